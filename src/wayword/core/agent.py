@@ -1,0 +1,92 @@
+"""Agent: one strategy. Oracle: one that is shown the answer, for upper bounds and training."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from wayword.core.action import Action, Menu
+from wayword.core.decision import Decision, Rejection
+from wayword.core.episode import Episode, Json, Reference
+from wayword.core.errors import UsageError
+from wayword.core.model import Model
+from wayword.core.perceiver import Perceiver
+from wayword.core.world import Feedback, Observation, World
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A solved episode of a *training* split, for in-context examples: replay it in ``world()``."""
+
+    episode: Episode
+    actions: tuple[Action, ...]
+    world: Callable[[], World]
+
+
+def _no_demonstrations(count: int, seed: int) -> Sequence[Demonstration]:
+    raise UsageError("this dataset has no training split to draw examples from; set shots=0")
+
+
+def _ignore(kind: str, **details: Json) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Toolkit:
+    """What an agent may use during one episode.
+
+    ``models`` maps a role to a model; every call through them lands in the trajectory. ``rng`` is
+    seeded by run, episode and actor, so that a resumed run repeats an uninterrupted one. ``note``
+    puts a visible event into the trajectory: ``toolkit.note("history_dropped", steps=3)``.
+    ``demonstrations(count, seed)`` draws solved training episodes.
+    """
+
+    models: Mapping[str, Model] = field(default_factory=dict)
+    perceiver: Perceiver | None = None
+    rng: random.Random = field(default_factory=lambda: random.Random(0))
+    note: Callable[..., None] = _ignore
+    demonstrations: Callable[[int, int], Sequence[Demonstration]] = _no_demonstrations
+
+    def model(self, role: str = "main") -> Model:
+        """The model for a role, or the main one where the role has none of its own."""
+        found = self.models.get(role) or self.models.get("main")
+        if found is None:
+            raise UsageError("this agent asks a language model; give one with --model")
+        return found
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """A strategy for one actor and one episode; a new instance is made for each.
+
+    The class is built as ``cls(settings, toolkit)``, where ``settings`` is an instance of its
+    frozen dataclass ``Settings``. ``families`` names the kinds of dataset it understands
+    (``"indoor"``, ``"street"``, ``"rooms"`` …), empty for all.
+    """
+
+    Settings: ClassVar[type[Any]]
+    families: ClassVar[frozenset[str]]
+    needs_model: ClassVar[bool]
+
+    async def begin(self, episode: Episode) -> None:
+        """Read the episode; ask whatever is asked once."""
+        ...
+
+    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+        """Decide. A rejection costs a step, changes nothing in the world, and is told back."""
+        ...
+
+    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """What came of the last decision, before the next observation."""
+        ...
+
+
+@runtime_checkable
+class Oracle(Agent, Protocol):
+    """An agent that is shown the reference and the world: gold paths, shortest paths, experts."""
+
+    def reveal(self, reference: Reference, world: World) -> None:
+        """Called before ``begin``."""
+        ...

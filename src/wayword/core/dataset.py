@@ -1,0 +1,58 @@
+"""Dataset: published files (or a generator) as episodes, references and worlds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from wayword.core.agent import Demonstration
+from wayword.core.episode import Episode, Reference
+from wayword.core.perceiver import Perceiver
+from wayword.core.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One line of a dataset: the question and, apart from it, the answer."""
+
+    episode: Episode
+    reference: Reference
+
+
+@runtime_checkable
+class Dataset(Protocol):
+    """Episodes of one split. Built as ``cls(split, folder, settings)``.
+
+    ``folder`` is the data folder, None for generated data; ``settings`` an instance of the frozen
+    dataclass ``Settings``. ``family`` names the kind of world (``"indoor"``, ``"street"`` …) and
+    with it the metrics. ``splits`` lists the names it answers to, the default first.
+    """
+
+    Settings: ClassVar[type[Any]]
+    family: ClassVar[str]
+    splits: ClassVar[tuple[str, ...]]
+    max_steps: ClassVar[int]
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode with its reference, in file order."""
+        ...
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The files it read, for checksums: name -> path. Empty for generated data."""
+        ...
+
+    def world(self, episode: Episode) -> World:
+        """A fresh world for the episode (not yet reset). Heavy parts are shared and read-only."""
+        ...
+
+    def perceiver(self) -> Perceiver | None:
+        """What turns places into words here, or None where observations say it all."""
+        ...
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        """Solved episodes of a training split. Raises ``UsageError`` where there is none."""
+        ...

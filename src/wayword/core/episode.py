@@ -1,0 +1,58 @@
+"""Episode and Reference: the question and the answer, kept apart by type.
+
+An agent is handed an ``Episode`` and can reach nothing else. The ``Reference`` (goal, gold path,
+target state) goes to metrics, oracles and training only, so that a leak of the answer into an
+agent cannot be written by accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = Any
+"""A value made of dict, list, str, int, float, bool and None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """All that an agent may know before it starts.
+
+    ``Episode(id="5593_0", instruction="Exit the bedroom.", scene="vyrNrziPKCB",
+    start={"viewpoint": "c8a5…", "heading": 3.04})``
+
+    ``start`` is the world's own start state, made of JSON values; headings in it are degrees
+    clockwise from north. ``actors`` names everybody who acts, in turn order. ``extra`` holds what
+    else the published file tells an agent (sub-instructions, say).
+    """
+
+    id: str
+    instruction: str
+    scene: str
+    start: Mapping[str, Json]
+    actors: tuple[str, ...] = ("agent",)
+    extra: Mapping[str, Json] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What is right for an episode. Never given to an agent, save an :class:`~.agent.Oracle`."""
+
+    episode_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathReference(Reference):
+    """A gold path over the places of a graph; the goal is its last place.
+
+    ``shortest`` is the length that SPL compares with, where the dataset gives one (metres),
+    else None and metrics take the graph's own shortest path from start to goal.
+    """
+
+    path: tuple[str, ...]
+    shortest: float | None = None
+
+    @property
+    def goal(self) -> str:
+        return self.path[-1]

@@ -1,0 +1,58 @@
+"""Errors that end in one clear line: what is wrong, where, and the way out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+class WaywordError(Exception):
+    """Anything a user can mend. The command line prints it as one line and exits with 2."""
+
+
+class UsageError(WaywordError):
+    """A name, option or setting that does not exist or does not fit."""
+
+
+class DataError(WaywordError):
+    """A file that is missing, corrupt or not in the format it should have.
+
+    ``DataError(path, "record 3, field 'heading'", "is not a number", "fetch the file again")``
+    reads ``path: record 3, field 'heading': is not a number; fetch the file again``.
+    """
+
+    def __init__(self, path: Path | str, where: str, problem: str, remedy: str = "") -> None:
+        parts = [str(path), where, problem]
+        line = ": ".join(part for part in parts if part)
+        super().__init__(f"{line}; {remedy}" if remedy else line)
+
+
+class ModelError(WaywordError):
+    """A language model did not answer.
+
+    ``retryable`` says whether the same call may succeed later; ``retry_after`` is the server's
+    own wish, in seconds.
+    """
+
+    def __init__(
+        self, message: str, *, retryable: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class BudgetExhausted(WaywordError):
+    """The run's token or cost budget is spent. Finished episodes stay; the rest can be resumed."""
+
+
+class RecordingError(WaywordError):
+    """The run folder cannot be written or read: disk full, read-only, locked, foreign."""
+
+
+def suggest(name: str, known: list[str]) -> str:
+    """``did you mean 'x'?`` for a near miss, else the list of what there is."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    listed = ", ".join(sorted(known)) or "none"
+    return f"did you mean {close[0]!r}?" if close else f"there are: {listed}"

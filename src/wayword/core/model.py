@@ -1,0 +1,164 @@
+"""Model: the language model behind an agent.
+
+Two verbs. ``complete`` writes text after messages; ``choose`` ranks a closed list of options by
+the probability the model gives them as the next words. Scripted, replayed, cached, rate-limited
+and human models are all models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol, runtime_checkable
+
+from wayword.core.episode import Json
+
+Role = Literal["system", "user", "assistant"]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """A picture inside a message: encoded bytes (PNG or JPEG) and their media type."""
+
+    data: bytes
+    media_type: str = "image/jpeg"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of the conversation. ``images`` follow the text."""
+
+    role: Role
+    content: str
+    images: tuple[Image, ...] = ()
+
+
+def user(content: str) -> Message:
+    """A message from the user."""
+    return Message("user", content)
+
+
+def system(content: str) -> Message:
+    """A message from the system."""
+    return Message("system", content)
+
+
+@dataclass(frozen=True, slots=True)
+class Sampling:
+    """How to write. Defaults are greedy, one sample.
+
+    At most one of ``json_schema``, ``grammar`` (GBNF) and ``choices`` constrains the answer.
+    ``choices`` is a closed list: the answer is exactly one of them. ``logprobs`` asks for the
+    log-probabilities of that many alternatives a token, where the backend offers them. ``seed``
+    makes sampling repeatable where the backend honours it.
+    """
+
+    temperature: float = 0.0
+    top_p: float = 1.0
+    max_tokens: int = 512
+    stop: tuple[str, ...] = ()
+    n: int = 1
+    seed: int | None = None
+    json_schema: Mapping[str, Json] | None = None
+    grammar: str | None = None
+    choices: tuple[str, ...] | None = None
+    logprobs: int = 0
+
+    def __post_init__(self) -> None:
+        given = [c for c in (self.json_schema, self.grammar, self.choices) if c is not None]
+        if len(given) > 1:
+            raise ValueError("Sampling takes at most one of json_schema, grammar and choices")
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call.
+
+    ``prompt`` counts the whole prompt; ``reused`` is the part of it that was not evaluated again
+    (prefix cache); ``completion`` counts what was written, over all samples.
+    """
+
+    prompt: int = 0
+    completion: int = 0
+    reused: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.prompt + other.prompt,
+            self.completion + other.completion,
+            self.reused + other.reused,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """One written token, its log-probability, and the alternatives asked for."""
+
+    token: str
+    logprob: float
+    alternatives: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """What a model wrote: ``texts`` holds ``n`` samples, ``finish`` why each one ended.
+
+    ``finish`` entries are ``"stop"``, ``"length"`` or the backend's own word. ``cost`` is in US
+    dollars, None where no price is known. ``seconds`` is the call's wall time. ``cached`` marks an
+    answer taken from the response cache: it cost nothing now.
+    """
+
+    texts: tuple[str, ...]
+    finish: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    logprobs: tuple[TokenLogprob, ...] = ()
+    cost: float | None = None
+    seconds: float = 0.0
+    cached: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.texts[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A ranking: the log-probability of each option, in the order they were offered."""
+
+    options: tuple[str, ...]
+    logprobs: tuple[float, ...]
+    usage: Usage = Usage()
+    cost: float | None = None
+    seconds: float = 0.0
+    cached: bool = False
+
+    @property
+    def best(self) -> str:
+        """The most probable option; the first one of equals."""
+        return self.options[max(range(len(self.options)), key=self.logprobs.__getitem__)]
+
+
+Prompt = str | Sequence[Message]
+"""Raw text that is continued as it is, or a conversation that the model's chat template wraps."""
+
+
+@runtime_checkable
+class Model(Protocol):
+    """A language model. Safe to call from many episodes at once."""
+
+    @property
+    def name(self) -> str:
+        """How the run folder and tables name it: ``local:smollm2``, ``openai:gpt-5.1`` …"""
+        ...
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Write ``sampling.n`` continuations. Raises ``ModelError``, ``BudgetExhausted``."""
+        ...
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Rank the options as the prompt's next words. Raises as ``complete`` does."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release connections and memory."""
+        ...

@@ -1,0 +1,95 @@
+"""Trajectory: the whole truth of one episode.
+
+Every observation, model call, decision and feedback, and the final world state. Success is judged
+from it afterwards; replaying its actions in the world gives it again, step for step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from wayword.core.action import Action
+from wayword.core.decision import Decision, Rejection
+from wayword.core.episode import Json
+from wayword.core.model import Choice, Completion, Prompt, Sampling
+from wayword.core.world import Feedback, Observation
+
+Ending = Literal["stopped", "step_limit", "failed"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCall:
+    """One question to a model and its answer. ``role`` says which of the agent's models it was.
+
+    ``error`` holds the message of a call that failed for good; then there is no answer.
+    """
+
+    role: str
+    prompt: Prompt
+    answer: Completion | Choice | None
+    sampling: Sampling | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something an agent wants seen: history dropped to fit, an expert that gave up, a state."""
+
+    kind: str
+    details: Mapping[str, Json]
+
+
+@dataclass(slots=True)
+class Step:
+    """One turn of one actor. ``where`` is its true place afterwards."""
+
+    actor: str
+    observation: Observation | Mapping[str, Json]
+    decision: Decision | Rejection
+    feedback: Feedback
+    where: Mapping[str, Json]
+    calls: list[ModelCall] = field(default_factory=list)
+    notes: list[Note] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Trajectory:
+    """An episode from start to end.
+
+    ``start`` gives each actor's place before the first step. ``opening`` holds the calls and notes
+    made while an agent began (landmark extraction, say), before any observation. ``state`` is the
+    world's final state. ``ended`` says how: every actor ``stopped``, the ``step_limit`` was hit,
+    or it ``failed`` (``error`` says why, and the episode is not finished: a resumed run tries it
+    again).
+    """
+
+    episode_id: str
+    start: Mapping[str, Mapping[str, Json]]
+    steps: list[Step] = field(default_factory=list)
+    state: Mapping[str, Json] = field(default_factory=dict)
+    ended: Ending = "stopped"
+    error: str = ""
+    opening_calls: list[ModelCall] = field(default_factory=list)
+    opening_notes: list[Note] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def of(self, actor: str) -> Iterator[Step]:
+        """The steps of one actor."""
+        return (step for step in self.steps if step.actor == actor)
+
+    def actions(self, actor: str) -> list[Action]:
+        """The actions the actor carried out, rejections left out."""
+        return [s.decision.action for s in self.of(actor) if isinstance(s.decision, Decision)]
+
+    def visited(self, actor: str) -> list[Mapping[str, Json]]:
+        """The actor's places, the start included, one entry a step."""
+        return [self.start[actor], *(step.where for step in self.of(actor))]
+
+    def calls(self) -> Iterator[ModelCall]:
+        """Every model call, in order."""
+        yield from self.opening_calls
+        for step in self.steps:
+            yield from step.calls

@@ -1,0 +1,1 @@
+"""Places to words and sightings: recorded, symbolic and neural perceivers."""

@@ -1,0 +1,1 @@
+"""Observations and feedback to words: templates only, one module a world."""

@@ -9,10 +9,8 @@ Source: Matterport3DSimulator, ``connectivity/README.md``.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import json
-import zlib
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +23,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from wayword.core.angles import absolute
 from wayword.core.errors import DataError
+from wayword.core.files import read_json
 
 CACHE_VERSION = 1
 
@@ -119,30 +118,22 @@ def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
     damaged is made anew. Raises ``DataError``.
     """
     try:
-        raw = path.read_bytes()
+        digest = hashlib.sha1(path.read_bytes()).hexdigest()[:16]
     except OSError as error:
         raise DataError(path, "", f"cannot be read ({error.strerror})") from error
     scan = path.name.split("_connectivity")[0]
-    stored = (
-        cache / f"{scan}-{CACHE_VERSION}-{hashlib.sha1(raw).hexdigest()[:16]}.npy"
-        if cache
-        else None
-    )
+    stored = cache / f"{scan}-{CACHE_VERSION}-{digest}.graph" if cache else None
     found = _from_cache(scan, stored) if stored else None
     if found is not None:
         return found
-    graph = _parse(scan, path, raw)
+    graph = _parse(scan, path)
     if stored:
         _to_cache(graph, stored)
     return graph
 
 
-def _parse(scan: str, path: Path, raw: bytes) -> ViewpointGraph:
-    try:
-        text = gzip.decompress(raw) if path.suffix == ".gz" else raw
-        records: list[dict[str, Any]] = json.loads(text)
-    except (OSError, EOFError, ValueError, zlib.error) as error:
-        raise DataError(path, "", f"is not valid JSON ({error})", "fetch it again") from error
+def _parse(scan: str, path: Path) -> ViewpointGraph:
+    records: list[dict[str, Any]] = read_json(path)
     kept = [i for i, record in enumerate(records) if _field(path, i, record, "included")]
     poses = [_field(path, i, records[i], "pose") for i in kept]
     try:

@@ -1,0 +1,46 @@
+# `make demo` and `make test` need nothing but Python 3.11+ and pip.
+PYTHON ?= python3
+UV := .uv/bin/uv
+BIN := .venv/bin
+export UV_PROJECT_ENVIRONMENT := .venv
+.PHONY: help install demo test test-train lint docs bench constraints clean
+
+help:
+	@echo 'make demo     install, then run NavGPT with the embedded model over generated houses'
+	@echo 'make test     lint, types, import contract, tests, documentation snippets'
+	@echo 'make bench    speed as ratios against plain reference implementations'
+	@echo 'make lint     ruff, mypy and the import contract alone'
+	@echo 'make install  the environment of all of these, in .venv'
+
+install: .venv/installed
+
+$(UV):
+	@$(PYTHON) -m venv .uv
+	@.uv/bin/python -m pip install --quiet --disable-pip-version-check uv
+
+.venv/installed: $(UV) pyproject.toml constraints.txt
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv
+	@$(UV) pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[local]' --group dev
+	@touch $@
+
+demo: install
+	@$(BIN)/wayword demo
+
+lint: install
+	$(BIN)/ruff format --check src tests benchmarks examples
+	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	$(BIN)/pytest -n 2 --dist worksteal tests
+
+bench: install
+	$(BIN)/python -m benchmarks
+
+constraints: $(UV)
+	$(UV) pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-annotate \
+	  --universal --python-version 3.11 --all-extras --group dev pyproject.toml -o constraints.txt
+
+clean:
+	rm -rf .venv .uv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

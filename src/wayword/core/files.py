@@ -1,0 +1,75 @@
+"""Reading published files: plain or gzipped, with errors that name the file and the way out."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from wayword.core.errors import DataError
+
+
+def cache_folder() -> Path:
+    """Where parsed graphs and the like are kept: ``$WAYWORD_CACHE``, else the user's cache."""
+    named = os.environ.get("WAYWORD_CACHE")
+    if named:
+        return Path(named)
+    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
+    return Path(base) / "wayword"
+
+
+def find(folder: Path, name: str) -> Path:
+    """``folder/name`` or ``folder/name.gz``. Raises ``DataError`` where neither is there."""
+    for path in (folder / name, folder / f"{name}.gz"):
+        if path.is_file():
+            return path
+    raise DataError(folder / name, "", "no such file (nor .gz)", "see `wayword data list`")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's content, unzipped where its name ends in ``.gz``. Raises ``DataError``."""
+    try:
+        raw = path.read_bytes()
+        return gzip.decompress(raw) if path.suffix == ".gz" else raw
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise DataError(path, "", f"cannot be read ({problem})", "fetch it again") from error
+    except (EOFError, zlib.error) as error:
+        raise DataError(path, "", f"is not whole ({error})", "fetch it again") from error
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file, plain or gzipped. Raises ``DataError``."""
+    try:
+        return json.loads(read_bytes(path))
+    except ValueError as error:
+        raise DataError(path, "", f"is not valid JSON ({error})", "fetch it again") from error
+
+
+def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
+    """Line number (from 1) and value of each JSON line, blank ones left out."""
+    for number, line in enumerate(read_bytes(path).splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            yield number, json.loads(line)
+        except ValueError as error:
+            problem = f"is not valid JSON ({error})"
+            raise DataError(path, f"line {number}", problem, "fetch it again") from error
+
+
+def field(path: Path, where: str, record: Any, name: str, kind: type | tuple[type, ...]) -> Any:
+    """``record[name]``, of the kind it should be. Raises ``DataError`` naming record and field."""
+    if not isinstance(record, dict):
+        raise DataError(path, where, "is not an object")
+    if name not in record:
+        raise DataError(path, f"{where}, field {name!r}", "is missing")
+    value = record[name]
+    if not isinstance(value, kind):
+        shown = repr(value) if len(repr(value)) < 60 else f"{repr(value)[:57]}..."
+        raise DataError(path, f"{where}, field {name!r}", f"has the wrong type: {shown}")
+    return value

@@ -1,0 +1,202 @@
+"""Room-to-Room: follow a written route through a house (Anderson et al. 2018).
+
+    >>> from wayword.datasets.r2r import dataset as R2R
+    >>> R2R.splits[:3]
+    ('val_seen', 'val_unseen', 'train')
+
+Reads the plain R2R annotation files (three instructions a record, flattened to one an episode,
+``{path_id}_{0,1,2}``) and the flattened ones of NavGPT's folder layout (``…_instr.json``), each as
+``.json`` or ``.json.gz``. Beside ``annotations/`` lie ``connectivity/`` and NavGPT's text pack.
+``sample72`` is the kind of sample NavGPT's ablations use (section 4.3): one trajectory from each of
+the 61 train and 11 val-unseen scenes, drawn by ``sample_seed``, with its three instructions.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from wayword.core.action import STOP, Action
+from wayword.core.agent import Demonstration
+from wayword.core.angles import absolute
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.files import cache_folder, field, find, read_json
+from wayword.core.perceiver import Perceiver
+from wayword.perception.recorded import RecordedPerceiver, pack_sightings, reverie_sightings
+from wayword.worlds import viewpoints
+from wayword.worlds.indoor import IndoorWorld
+from wayword.worlds.viewpoints import ViewpointGraph
+
+SAMPLE_PARTS = ("train", "val_unseen")
+
+
+@dataclass(frozen=True, slots=True)
+class R2RSettings:
+    """``objects``: whose objects are told (NavGPT's pack, or REVERIE's boxes within 3 m).
+
+    ``sub_instructions`` puts FGR2R's split of the instruction into ``episode.extra``.
+    ``sample_seed`` draws the ``sample72`` subset.
+    """
+
+    objects: Literal["pack", "reverie"] = "pack"
+    sub_instructions: bool = False
+    sample_seed: int = 72
+
+
+class R2R:
+    """One split of R2R. Raises ``DataError`` for files that are missing or malformed."""
+
+    Settings: ClassVar[type[R2RSettings]] = R2RSettings
+    family: ClassVar[str] = "indoor"
+    splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test", "sample72")
+    max_steps: ClassVar[int] = 15
+
+    def __init__(self, split: str, folder: Path | None, settings: R2RSettings) -> None:
+        if split not in self.splits:
+            raise UsageError(f"r2r has no split {split!r}; {suggest(split, list(self.splits))}")
+        self.split, self.settings = split, settings
+        self.folder = _r2r_folder(folder)
+        self._graphs: dict[str, ViewpointGraph] = {}
+
+    @cached_property
+    def tasks(self) -> Sequence[Task]:
+        if self.split == "sample72":
+            return list(self._sample())
+        return list(self._read(self.split))
+
+    @cached_property
+    def files(self) -> Mapping[str, Path]:
+        parts = SAMPLE_PARTS if self.split == "sample72" else (self.split,)
+        return {f"annotations/{part}": self._annotations(part) for part in parts}
+
+    def graph(self, scene: str) -> ViewpointGraph:
+        """The scan's viewpoint graph, loaded once."""
+        if scene not in self._graphs:
+            path = find(self.folder / "connectivity", f"{scene}_connectivity.json")
+            self._graphs[scene] = viewpoints.load(path, cache_folder() / "graphs")
+        return self._graphs[scene]
+
+    def world(self, episode: Episode) -> IndoorWorld:
+        return IndoorWorld(self.graph(episode.scene))
+
+    def perceiver(self) -> Perceiver:
+        return self._perceiver
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        if self.split in ("train", "sample72"):
+            raise UsageError(f"r2r:{self.split} is itself made of training paths; set shots=0")
+        train = R2R("train", self.folder, self.settings)
+        drawn = random.Random(seed).sample(list(train.tasks), count)
+        return [_demonstration(task, train) for task in drawn]
+
+    @cached_property
+    def _perceiver(self) -> Perceiver:
+        if self.settings.objects == "reverie":
+            seen = reverie_sightings(self.folder.parent / "reverie", self.graph)
+            return RecordedPerceiver(self.folder, seen, "recorded:navgpt+reverie")
+        return RecordedPerceiver(self.folder, pack_sightings(self.folder))
+
+    def _annotations(self, part: str) -> Path:
+        folder = self.folder / "annotations"
+        try:
+            return find(folder, f"R2R_{part}.json")
+        except DataError:
+            return find(folder, f"R2R_{part}_instr.json")
+
+    def _read(self, part: str) -> Iterator[Task]:
+        path = self._annotations(part)
+        records = read_json(path)
+        if not isinstance(records, list):
+            raise DataError(path, "", "is not a list of records", "fetch it again")
+        split_up = self._sub_instructions(part) if self.settings.sub_instructions else {}
+        for number, record in enumerate(records):
+            for index, instruction in _instructions(path, number, record):
+                episode_id = _episode_id(path, number, record, index)
+                sub = split_up.get(episode_id)  # FGR2R covers three instructions a path
+                extra = {"sub_instructions": sub} if sub else {}
+                yield _task(path, f"record {number}", record, episode_id, instruction, extra)
+
+    def _sub_instructions(self, part: str) -> dict[str, list[str]]:
+        """FGR2R: episode id -> sub-instructions. Its field is a string that holds a literal."""
+        path = find(self.folder / "fgr2r", f"FGR2R_{part}.json")
+        found = {}
+        for number, record in enumerate(read_json(path)):
+            text = field(path, f"record {number}", record, "new_instructions", str)
+            for index, chunks in enumerate(ast.literal_eval(text)):
+                found[f"{record['path_id']}_{index}"] = [" ".join(words) for words in chunks]
+        return found
+
+    def _sample(self) -> Iterator[Task]:
+        rng = random.Random(self.settings.sample_seed)
+        for part in SAMPLE_PARTS:
+            paths: dict[str, dict[str, list[Task]]] = {}
+            for task in self._read(part):
+                path_id = task.episode.id.rsplit("_", 1)[0]
+                paths.setdefault(task.episode.scene, {}).setdefault(path_id, []).append(task)
+            for scene in sorted(paths):
+                full = sorted(i for i, tasks in paths[scene].items() if len(tasks) >= 3)
+                if full:
+                    yield from paths[scene][rng.choice(full)][:3]
+
+
+def _r2r_folder(folder: Path | None) -> Path:
+    if folder is None:
+        raise UsageError("r2r needs its data: give --data FOLDER or set WAYWORD_DATA")
+    for place in (folder / "r2r", folder / "R2R", folder):
+        if (place / "annotations").is_dir():
+            return place
+    raise DataError(folder, "", "holds no r2r/annotations", "see `wayword data list`")
+
+
+def _instructions(path: Path, number: int, record: Any) -> Iterator[tuple[int, str]]:
+    where = f"record {number}"
+    if isinstance(record, dict) and "instruction" in record:
+        index = int(str(field(path, where, record, "instr_id", str)).rsplit("_", 1)[-1])
+        texts = [(index, field(path, where, record, "instruction", str))]
+    else:
+        texts = list(enumerate(field(path, where, record, "instructions", list)))
+    for index, text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise DataError(path, f"{where}, instruction {index}", "is empty")
+        yield index, text.strip()
+
+
+def _episode_id(path: Path, number: int, record: Any, index: int) -> str:
+    if "instr_id" in record:
+        return str(record["instr_id"])
+    return f"{field(path, f'record {number}', record, 'path_id', (int, str))}_{index}"
+
+
+def _task(
+    path: Path, where: str, record: Any, episode_id: str, instruction: str, extra: Any
+) -> Task:
+    route = field(path, where, record, "path", list)
+    heading = field(path, where, record, "heading", (int, float))
+    if not route or not all(isinstance(place, str) for place in route):
+        raise DataError(path, f"{where}, field 'path'", "is not a list of viewpoint IDs")
+    if not math.isfinite(heading):
+        raise DataError(path, f"{where}, field 'heading'", f"is not a number: {heading!r}")
+    start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
+    scan = field(path, where, record, "scan", str)
+    episode = Episode(episode_id, instruction, scan, start, extra=extra)
+    known = len(route) > 1 or "distance" in record  # the public test split holds only the start
+    reference = PathReference(episode_id, tuple(route)) if known else Reference(episode_id)
+    return Task(episode, reference)
+
+
+def _demonstration(task: Task, train: R2R) -> Demonstration:
+    reference = task.reference
+    route = reference.path[1:] if isinstance(reference, PathReference) else ()
+    moves = tuple(Action("goto", (place,)) for place in route)
+    return Demonstration(task.episode, (*moves, STOP), lambda: train.world(task.episode))
+
+
+dataset = R2R

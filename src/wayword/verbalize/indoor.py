@@ -1,0 +1,109 @@
+"""Indoor observations and feedback in words, in NavGPT's order and with its labels.
+
+Eight directions clockwise from the one the agent faces, each with its range relative to the
+agent's heading, what there is to see, the objects nearby and the viewpoints one can go to.
+
+Source: NavGPT (Zhou et al. 2024), section 3.4 and figures 2, 6 and 11.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from wayword.core.angles import relative, sector
+from wayword.core.perceiver import Percept, Sector, Sighting
+from wayword.worlds.indoor import IndoorObservation
+from wayword.worlds.viewpoints import Way
+
+DIRECTIONS = {
+    6: ("Front", "Front Right", "Rear Right", "Rear", "Rear Left", "Front Left"),
+    8: (
+        "Front",
+        "Front Right",
+        "Right",
+        "Rear Right",
+        "Rear",
+        "Rear Left",
+        "Left",
+        "Front Left",
+    ),
+    12: (
+        "Front",
+        "Slight Right",
+        "Front Right",
+        "Right",
+        "Rear Right",
+        "Slight Rear Right",
+        "Rear",
+        "Slight Rear Left",
+        "Rear Left",
+        "Left",
+        "Front Left",
+        "Slight Left",
+    ),
+}
+"""Names of the directions, clockwise from the front, for 12, 24 and 36 views a viewpoint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Telling:
+    """What is told, as in NavGPT's Table 3: sentences, objects, and the objects' distances."""
+
+    captions: bool = True
+    objects: bool = True
+    distances: bool = True
+
+
+def angle(degrees: float) -> str:
+    """A relative angle as NavGPT writes it: ``right 61.44``, ``left 3.51``."""
+    return f"left {-degrees:.2f}" if degrees < 0 else f"right {degrees:.2f}"
+
+
+def observation(seen: IndoorObservation, percept: Percept, telling: Telling | None = None) -> str:
+    """The full description of a viewpoint, all directions clockwise from the agent's front."""
+    telling = telling or Telling()
+    count = len(percept.sectors)
+    ways: list[list[Way]] = [[] for _ in range(count)]
+    for way in seen.ways:
+        ways[sector(way.heading, count)].append(way)
+    facing = sector(seen.heading, count)
+    blocks = []
+    for offset, label in enumerate(DIRECTIONS[count]):
+        index = (facing + offset) % count
+        blocks.append(_direction(label, percept.sectors[index], ways[index], seen.heading, telling))
+    return "\n".join(blocks)
+
+
+def _direction(
+    label: str, part: Sector, ways: Sequence[Way], facing: float, telling: Telling
+) -> str:
+    left = angle(relative(part.heading - part.width / 2, facing))
+    right = angle(relative(part.heading + part.width / 2, facing))
+    lines = [f"{label}, range ({left} to {right}):"]
+    if telling.captions and part.caption:
+        lines.append(f"'{part.caption}'")
+    if telling.objects:
+        lines.append(f"{label} Objects in 3m: {_objects(part.sightings, facing, telling)}")
+    reachable = {
+        way.viewpoint: f"{angle(relative(way.heading, facing))}, {way.distance:.2f}m"
+        for way in ways
+    }
+    lines.append(f"{label} Navigable Viewpoints: {reachable or 'None'}")
+    return "\n".join(lines)
+
+
+def _objects(sightings: Sequence[Sighting], facing: float, telling: Telling) -> str:
+    told = {}
+    for seen in sightings:
+        words = angle(relative(seen.heading, facing))
+        if telling.distances and seen.distance is not None:
+            words += f", {seen.distance:.2f}m"
+        told[seen.name] = words
+    return str(told or "None")
+
+
+def turn(before: float, after: float) -> str:
+    """The turn a move took, headings in degrees: NavGPT's words."""
+    by, start, end = relative(after, before), relative(before, 0.0), relative(after, 0.0)
+    return f"Turn heading direction {by:.2f} degrees from {angle(start)} to {angle(end)}."

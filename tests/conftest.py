@@ -1,0 +1,54 @@
+"""House rules for every test: no network but loopback, and real data whenever it is there."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+_connect = socket.socket.connect
+
+
+def _loopback_only(self: socket.socket, address: Any) -> Any:
+    """Refuse every address off this machine, so that no test can reach the network."""
+    if self.family in (socket.AF_INET, socket.AF_INET6):
+        host = str(address[0])
+        if host != "localhost" and not ipaddress.ip_address(host).is_loopback:
+            raise RuntimeError(f"tests may not touch the network; this one tried {address!r}")
+    return _connect(self, address)
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket.socket, "connect", _loopback_only)
+    for name in [n for n in os.environ if n.endswith(("_API_KEY", "_BASE_URL"))]:
+        monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep parsed graphs and cached answers of the tests out of the user's cache folder."""
+    patch = pytest.MonkeyPatch()
+    patch.setenv("WAYWORD_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+    yield
+    patch.undo()
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The published data. Tests that ask for it are marked ``real``.
+
+    Skipped only where no data is named; a ``$WAYWORD_DATA`` that leads nowhere is a failure.
+    """
+    named = os.environ.get("WAYWORD_DATA")
+    if not named:
+        pytest.skip("set WAYWORD_DATA to the folder of published data to run this test")
+    folder = Path(named)
+    if not (folder / "r2r" / "connectivity").is_dir():
+        pytest.fail(f"WAYWORD_DATA={named} holds no r2r/connectivity")
+    return folder.resolve()

@@ -17,7 +17,7 @@ import ast
 import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
@@ -93,7 +93,7 @@ class R2R:
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         if self.split in ("train", "sample72"):
             raise UsageError(f"r2r:{self.split} is itself made of training paths; set shots=0")
-        train = R2R("train", self.folder, self.settings)
+        train = R2R("train", self.folder, replace(self.settings, sub_instructions=False))
         drawn = random.Random(seed).sample(list(train.tasks), count)
         return [_demonstration(task, train) for task in drawn]
 

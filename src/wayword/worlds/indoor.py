@@ -86,6 +86,11 @@ class IndoorWorld:
                 return Feedback("ok", {"heading_before": before, "heading": near.heading})
         raise ValueError(f"{action} is not on the menu at {self._viewpoint}")
 
+    def route(self, actor: str, goal: str) -> list[Action]:
+        """The moves of a shortest path to ``goal``, for oracles; empty when already there."""
+        path = self.graph.shortest_path(self._viewpoint, goal)
+        return [Action("goto", (place,)) for place in path[1:]]
+
     def done(self, actor: str) -> bool:
         return self._stopped
 

@@ -1,0 +1,181 @@
+"""NavGPT: explicit reasoning on a viewpoint graph (Zhou et al. 2024, sections 3.3 and 3.4).
+
+    wayword run navgpt --on houses --model local:smollm2
+
+Each step the model is shown the system principle, the instruction, the history (a one-sentence
+summary, thought and action a step) and the current viewpoint in full, and answers with a thought
+and either a neighbouring viewpoint's ID or the end. The prompt is laid out so that each one extends
+the last up to the current observation.
+
+Departures from the released code, on purpose: only current neighbours are legal moves; history is
+budgeted in tokens and loses whole steps, with a note in the trajectory, never characters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from wayword.agents.answers import Answer, answer_schema, read_free, read_json
+from wayword.agents.history import History, TokenRate
+from wayword.agents.prompting import Prompts
+from wayword.core.action import STOP, Action, Menu
+from wayword.core.agent import Toolkit
+from wayword.core.decision import Decision, Rejection
+from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
+from wayword.core.model import Message, Sampling, system, user
+from wayword.core.perceiver import Percept
+from wayword.core.world import Feedback, Observation
+from wayword.verbalize import indoor
+from wayword.worlds.indoor import IndoorObservation
+
+START = "The navigation starts; no action has been taken yet."
+
+
+@dataclass(frozen=True, slots=True)
+class NavGPTSettings:
+    """How NavGPT asks and is answered.
+
+    ``decoding``: ``constrained`` (a JSON answer whose action is one of the legal IDs) or ``free``
+    (Thought / Action / Action Input as in the paper; what is not an action is rejected).
+    ``summaries``: past viewpoints told by the ``recorded`` sentence, or one written ``online`` by
+    the model of the role ``summary``. ``captions``, ``objects``, ``distances``: the ablations of
+    Table 3. ``context``: tokens that a prompt may take before old steps are dropped.
+    ``thought_length``: characters of a constrained thought. ``prompts``: a folder of texts to use
+    instead of the shipped ones.
+    """
+
+    decoding: Literal["constrained", "free"] = "constrained"
+    summaries: Literal["recorded", "online"] = "recorded"
+    captions: bool = True
+    objects: bool = True
+    distances: bool = True
+    context: int = 7000
+    thought_length: int = 240
+    max_tokens: int = 400
+    temperature: float = 0.0
+    prompts: str = ""
+
+
+class NavGPT:
+    """One episode of NavGPT."""
+
+    Settings: ClassVar[type[NavGPTSettings]] = NavGPTSettings
+    families: ClassVar[frozenset[str]] = frozenset({"indoor"})
+    needs_model: ClassVar[bool] = True
+
+    def __init__(self, settings: NavGPTSettings, toolkit: Toolkit) -> None:
+        if toolkit.perceiver is None:
+            raise UsageError("navgpt needs a dataset that says what each viewpoint looks like")
+        self._settings, self._toolkit, self._perceiver = settings, toolkit, toolkit.perceiver
+        self._prompts = Prompts("navgpt", settings.prompts)
+        self._telling = indoor.Telling(settings.captions, settings.objects, settings.distances)
+        self._history, self._rate = History(), TokenRate()
+        self._known: set[str] = set()
+        self._event = START
+        self._opening = ""
+        self._viewpoint = self._summary = ""
+
+    async def begin(self, episode: Episode) -> None:
+        self._opening = self._prompts.fill("begin", instruction=episode.instruction)
+
+    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+        if not isinstance(observation, IndoorObservation):
+            raise UsageError("navgpt reads indoor observations only")
+        percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
+        description = indoor.observation(observation, percept, self._telling)
+        legal = [action.arguments[0] for action in menu.actions if action.arguments]
+        messages = self._messages(observation.viewpoint, description)
+        moved = observation.viewpoint != self._viewpoint
+        self._viewpoint = observation.viewpoint
+        text, summary = await asyncio.gather(
+            self._ask(messages, legal), self._summarise(percept, description, moved)
+        )
+        self._summary = summary
+        answer = self._read(text, legal)
+        self._known.update(legal, [observation.viewpoint])
+        if isinstance(answer, Rejection):
+            return answer
+        action = STOP if answer.choice is None else Action("goto", (answer.choice,))
+        return Decision(action, answer.thought)
+
+    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Write the step down as history, and what came of it as the next observation's event."""
+        block = self._prompts.fill(
+            "past",
+            event=self._event,
+            viewpoint=self._viewpoint,
+            summary=self._summary,
+            thought=decision.thought,
+            action=_said(decision),
+        )
+        self._history.add(block)
+        if isinstance(decision, Rejection):
+            self._event = f"That was no legal move: {decision.reason}."
+        elif "heading" in feedback.details:
+            details = feedback.details
+            self._event = indoor.turn(details["heading_before"], details["heading"])
+
+    def _messages(self, viewpoint: str, description: str) -> list[Message]:
+        form = self._settings.decoding
+        principle = f"{self._prompts['principle']}\n\n{self._prompts[f'format_{form}']}"
+        now = self._prompts.fill(
+            "now", event=self._event, viewpoint=viewpoint, description=description
+        )
+        cue = self._prompts[f"cue_{form}"]
+        fixed = len(principle) + len(self._opening) + len(now)
+        room = int(self._settings.context * self._rate.characters_per_token) - fixed
+        if gone := self._history.fit(max(0, room)):
+            self._toolkit.note("history_dropped", steps=gone, context=self._settings.context)
+        told = self._history.blocks
+        if self._history.dropped:
+            told = [self._prompts.fill("dropped", count=str(self._history.dropped)), *told]
+        return [system(principle), user("\n\n".join([self._opening, *told, now, cue]))]
+
+    async def _ask(self, messages: list[Message], legal: Collection[str]) -> str:
+        constrained = self._settings.decoding == "constrained"
+        sampling = Sampling(
+            temperature=self._settings.temperature,
+            max_tokens=self._settings.max_tokens,
+            stop=() if constrained else ("\nObservation:",),
+            json_schema=answer_schema(legal, self._settings.thought_length)
+            if constrained
+            else None,
+            seed=self._toolkit.rng.getrandbits(31) if self._settings.temperature > 0 else None,
+        )
+        completion = await self._toolkit.model().complete(messages, sampling)
+        written = sum(len(message.content) for message in messages)
+        self._rate.learn(written, completion.usage.prompt)
+        return completion.text
+
+    def _read(self, text: str, legal: Collection[str]) -> Answer | Rejection:
+        if self._settings.decoding == "constrained":
+            return read_json(text, legal, self._known)
+        return read_free(text, legal, self._known)
+
+    async def _summarise(self, percept: Percept, description: str, moved: bool) -> str:
+        if not moved:
+            return self._summary  # a rejected answer leaves the agent where it was
+        if self._settings.summaries == "recorded":
+            if not percept.summary:
+                raise UsageError("this dataset records no summaries; set summaries=online")
+            return percept.summary
+        prompt = [user(self._prompts.fill("summary", description=description))]
+        sampling = Sampling(max_tokens=80, stop=("\n",))
+        return (await self._toolkit.model("summary").complete(prompt, sampling)).text.strip()
+
+
+def _said(decision: Decision | Rejection) -> str:
+    """The decision as the model wrote it, or would have: rejected answers are shown shortened."""
+    if isinstance(decision, Rejection):
+        shown = " ".join(decision.said.split())[:200]
+        return f"Action Input: {shown}"
+    if decision.action == STOP:
+        return "Final Answer: Finished!"
+    return f'Action: action_maker\nAction Input: "{decision.action.arguments[0]}"'
+
+
+agent = NavGPT

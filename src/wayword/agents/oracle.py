@@ -1,0 +1,60 @@
+"""Shortest-path oracle: shown the goal, it goes there the shortest way and stops.
+
+An upper bound, and a test that world, references and metrics agree: its success rate must be 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Protocol, runtime_checkable
+
+from wayword.core.action import STOP, Action, Menu
+from wayword.core.agent import Toolkit
+from wayword.core.decision import Decision, Rejection
+from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.errors import UsageError
+from wayword.core.world import Feedback, Observation, World
+
+
+@dataclass(frozen=True, slots=True)
+class OracleSettings:
+    """Nothing to set."""
+
+
+@runtime_checkable
+class Routed(Protocol):
+    """A world that can say how to get to a place."""
+
+    def route(self, actor: str, goal: str) -> list[Action]:
+        """The actions of a shortest way from where the actor is to ``goal``, no stop at the end."""
+        ...
+
+
+class ShortestPathOracle:
+    """Follows a shortest path from the start to the reference's goal."""
+
+    Settings: ClassVar[type[OracleSettings]] = OracleSettings
+    families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
+    needs_model: ClassVar[bool] = False
+
+    def __init__(self, settings: OracleSettings, toolkit: Toolkit) -> None:
+        self._plan: list[Action] = []
+
+    def reveal(self, reference: Reference, world: World) -> None:
+        if not isinstance(reference, PathReference):
+            raise UsageError(f"episode {reference.episode_id} has no published goal to go to")
+        if not isinstance(world, Routed):
+            raise UsageError("this world knows no shortest routes; try `gold` or `expert`")
+        self._plan = world.route("agent", reference.goal)
+
+    async def begin(self, episode: Episode) -> None:
+        """The plan was made when the reference was revealed."""
+
+    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+        return Decision(self._plan.pop(0) if self._plan else STOP)
+
+    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """An oracle has nothing to learn."""
+
+
+agent = ShortestPathOracle

@@ -1,0 +1,207 @@
+"""Path metrics on a graph, for whole batches at once.
+
+A batch of paths is measured against its references once (:func:`align`); every metric is then a
+pure function of that :class:`Alignment`. Distances are geodesic, in metres; inf where there is no way. B
+is the number of episodes, L the most places of a path, R the most places of a reference.
+
+Sources: Anderson et al. 2018, "On Evaluation of Embodied Navigation Agents" (SR, SPL); Anderson et
+al. 2018, "Vision-and-Language Navigation" (TL, NE, OSR); Jain et al. 2019, "Stay on the Path"
+(CLS); Ilharco et al. 2019, "General Evaluation for Instruction Conditioned Navigation using Dynamic
+Time Warping" (nDTW, sDTW).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.intp]
+
+SUCCESS_METRES = 3.0
+"""An episode succeeds strictly within this distance of the goal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Padded:
+    """Paths of different lengths in one array.
+
+    ``places`` (B, L) indices; behind its end a path repeats its last place, so that it gets neither
+    longer nor nearer to anything. ``lengths`` (B,) counts the true places.
+    """
+
+    places: Ints
+    lengths: Ints
+
+
+def pad(paths: Sequence[Sequence[int]]) -> Padded:
+    """Pad paths of indices. Raises ``ValueError`` for a path without any place."""
+    lengths = np.fromiter(map(len, paths), np.intp, len(paths))
+    flat = np.fromiter(chain.from_iterable(paths), np.intp, int(lengths.sum()))
+    return pad_flat(flat, lengths)
+
+
+def pad_flat(flat: Ints, lengths: Ints) -> Padded:
+    """Pad paths that lie one behind the other in ``flat``."""
+    if not lengths.all():
+        raise ValueError("a path needs at least one place")
+    ends = np.cumsum(lengths)
+    columns = np.arange(lengths.max(initial=0))
+    at = np.minimum((ends - lengths)[:, None] + columns, ends[:, None] - 1)
+    return Padded(flat[at], lengths)
+
+
+def without_repeats(flat: Ints, lengths: Ints) -> tuple[Ints, Ints]:
+    """The same paths (one behind the other in ``flat``) with every stay at a place counted once."""
+    if not lengths.all():
+        raise ValueError("a path needs at least one place")
+    new = np.empty(len(flat), dtype=bool)
+    np.not_equal(flat[1:], flat[:-1], out=new[1:])
+    starts = np.cumsum(lengths) - lengths
+    new[starts] = True
+    return flat[new], np.add.reduceat(new, starts, dtype=np.intp)
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """All that path metrics need to know of a batch, in metres.
+
+    ``dtw`` (B,): the least total distance of a monotone alignment of path and reference.
+    ``nearest`` (B, R): from each place of the reference, whose last one is the goal, to the nearest
+    place of the path; behind a reference's end the goal's value is repeated. ``final`` (B,): from
+    the path's last place to the goal. ``travelled`` (B,): the path's length. ``gold`` (B,): the
+    reference's. ``shortest`` (B,): from the reference's start to the goal. ``gold_lengths`` (B,):
+    places of the reference.
+    """
+
+    dtw: Floats
+    nearest: Floats
+    final: Floats
+    travelled: Floats
+    gold: Floats
+    shortest: Floats
+    gold_lengths: Ints
+
+
+def align(
+    graphs: Sequence[Floats], which: Sequence[int] | Ints, paths: Padded, references: Padded
+) -> Alignment:
+    """Measure paths against references.
+
+    ``graphs`` are the distance matrices (N, N) of the scenes, in metres, and ``which`` (B,) tells
+    the scene of each episode. Distances are looked up in one array of all scenes, so that the work
+    a numpy call does grows with the batch and not with the number of scenes.
+    """
+    flat = np.concatenate([np.ravel(graph) for graph in graphs])
+    sizes = np.array([len(graph) for graph in graphs], dtype=np.intp)
+    offsets = np.cumsum(sizes**2) - sizes**2
+    size, offset = sizes[which][:, None], offsets[which][:, None]
+    rows, gold = paths.places * size + offset, references.places
+    dtw, nearest = _warp(flat, rows, paths.lengths, references)
+    gold_rows = gold * size + offset
+    return Alignment(
+        dtw=dtw,
+        nearest=nearest,
+        final=flat.take(rows[:, -1] + gold[:, -1]),
+        travelled=flat.take(rows[:, :-1] + paths.places[:, 1:]).sum(axis=1),
+        gold=flat.take(gold_rows[:, :-1] + gold[:, 1:]).sum(axis=1),
+        shortest=flat.take(gold_rows[:, 0] + gold[:, -1]),
+        gold_lengths=references.lengths,
+    )
+
+
+def _warp(flat: Floats, rows: Ints, lengths: Ints, references: Padded) -> tuple[Floats, Floats]:
+    """Fill every episode's table of dynamic time warping together, a numpy operation a cell.
+
+    ``rows`` (B, L) are the offsets in ``flat`` of the distances from the places of the paths. Each
+    table is kept a row at a time (R, B). The longest paths come first, so that row i works on the
+    episodes that have an i-th place and on no others.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    rows = np.ascontiguousarray(rows[order].T)
+    columns = np.ascontiguousarray(references.places[order].T)
+    active = np.searchsorted(-lengths[order], -np.arange(len(rows)), side="left")
+    nearest = flat.take(rows[0] + columns)
+    table = np.cumsum(nearest, axis=0)
+    for row, count in zip(rows[1:], active[1:].tolist(), strict=True):
+        costs = flat.take(row[:count] + columns[:, :count])
+        np.minimum(nearest[:, :count], costs, out=nearest[:, :count])
+        _next_row(table[:, :count], costs)
+    episodes = np.arange(len(order))
+    back = np.empty_like(order)
+    back[order] = episodes
+    total = table[references.lengths[order] - 1, episodes]
+    return total[back], nearest.T[back]
+
+
+def _next_row(table: Floats, costs: Floats) -> None:
+    """Turn one row (R, B) of the tables into the next, in place."""
+    best = np.minimum(table[1:], table[:-1])  # from the place before, or from both places before
+    table[0] += costs[0]
+    for j in range(1, len(table)):
+        np.minimum(best[j - 1], table[j - 1], out=table[j])
+        table[j] += costs[j]
+
+
+def trajectory_length(batch: Alignment) -> Floats:
+    """TL (B,): metres travelled."""
+    return batch.travelled
+
+
+def navigation_error(batch: Alignment) -> Floats:
+    """NE (B,): metres from the final place to the goal; inf where there is no way."""
+    return batch.final
+
+
+def success(batch: Alignment) -> Floats:
+    """SR (B,): 1 where the final place is less than 3 m from the goal."""
+    return (batch.final < SUCCESS_METRES).astype(np.float64)
+
+
+def oracle_success(batch: Alignment) -> Floats:
+    """OSR (B,): 1 where any place of the path, the start included, is less than 3 m from it."""
+    return (batch.nearest[:, -1] < SUCCESS_METRES).astype(np.float64)
+
+
+def spl(batch: Alignment) -> Floats:
+    """SPL (B,): S · g / max(TL, g), g being ``shortest``.
+
+    Where the start is the goal (g = 0) the fraction is 1 for an agent that did not move, else 0.
+    """
+    longest = np.maximum(batch.travelled, batch.shortest)
+    return success(batch) * _share(batch.shortest, longest)
+
+
+def ndtw(batch: Alignment) -> Floats:
+    """nDTW (B,): exp(-DTW / (3 m · places of the reference))."""
+    return np.exp(-batch.dtw / (SUCCESS_METRES * batch.gold_lengths))
+
+
+def sdtw(batch: Alignment) -> Floats:
+    """sDTW (B,): nDTW where the episode succeeds, else 0."""
+    return success(batch) * ndtw(batch)
+
+
+def cls(batch: Alignment) -> Floats:
+    """CLS (B,): coverage of the reference times the length score.
+
+    Coverage is the mean over the reference's places of exp(-d / 3 m), d being the distance to the
+    nearest place of the path. The length score compares TL with the length E that such a coverage
+    should take, E = coverage · reference length: E / (E + abs(E - TL)), and 1 where both are 0.
+    """
+    closeness = np.exp(batch.nearest / -SUCCESS_METRES)
+    inside = np.arange(closeness.shape[1]) < batch.gold_lengths[:, None]
+    coverage = (closeness * inside).sum(axis=1) / batch.gold_lengths
+    expected = coverage * batch.gold
+    return coverage * _share(expected, expected + np.abs(expected - batch.travelled))
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    """``part / whole``: 1 for 0 of 0, and 0 where the whole is endless."""
+    usable = (whole > 0) & np.isfinite(whole)
+    share = np.divide(part, whole, out=np.zeros_like(whole), where=usable)
+    return np.where(whole == 0, 1.0, share)

@@ -1,0 +1,68 @@
+"""Scorer: the metrics of one family of datasets, found by the family's name.
+
+``evaluation/indoor.py`` scores the family ``indoor``: the module's attribute ``scorer``. A new
+family is a new file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from typing import Protocol, cast, runtime_checkable
+
+from wayword.core.dataset import Dataset, Task
+from wayword.core.errors import UsageError
+from wayword.core.trajectory import Trajectory
+from wayword.evaluation import accounting
+from wayword.evaluation.metric import Metric
+
+Pair = tuple[Task, Trajectory]
+"""An episode with its answer, and what an agent did in it."""
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Judges finished trajectories of one family."""
+
+    @property
+    def family(self) -> str:
+        """The family's name, which is the module's."""
+        ...
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The family's own metrics, in the order tables show them."""
+        ...
+
+    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        """The family's metrics of each pair, in order: many at once, so that it can be fast."""
+        ...
+
+
+def scorer(family: str) -> Scorer:
+    """The scorer of a family. Raises ``UsageError`` where there is none."""
+    name = f"wayword.evaluation.{family}"
+    found = None
+    if family.isidentifier() and importlib.util.find_spec(name) is not None:
+        found = getattr(importlib.import_module(name), "scorer", None)
+    if not isinstance(found, Scorer) or found.family != family:
+        raise UsageError(
+            f"no metrics for datasets of the family {family!r}; they belong into "
+            f"evaluation/{family}.py as 'scorer'"
+        )
+    return cast("Scorer", found)
+
+
+def columns(family: str) -> tuple[Metric, ...]:
+    """Every metric an episode of the family gets: its own, then the accounting."""
+    return (*scorer(family).metrics, *accounting.METRICS)
+
+
+def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+    """Everything an episode is scored by, for each pair in order: family metrics and accounting."""
+    own = scorer(dataset.family).score(dataset, pairs)
+    return [
+        {**scores, **accounting.account(trajectory)}
+        for scores, (_, trajectory) in zip(own, pairs, strict=True)
+    ]

@@ -1,0 +1,81 @@
+"""The promises of an agent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.dataset import Dataset
+from wayword.core.decision import Decision, Rejection
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.settings import make
+
+NOISE = (
+    "",
+    "   ",
+    "I would rather not say.",
+    "Action Input: \nAction Input: ",
+    "{",
+    "\x00\ufffd" * 5000,
+)
+
+
+class Noise:
+    """A model that answers anything but what it was asked, whatever the constraint."""
+
+    name = "noise"
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        self._asked += 1
+        texts = [NOISE[(self._asked + i) % len(NOISE)] for i in range(sampling.n)]
+        return Completion(tuple(texts), ("stop",) * sampling.n)
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        return Choice(tuple(options), (0.0,) * len(options))
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None) -> None:
+    """Default settings work, the same seed plays the same, and noise never breaks an episode.
+
+    ``model`` answers in the first two checks (a scripted one will do); without it, noise does.
+    """
+    settings = make(agent.Settings, {}, agent.__name__)
+    sensible = model or Noise()
+    first = _play(agent, settings, dataset, sensible)
+    assert first.ended != "failed", f"an episode failed: {first.error}"
+    assert first.steps, "an agent acts at least once"
+    if model is None:
+        again = _play(agent, settings, dataset, Noise())
+        decided = [step.decision for step in first.steps]
+        assert decided == [step.decision for step in again.steps], "same seed, same decisions"
+    noisy = _play(agent, settings, dataset, Noise())
+    assert noisy.ended != "failed", f"noise from a model ended the episode: {noisy.error}"
+    for step in noisy.steps:
+        kind = type(step.decision).__name__
+        assert isinstance(step.decision, Decision | Rejection), f"{kind} is no decision"
+        _rejection_is_small(step.decision)
+
+
+def _play(agent: type[Agent], settings: Any, dataset: Dataset, model: Model) -> Trajectory:
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        made: Agent = agent(settings, toolkit)  # type: ignore[call-arg]
+        return made
+
+    setup = Setup(dataset, build, {"main": model}, seed=1, max_steps=6)
+    return asyncio.run(rollout(dataset.tasks[0], setup))
+
+
+def _rejection_is_small(decision: Decision | Rejection) -> None:
+    if isinstance(decision, Rejection):
+        assert decision.reason, "a rejection says why"
+        assert len(decision.said) <= 2000, "a rejected answer is kept in short form"

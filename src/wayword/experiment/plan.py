@@ -1,0 +1,112 @@
+"""Plan: everything that makes a run what it is, and what only says how to carry it out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wayword.core.errors import UsageError
+
+RESERVED = ("model", "models", "dataset")
+"""Groups of ``--set`` that do not go to the agent: ``model.threads=2``, ``dataset.houses=5``,
+``models.summary=openai:gpt-5-mini``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run: an agent, on a dataset, with a model.
+
+    ``Plan("navgpt", "r2r:val_seen", "local:smollm2", limit=30)``
+
+    ``settings`` is the tree of ``--set``: keys go to the agent, save the groups ``model``,
+    ``models`` and ``dataset``. ``limit`` plays the first so many episodes (of the order that
+    ``shuffle``, a seed, gives); a later run with a higher limit goes on in the same folder.
+    ``tokens`` and ``dollars`` are budgets for the whole run. ``cache`` is a file for answers.
+    """
+
+    agent: str
+    on: str
+    model: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    limit: int | None = None
+    shuffle: int | None = None
+    shard: str = ""
+    seed: int = 0
+    max_steps: int | None = None
+    concurrency: int = 8
+    data: Path | None = None
+    out: Path | None = None
+    tokens: int | None = None
+    dollars: float | None = None
+    cache: Path | None = None
+    requests_per_minute: float | None = None
+    prices: Path | None = None
+    retries: int = 6
+
+    def __post_init__(self) -> None:
+        for name in ("limit", "max_steps", "concurrency", "tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name.replace('_', '-')} must be at least 1, not {value}")
+        self.shard_of()
+
+    @property
+    def dataset_name(self) -> str:
+        return self.on.partition(":")[0]
+
+    @property
+    def split(self) -> str:
+        """The split asked for; empty means the dataset's first."""
+        return self.on.partition(":")[2]
+
+    def group(self, name: str) -> Mapping[str, Any]:
+        """The settings of one reserved group."""
+        found = self.settings.get(name, {})
+        if not isinstance(found, Mapping):
+            raise UsageError(f"--set {name}={found}: write {name}.KEY=VALUE")
+        return found
+
+    def agent_settings(self) -> dict[str, Any]:
+        """The settings that are the agent's own."""
+        return {key: value for key, value in self.settings.items() if key not in RESERVED}
+
+    def shard_of(self) -> tuple[int, int]:
+        """``"2/8"`` -> (1, 8): the second of eight. The whole is (0, 1)."""
+        if not self.shard:
+            return 0, 1
+        match = re.fullmatch(r"(\d+)/(\d+)", self.shard)
+        part, parts = (int(match[1]), int(match[2])) if match else (0, 0)
+        if not 1 <= part <= parts:
+            raise UsageError(f"--shard {self.shard}: write i/n with 1 <= i <= n, for example 1/4")
+        return part - 1, parts
+
+
+def data_folder(named: Path | None) -> Path | None:
+    """``--data``, else ``$WAYWORD_DATA``, else the user's data folder; None if there is none."""
+    if named is not None:
+        if not named.is_dir():
+            raise UsageError(f"--data {named}: no such folder")
+        return named
+    if os.environ.get("WAYWORD_DATA"):
+        folder = Path(os.environ["WAYWORD_DATA"])
+        if not folder.is_dir():
+            raise UsageError(f"WAYWORD_DATA={folder}: no such folder")
+        return folder
+    from platformdirs import user_data_path
+
+    folder = user_data_path("wayword")
+    return folder if folder.is_dir() else None
+
+
+def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:
+    """Where a run lies when ``--out`` does not say: the same plan finds the same folder again."""
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
+    model = plan.model.rsplit("/", 1)[-1]
+    name = "-".join(part for part in (Path(plan.agent).stem, plan.on, model, digest[:8]) if part)
+    return Path("runs") / re.sub(r"[^A-Za-z0-9._-]+", "-", name)

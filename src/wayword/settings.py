@@ -1,0 +1,72 @@
+"""Settings of parts: a user's ``key=value`` pairs become an instance of a frozen dataclass.
+
+Every part declares a frozen dataclass ``Settings``; values from the command line, from YAML and
+from Python are checked against its field types, and a misspelt key ends in one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from wayword.core.errors import UsageError, suggest
+
+
+def make(settings: type[Any], given: Mapping[str, Any], owner: str) -> Any:
+    """An instance of ``settings`` with the given values; strings are read as the field's type.
+
+    ``owner`` is named in errors: ``navgpt``. Raises ``UsageError`` for unknown keys and values
+    that do not fit.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    known = [field.name for field in fields(settings)]
+    for key in given:
+        if key not in known:
+            raise UsageError(f"{owner} has no setting {key!r}; {suggest(key, known)}")
+    try:
+        return TypeAdapter(settings).validate_python(dict(given))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        line = f"{owner}: setting {key}={first['input']!r}: {first['msg'].lower()}"
+        raise UsageError(line) from None
+
+
+def parse(pairs: Sequence[str]) -> dict[str, Any]:
+    """``["shots=2", "model.threads=2"]`` -> ``{"shots": 2, "model": {"threads": 2}}``.
+
+    Values are read as YAML scalars, so ``true``, ``3``, ``0.5`` and ``[a, b]`` mean what they say.
+    """
+    import yaml
+
+    tree: dict[str, Any] = {}
+    for pair in pairs:
+        key, sign, text = pair.partition("=")
+        if not sign or not key:
+            raise UsageError(f"--set {pair}: write key=value, for example --set decoding=free")
+        try:
+            value = yaml.safe_load(text) if text else ""
+        except yaml.YAMLError:
+            value = text
+        _put(tree, key.split("."), value, pair)
+    return tree
+
+
+def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Both trees in one; where they disagree, ``above`` wins."""
+    merged = dict(below)
+    for key, value in above.items():
+        under = merged.get(key)
+        both = isinstance(under, Mapping) and isinstance(value, Mapping)
+        merged[key] = merge(under, value) if both else value  # type: ignore[arg-type]
+    return merged
+
+
+def _put(tree: dict[str, Any], path: list[str], value: Any, pair: str) -> None:
+    for part in path[:-1]:
+        tree = tree.setdefault(part, {})
+        if not isinstance(tree, dict):
+            raise UsageError(f"--set {pair}: {part!r} was already given a value of its own")
+    tree[path[-1]] = value

@@ -1,0 +1,30 @@
+"""Baselines and the shortest-path oracle on a graph worked out by hand."""
+
+from __future__ import annotations
+
+from playing import play
+
+from wayword.agents.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.random import RandomAgent, RandomSettings
+
+
+def test_the_oracle_goes_straight_to_each_goal() -> None:
+    for episode, goal in ((0, "c"), (1, "d")):
+        trajectory = play(ShortestPathOracle, OracleSettings(), {}, episode)
+        assert [p["viewpoint"] for p in trajectory.visited("agent")] == ["s", "b", goal, goal]
+        assert trajectory.ended == "stopped"
+
+
+def test_random_stops_after_its_steps_and_repeats_itself() -> None:
+    first = play(RandomAgent, RandomSettings(steps=4), {})
+    again = play(RandomAgent, RandomSettings(steps=4), {})
+    assert len(first.actions("agent")) == 5
+    assert str(first.actions("agent")[-1]) == "stop"
+    assert first.visited("agent") == again.visited("agent")
+
+
+def test_random_can_leave_stopping_to_chance() -> None:
+    lengths = {
+        len(play(RandomAgent, RandomSettings(steps=0), {}, episode, 50).steps) for episode in (0, 1)
+    }
+    assert all(1 <= length <= 50 for length in lengths)

@@ -1,0 +1,170 @@
+"""NavGPT: what it asks, what counts as an answer, and that prompts only grow."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from playing import Scripted, play
+
+from wayword.agents.navgpt import NavGPT, NavGPTSettings
+from wayword.core.decision import Decision, Rejection
+from wayword.core.errors import UsageError
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+FREE = NavGPTSettings(decoding="free")
+
+
+def go(place: str, thought: str = "This way.") -> str:
+    return f'{thought}\nAction: action_maker\nAction Input: "{place}"'
+
+
+def said(place: str, thought: str = "This way.") -> str:
+    return json.dumps({"thought": thought, "action": place})
+
+
+STOP = "I have arrived.\nFinal Answer: Finished!"
+
+
+def test_free_answers_walk_to_the_goal() -> None:
+    model = Scripted([go("b"), go("c"), STOP])
+    trajectory = play(NavGPT, FREE, {"main": model})
+    assert [place["viewpoint"] for place in trajectory.visited("agent")] == ["s", "b", "c", "c"]
+    assert trajectory.ended == "stopped"
+    assert [step.decision.thought for step in trajectory.steps] == [
+        "This way.",
+        "This way.",
+        "I have arrived.",
+    ]
+
+
+def test_constrained_answers_walk_to_the_goal() -> None:
+    model = Scripted([said("b"), said("c"), said("finish")])
+    trajectory = play(NavGPT, NavGPTSettings(), {"main": model})
+    assert trajectory.visited("agent")[-1]["viewpoint"] == "c"
+    assert trajectory.ended == "stopped"
+
+
+def test_the_constraint_lists_exactly_the_legal_ids() -> None:
+    offered = []
+
+    def answer(prompt: object, sampling: object) -> str:
+        offered.append(sampling.json_schema["properties"]["action"]["enum"])  # type: ignore[attr-defined]
+        return said("b" if len(offered) == 1 else "finish")
+
+    play(NavGPT, NavGPTSettings(), {"main": Scripted(answer)})
+    assert offered == [["b", "finish"], ["d", "c", "s", "a", "finish"]]
+
+
+@pytest.mark.parametrize(
+    ("answer", "kind"),
+    [
+        ("", "empty"),
+        (" \n ", "empty"),
+        (go("d"), "unknown"),  # exists elsewhere in the scan, but was never seen
+        (go("bb"), "unknown"),
+        (go("B"), "unknown"),
+        (go(""), "empty"),
+        (go("b") + "\n" + go("b"), "several_actions"),
+        (go("b") + "\nFinal Answer: Finished!", "several_actions"),
+        ("I shall walk to the kitchen and wait.", "no_action"),
+        ("noise " * 20_000, "too_long"),
+        ("../../etc/passwd\nAction: rm\nAction Input: ../../etc/passwd", "unknown"),
+    ],
+)
+def test_what_is_no_legal_move_is_a_rejection_with_feedback(answer: str, kind: str) -> None:
+    model = Scripted([answer, STOP])
+    trajectory = play(NavGPT, FREE, {"main": model})
+    first = trajectory.steps[0]
+    assert isinstance(first.decision, Rejection)
+    assert first.decision.kind == kind
+    assert first.where["viewpoint"] == "s"
+    assert first.feedback.status == "rejected"
+    assert first.decision.reason in model.prompts[1]
+    assert len(model.prompts[1]) < len(model.prompts[0]) + 1500
+
+
+def test_a_place_seen_before_but_out_of_reach_is_called_illegal() -> None:
+    model = Scripted([go("b"), go("a"), go("c"), STOP])
+    trajectory = play(NavGPT, FREE, {"main": model})
+    third = trajectory.steps[2].decision
+    assert isinstance(third, Rejection)
+    assert third.kind == "illegal"
+    assert trajectory.steps[2].where["viewpoint"] == "a"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "b", '{"action": "d"}', '{"thought": "x"}', '["b"]', '{"action": ["b"]}', '{"action": "b'],
+)
+def test_a_backend_that_ignores_the_constraint_is_rejected_too(answer: str) -> None:
+    trajectory = play(NavGPT, NavGPTSettings(), {"main": Scripted([answer, said("finish")])})
+    assert isinstance(trajectory.steps[0].decision, Rejection)
+    assert trajectory.steps[0].where["viewpoint"] == "s"
+
+
+def test_prompts_only_grow_up_to_the_current_observation() -> None:
+    model = Scripted([go("b"), go("nowhere"), go("d"), go("b"), go("c"), STOP])
+    play(NavGPT, FREE, {"main": model})
+    for shorter, longer in zip(model.prompts, model.prompts[1:], strict=False):
+        past = shorter[: shorter.rindex("Observation: ")]
+        assert longer.startswith(past)
+
+
+def test_history_over_the_budget_drops_whole_steps_and_says_so() -> None:
+    there_and_back = [go("b"), go("s")] * 5
+    model = Scripted(there_and_back)
+    settings = NavGPTSettings(decoding="free", context=480)
+    trajectory = play(NavGPT, settings, {"main": model}, max_steps=10)
+    notes = [note for step in trajectory.steps for note in step.notes]
+    assert {note.kind for note in notes} == {"history_dropped"}
+    assert "steps are left out here.)" in model.prompts[-1]
+    assert model.prompts[-1].count("You are an embodied agent") == 1
+    assert all(isinstance(step.decision, Decision) for step in trajectory.steps)
+
+
+def test_summaries_can_be_written_online_by_a_model_of_their_own() -> None:
+    main, summary = Scripted([go("b"), STOP]), Scripted(["small hall with a lamp."])
+    settings = NavGPTSettings(decoding="free", summaries="online")
+    trajectory = play(NavGPT, settings, {"main": main, "summary": summary})
+    assert "The scene from the viewpoint is a small hall with a lamp." in main.prompts[1]
+    assert [call.role for call in trajectory.steps[0].calls] == ["main", "summary"]
+
+
+def test_ablations_leave_out_what_they_name() -> None:
+    def shown(**changes: bool) -> str:
+        model = Scripted([go("b"), STOP])
+        settings = NavGPTSettings(decoding="free", **changes)  # type: ignore[arg-type]
+        play(NavGPT, settings, {"main": model})
+        return model.prompts[1]
+
+    assert "'lamp': 'right 80.00, 1.25m'" in shown()
+    assert "'lamp': 'right 80.00'" in shown(distances=False)
+    assert "lamp" not in shown(objects=False)
+    assert "b to the east" not in shown(captions=False)
+
+
+def test_own_prompts_replace_the_shipped_ones(tmp_path: Path) -> None:
+    (tmp_path / "principle.txt").write_text("Follow me.")
+    model = Scripted([STOP])
+    play(NavGPT, NavGPTSettings(decoding="free", prompts=str(tmp_path)), {"main": model})
+    assert "Follow me." in model.prompts[0]
+    assert "embodied agent" not in model.prompts[0]
+
+
+def test_an_unknown_slot_in_an_own_prompt_is_named(tmp_path: Path) -> None:
+    (tmp_path / "begin.txt").write_text("Go: {instructions}")
+    settings = NavGPTSettings(prompts=str(tmp_path))
+    trajectory = play(NavGPT, settings, {"main": Scripted([STOP])})
+    assert trajectory.ended == "failed"
+    assert "instructions" in trajectory.error
+    with pytest.raises(UsageError, match="unknown slots"):
+        raise UsageError(trajectory.error)
+
+
+def test_the_second_prompt_is_the_golden_one() -> None:
+    model = Scripted([go("b", "The hall lies ahead."), STOP])
+    play(NavGPT, FREE, {"main": model})
+    golden = GOLDEN / "navgpt_free_step2.txt"
+    assert model.prompts[1] == golden.read_text(encoding="utf-8").rstrip("\n")

@@ -1,0 +1,217 @@
+"""A trajectory as JSON and back: the whole truth of an episode.
+
+    >>> from wayword.core.trajectory import Trajectory
+    >>> told = Trajectory("5593_0", start={"agent": {"viewpoint": "a", "heading": 0.0}})
+    >>> from_json(to_json(told)) == told
+    True
+
+Observations are typed dataclasses of their worlds; they are written with the name of their type
+and come back as mappings, so that reading a run needs none of the worlds. Everything else comes
+back equal, where tuples within observations, places, details and states come back as lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from wayword.core.action import Action
+from wayword.core.decision import Decision, Rejection
+from wayword.core.episode import Json
+from wayword.core.errors import RecordingError
+from wayword.core.model import Choice, Completion, Sampling, TokenLogprob, Usage
+from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.recording.prompts import PromptReader, PromptWriter
+from wayword.recording.values import plain, restore
+
+
+def to_json(trajectory: Trajectory) -> dict[str, Json]:
+    """The trajectory as JSON values. What is empty is left out.
+
+    Raises ``RecordingError`` where it holds a value that has no JSON form.
+    """
+    prompts = PromptWriter()
+    written: dict[str, Json] = {
+        "episode_id": trajectory.episode_id,
+        "ended": trajectory.ended,
+        "error": trajectory.error,
+        "seconds": plain(trajectory.seconds),
+        "start": plain(trajectory.start),
+        "opening_calls": [_call(call, prompts) for call in trajectory.opening_calls],
+        "opening_notes": [_note(note) for note in trajectory.opening_notes],
+        "steps": [_step(step, prompts) for step in trajectory.steps],
+        "state": plain(trajectory.state),
+    }
+    return {k: v for k, v in written.items() if v not in ("", []) or k in ("steps", "episode_id")}
+
+
+def from_json(written: dict[str, Json]) -> Trajectory:
+    """The trajectory that ``to_json`` wrote. Raises ``RecordingError`` where it is none."""
+    try:
+        return _trajectory(written)
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise RecordingError(f"is no trajectory ({type(error).__name__}: {error})") from error
+
+
+def _trajectory(written: dict[str, Json]) -> Trajectory:
+    prompts = PromptReader()
+    return Trajectory(
+        episode_id=written["episode_id"],
+        start=restore(written["start"]),
+        opening_calls=[_read_call(c, prompts) for c in written.get("opening_calls", ())],
+        opening_notes=[_read_note(n) for n in written.get("opening_notes", ())],
+        steps=[_read_step(s, prompts) for s in written["steps"]],
+        state=restore(written["state"]),
+        ended=written["ended"],
+        error=written.get("error", ""),
+        seconds=restore(written["seconds"]),
+    )
+
+
+def _step(step: Step, prompts: PromptWriter) -> Json:
+    written = {
+        "actor": step.actor,
+        "observation": plain(step.observation),
+        "decision": _decision(step.decision),
+        "feedback": {"status": step.feedback.status},
+        "where": plain(step.where),
+        "seconds": plain(step.seconds),
+    }
+    if step.feedback.details:
+        written["feedback"]["details"] = plain(step.feedback.details)
+    if step.calls:
+        written["calls"] = [_call(call, prompts) for call in step.calls]
+    if step.notes:
+        written["notes"] = [_note(note) for note in step.notes]
+    return written
+
+
+def _read_step(written: Json, prompts: PromptReader) -> Step:
+    feedback = written["feedback"]
+    return Step(
+        actor=written["actor"],
+        observation=restore(written["observation"]),
+        decision=_read_decision(written["decision"]),
+        feedback=Feedback(feedback["status"], restore(feedback.get("details", {}))),
+        where=restore(written["where"]),
+        calls=[_read_call(call, prompts) for call in written.get("calls", ())],
+        notes=[_read_note(note) for note in written.get("notes", ())],
+        seconds=restore(written["seconds"]),
+    )
+
+
+def _decision(decision: Decision | Rejection) -> Json:
+    if isinstance(decision, Rejection):
+        return _full(
+            rejected=decision.kind,
+            reason=decision.reason,
+            said=decision.said,
+            thought=decision.thought,
+        )
+    written = _full(
+        action=decision.action.name,
+        arguments=plain(decision.action.arguments),
+        thought=decision.thought,
+    )
+    if decision.fallback_for is not None:
+        written["fallback_for"] = _decision(decision.fallback_for)
+    return written
+
+
+def _full(**values: Json) -> dict[str, Json]:
+    """The first value, and those of the others that say something."""
+    first = next(iter(values))
+    return {key: value for key, value in values.items() if value or key == first}
+
+
+def _read_decision(written: Json) -> Decision | Rejection:
+    if "rejected" in written:
+        return _read_rejection(written)
+    fallback = written.get("fallback_for")
+    return Decision(
+        Action(written["action"], tuple(written.get("arguments", ()))),
+        written.get("thought", ""),
+        None if fallback is None else _read_rejection(fallback),
+    )
+
+
+def _read_rejection(written: Json) -> Rejection:
+    return Rejection(
+        written["rejected"],
+        written.get("reason", ""),
+        written.get("said", ""),
+        written.get("thought", ""),
+    )
+
+
+def _note(note: Note) -> Json:
+    return {"kind": note.kind, "details": plain(note.details)}
+
+
+def _read_note(written: Json) -> Note:
+    return Note(written["kind"], restore(written["details"]))
+
+
+def _call(call: ModelCall, prompts: PromptWriter) -> Json:
+    written: dict[str, Json] = {"role": call.role, "prompt": prompts.write(call.prompt)}
+    if call.answer is not None:
+        written["answer"] = _answer(call.answer)
+    if call.sampling is not None:
+        written["sampling"] = _by_field(call.sampling)
+    if call.error:
+        written["error"] = call.error
+    return written
+
+
+def _read_call(written: Json, prompts: PromptReader) -> ModelCall:
+    answer, sampling = written.get("answer"), written.get("sampling")
+    return ModelCall(
+        written["role"],
+        prompts.read(written["prompt"]),
+        None if answer is None else _read_answer(answer),
+        None if sampling is None else Sampling(**_arguments(sampling)),
+        written.get("error", ""),
+    )
+
+
+def _answer(answer: Completion | Choice) -> Json:
+    written = _by_field(answer, apart=("usage", "logprobs"))
+    written["usage"] = _by_field(answer.usage)
+    if isinstance(answer, Choice):
+        written["logprobs"] = plain(answer.logprobs)
+    elif answer.logprobs:
+        written["logprobs"] = [
+            plain([t.token, t.logprob, t.alternatives] if t.alternatives else [t.token, t.logprob])
+            for t in answer.logprobs
+        ]
+    return written
+
+
+def _read_answer(written: Json) -> Completion | Choice:
+    values = _arguments(written)
+    values["usage"] = Usage(**_arguments(written["usage"]))
+    if "options" in written:
+        return Choice(**values)
+    values["logprobs"] = tuple(TokenLogprob(*entry) for entry in values.get("logprobs", ()))
+    return Completion(**values)
+
+
+def _by_field(value: Any, apart: tuple[str, ...] = ()) -> dict[str, Json]:
+    """A dataclass of the core by its fields, without those that are None, False or () by default.
+
+    Numbers are always written, so that a default that changes one day changes no old record.
+    """
+    written = {}
+    for field in fields(value):
+        held = getattr(value, field.name)
+        unsaid = held is None or held is False or held == ()
+        if field.name not in apart and not (unsaid and held == field.default):
+            written[field.name] = plain(held)
+    return written
+
+
+def _arguments(written: Json) -> dict[str, Any]:
+    """The arguments of a core dataclass; its sequences are tuples."""
+    restored = {name: restore(value) for name, value in written.items()}
+    return {n: tuple(v) if isinstance(v, list) else v for n, v in restored.items()}

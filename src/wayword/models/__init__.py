@@ -1,3 +1,14 @@
 """One model backend a file; its name is the registered name. See ``wayword.core.registry``."""
 
-SHARED: tuple[str, ...] = ()
+SHARED: tuple[str, ...] = (
+    "constraints",
+    "continuing",
+    "fetch",
+    "folders",
+    "keys",
+    "llamacpp",
+    "opening",
+    "serving",
+    "weights",
+    "wrapping",
+)

@@ -1,0 +1,1 @@
+"""llama.cpp inside this process, through the xllamacpp bindings."""

@@ -1,0 +1,213 @@
+"""Models on this machine: any GGUF file, in this process, without a key or a server.
+
+Source: llama.cpp through https://github.com/xorbitsai/xllamacpp; the embedded default is
+SmolLM2-135M-Instruct (see ``wayword.models.weights``).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from wayword.core.episode import Json
+from wayword.core.errors import ModelError
+from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, TokenLogprob, Usage
+from wayword.models.constraints import choice_grammar, longest, tightened
+from wayword.models.llamacpp.engine import Engine, EngineSettings
+from wayword.models.llamacpp.ranking import rank
+from wayword.models.weights import KNOWN, located, verified
+
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of ``local:``.
+
+    ``slots`` prompts are worked on at once; more calls wait their turn. ``context`` is the tokens
+    of each (prompt and answer together; 0: what the model was trained with). ``threads`` is one
+    by default: beside other work on the same cores, two are slower than one. ``memory`` is the
+    MiB kept for the prefixes of conversations that wait (reuse with more episodes than slots).
+    """
+
+    slots: int = 4
+    context: int = 8192
+    threads: int = 1
+    memory: int = 2048
+
+    def __post_init__(self) -> None:
+        if self.slots < 1 or self.threads < 1 or self.context < 0 or self.memory < 0:
+            raise ValueError("slots and threads are at least 1, context and memory at least 0")
+
+
+class LocalModel:
+    """A GGUF file in this process: ``local:smollm2`` or ``local:/path/to/model.gguf``.
+
+    >>> model = LocalModel("smollm2")                                   # doctest: +SKIP
+    >>> await model.choose("The sky is", ["blue", "green"])             # doctest: +SKIP
+
+    Conversations go through the chat template stored in the file; raw text is continued as it is.
+    Prompts that continue an earlier one evaluate their new tokens only (``Usage.reused``).
+    ``choices``, ``grammar`` and ``json_schema`` are always obeyed, save that a JSON or grammar
+    answer may be cut at ``max_tokens`` (``finish`` says ``"length"``). Samples beyond the first
+    draw seeds of their own from ``seed``; at temperature 0 all samples are the same text, written
+    once.
+
+    The file is loaded at the first call. Raises ``UsageError`` where it is missing or foreign.
+    """
+
+    def __init__(self, name: str, settings: Settings | None = None) -> None:
+        self._name = f"local:{name}"
+        self._settings = settings or Settings()
+        self._weights = KNOWN.get(name)
+        self._path: Path = located(name)
+        self._engine: Engine | None = None
+        self._starting = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
+
+    Settings = Settings
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """Write ``sampling.n`` continuations. Raises ``ModelError``."""
+        return await self._in_thread(lambda: self._complete(prompt, sampling))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """Rank options by their exact log-probability as next words. Raises ``ModelError``.
+
+        Options of several tokens are scored whole. A blank between prompt and option is put in
+        where it is missing; see ``wayword.models.continuing``.
+        """
+        return await self._in_thread(lambda: self._choose(prompt, tuple(options)))
+
+    async def aclose(self) -> None:
+        """Wait for calls under way, then free the memory."""
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            await asyncio.to_thread(pool.shutdown, wait=True, cancel_futures=True)
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            await asyncio.to_thread(engine.close)
+
+    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+        """As many threads as slots, so that the engine batches what runs at once."""
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._settings.slots, "wayword-local")
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._pool, work)
+        except ModelError as error:
+            raise ModelError(f"{self._name}: {error}") from None
+
+    def _loaded(self) -> Engine:
+        with self._starting:
+            if self._engine is None:
+                if self._weights is not None:
+                    verified(self._weights, self._path)
+                s = self._settings
+                given = EngineSettings(s.slots, s.context, s.threads, s.memory)
+                self._engine = Engine(self._path, given)
+            return self._engine
+
+    def _complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        began = time.perf_counter()
+        engine = self._loaded()
+        payload = {"prompt": _as_text(engine, prompt), **_payload(sampling)}
+        distinct = sampling.n if sampling.temperature > 0 else 1
+        answers = [engine.complete(_seeded(payload, sampling.seed, i)) for i in range(distinct)]
+        answers += answers[:1] * (sampling.n - distinct)
+        written = answers[:distinct]
+        return Completion(
+            texts=tuple(a["choices"][0]["text"] for a in answers),
+            finish=tuple(a["choices"][0]["finish_reason"] for a in answers),
+            usage=_usage(written),
+            logprobs=_logprobs(answers[0]),
+            seconds=time.perf_counter() - began,
+        )
+
+    def _choose(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
+        began = time.perf_counter()
+        engine = self._loaded()
+        ranking = rank(engine, _as_text(engine, prompt), options)
+        seconds = time.perf_counter() - began
+        return Choice(options, ranking.logprobs, ranking.usage, seconds=seconds)
+
+
+def _as_text(engine: Engine, prompt: Prompt) -> str:
+    if isinstance(prompt, str):
+        return prompt
+    if any(message.images for message in prompt):
+        raise ModelError("local models take no pictures; use a model behind a server")
+    return engine.templated([_turn(message) for message in prompt])
+
+
+def _turn(message: Message) -> dict[str, str]:
+    return {"role": message.role, "content": message.content}
+
+
+def _payload(sampling: Sampling) -> dict[str, Json]:
+    """llama.cpp's own samplers (top-k, min-p) are switched off: the distribution is the model's."""
+    payload: dict[str, Json] = {
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "top_k": 0,
+        "min_p": 0.0,
+        "max_tokens": sampling.max_tokens,
+        "stop": list(sampling.stop),
+        "cache_prompt": True,
+    }
+    if sampling.logprobs:
+        payload["logprobs"] = sampling.logprobs
+    return payload | _constraint(sampling)
+
+
+def _constraint(sampling: Sampling) -> dict[str, Json]:
+    if sampling.choices is not None:
+        try:
+            grammar = choice_grammar(sampling.choices)
+        except ValueError as error:
+            raise ModelError(str(error)) from None
+        # whole whatever max_tokens and stop say: the answer is exactly one of the choices
+        return {"grammar": grammar, "max_tokens": longest(sampling.choices), "stop": []}
+    if sampling.json_schema is not None:
+        return {"json_schema": tightened(sampling.json_schema)}
+    return {"grammar": sampling.grammar} if sampling.grammar is not None else {}
+
+
+def _seeded(payload: Mapping[str, Json], seed: int | None, sample: int) -> dict[str, Json]:
+    """Further samples draw unrelated seeds, so that runs with seeds 1 and 2 share none."""
+    if seed is None:
+        return dict(payload)
+    own = seed if sample == 0 else random.Random(f"{seed}/{sample}").getrandbits(32)
+    return {**payload, "seed": own % 2**32}
+
+
+def _usage(answers: Sequence[Mapping[str, Any]]) -> Usage:
+    """The prompt counts once; further samples reuse all of it."""
+    first = answers[0]["timings"]
+    written = sum(answer["usage"]["completion_tokens"] for answer in answers)
+    return Usage(answers[0]["usage"]["prompt_tokens"], written, first["cache_n"])
+
+
+def _logprobs(answer: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
+    content = (answer["choices"][0].get("logprobs") or {}).get("content") or []
+    return tuple(
+        TokenLogprob(
+            entry["token"],
+            entry["logprob"],
+            {other["token"]: other["logprob"] for other in entry["top_logprobs"]},
+        )
+        for entry in content
+    )
+
+
+model = LocalModel

@@ -1,0 +1,185 @@
+"""Layout: the parts of a scene that never move, as arrays.
+
+Things are numbered objects first, then doors, then actors. Walls, door leaves and the sides of
+tall furniture become *panels*: upright rectangles that stop looks. What lies near a place is
+gathered once a cell of a coarse grid and kept.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.worlds.housework.geometry import (
+    Box,
+    Segment,
+    inside_polygon,
+    point_segment,
+    polygon_distance,
+)
+from wayword.worlds.housework.scene import Scene
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+CELL = 1.0
+"""Side of a cell of the coarse grid, metres."""
+HALF_DIAGONAL = CELL * math.sqrt(0.5)
+LOWEST_EYE = 1.0
+"""Furniture lower than this never stops a look, whatever the body; metres."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Panels:
+    """Upright rectangles, each (S,): from (ax, ay) by (sx, sy), between ``low`` and ``high``.
+
+    ``west`` … ``north`` is the box of the furniture a panel belongs to (empty for walls, doors):
+    a panel hides neither its own furniture, nor what lies within its furniture's box, nor anything
+    from an eye that is itself inside the box.
+    """
+
+    ax: Floats
+    ay: Floats
+    sx: Floats
+    sy: Floats
+    low: Floats
+    high: Floats
+    west: Floats
+    south: Floats
+    east: Floats
+    north: Floats
+    door: Ints
+    """The door's number (0 …), or -1."""
+
+    def take(self, which: NDArray[np.intp]) -> Panels:
+        """Some of the panels."""
+        return Panels(*(getattr(self, name)[which] for name in self.__slots__))
+
+
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """What may stop a body near a cell: walls, doors (with their numbers), solid boxes."""
+
+    walls: tuple[Segment, ...]
+    doors: tuple[tuple[int, Segment], ...]
+    boxes: tuple[tuple[int, Box], ...]
+
+
+class Layout:
+    """A scene's still parts. Share one among all episodes whose rooms and furniture are alike."""
+
+    def __init__(self, scene: Scene) -> None:
+        self.scene = scene
+        self.ids = [o.id for o in scene.objects] + [d.id for d in scene.doors]
+        self.index = {name: i for i, name in enumerate(self.ids)}
+        self.walls: tuple[Segment, ...] = tuple((w.a, w.b) for w in scene.walls)
+        self.doors: tuple[Segment, ...] = tuple((d.a, d.b) for d in scene.doors)
+        self.boxes: tuple[tuple[int, Box], ...] = tuple(
+            (i, (o.x - o.width / 2, o.y - o.depth / 2, o.x + o.width / 2, o.y + o.depth / 2))
+            for i, o in enumerate(scene.objects)
+            if o.solid
+        )
+        self.panels = _panels(scene)
+        self.bounds = _bounds(scene)
+        self.lattices: dict[tuple[float, ...], object] = {}
+        """Navigation grids made so far, by :func:`~.lattice.lattice`."""
+        self._near: dict[tuple[int, int, float], Nearby] = {}
+        self._panes: dict[tuple[int, int, float, float, bytes], Panels] = {}
+        self._rims = [_rim(room.polygon) for room in scene.rooms]
+
+    def near(self, x: float, y: float, within: float) -> Nearby:
+        """What may stop a body that stays within a distance of a point."""
+        cell = (math.floor(x / CELL), math.floor(y / CELL), within)
+        found = self._near.get(cell)
+        if found is None:
+            found = self._near[cell] = self._gather(*cell)
+        return found
+
+    def _gather(self, i: int, j: int, within: float) -> Nearby:
+        x, y, reach = (i + 0.5) * CELL, (j + 0.5) * CELL, within + HALF_DIAGONAL
+        return Nearby(
+            tuple(w for w in self.walls if point_segment(x, y, *w[0], *w[1]) <= reach),
+            tuple(
+                (n, d)
+                for n, d in enumerate(self.doors)
+                if point_segment(x, y, *d[0], *d[1]) <= reach
+            ),
+            tuple((n, b) for n, b in self.boxes if box_distance(x, y, b) <= reach),
+        )
+
+    def panes(
+        self, x: float, y: float, within: float, eye: float, shut: NDArray[np.bool_]
+    ) -> Panels:
+        """The panels within a distance of a place's cell that rise above the eye.
+
+        ``shut`` (D,) says which doors are; the leaves of open ones are left out.
+        """
+        cell = (math.floor(x / CELL), math.floor(y / CELL), within, eye, shut.tobytes())
+        found = self._panes.get(cell)
+        if found is None:
+            if len(self._panes) >= 4096:
+                self._panes.clear()
+            found = self._panes[cell] = self._cull(cell, shut)
+        return found
+
+    def _cull(self, cell: tuple[int, int, float, float, bytes], shut: NDArray[np.bool_]) -> Panels:
+        p = self.panels
+        x, y = (cell[0] + 0.5) * CELL, (cell[1] + 0.5) * CELL
+        long = np.maximum(p.sx * p.sx + p.sy * p.sy, 1e-12)
+        t = np.clip(((x - p.ax) * p.sx + (y - p.ay) * p.sy) / long, 0.0, 1.0)
+        away = np.hypot(p.ax + t * p.sx - x, p.ay + t * p.sy - y)
+        keep = (away <= cell[2] + HALF_DIAGONAL) & (p.high > cell[3])
+        if shut.size:
+            keep &= (p.door < 0) | shut[p.door]
+        return p.take(np.flatnonzero(keep))
+
+    def room_at(self, x: float, y: float) -> str:
+        """The room a point is in; in a doorway between two, the nearer one."""
+        for room, (west, south, east, north) in zip(self.scene.rooms, self._rims, strict=True):
+            if west <= x <= east and south <= y <= north and inside_polygon(x, y, room.polygon):
+                return room.name
+        return min(self.scene.rooms, key=lambda r: polygon_distance(x, y, r.polygon)).name
+
+
+def box_distance(x: float, y: float, box: Box) -> float:
+    """From a point to a box, 0 inside."""
+    dx = max(box[0] - x, 0.0, x - box[2])
+    dy = max(box[1] - y, 0.0, y - box[3])
+    return math.hypot(dx, dy)
+
+
+def _rim(polygon: tuple[tuple[float, float], ...]) -> Box:
+    xs, ys = [x for x, _ in polygon], [y for _, y in polygon]
+    return min(xs), min(ys), max(xs), max(ys)
+
+
+def _bounds(scene: Scene) -> Box:
+    if scene.floor is not None:
+        f = scene.floor
+        wide = max(len(row) for row in f.rows)
+        return f.x, f.y, f.x + (wide - 1) * f.spacing, f.y + (len(f.rows) - 1) * f.spacing
+    return _rim(tuple(corner for room in scene.rooms for corner in room.polygon))
+
+
+def _panels(scene: Scene) -> Panels:
+    """Walls, then door leaves, then the four sides of each tall opaque piece of furniture."""
+    none = (math.inf, math.inf, -math.inf, -math.inf)
+    endless = (-math.inf, math.inf, *none)
+    rows: list[tuple[float, ...]] = [(*_span(w.a, w.b), *endless, -1) for w in scene.walls]
+    rows += [(*_span(d.a, d.b), *endless, number) for number, d in enumerate(scene.doors)]
+    for o in scene.objects:
+        if o.opaque and "pickupable" not in o.affordances and o.bottom + o.height > LOWEST_EYE:
+            w, s, e, n = o.x - o.width / 2, o.y - o.depth / 2, o.x + o.width / 2, o.y + o.depth / 2
+            corners = ((w, s), (e, s), (e, n), (w, n))
+            sides = zip(corners, corners[1:] + corners[:1], strict=True)
+            reach = (o.bottom, o.bottom + o.height, w, s, e, n, -1)
+            rows += [(*_span(a, b), *reach) for a, b in sides]
+    table = np.array(rows, dtype=np.float64).reshape(-1, 11).T.copy()
+    return Panels(*table[:10], table[10].astype(np.int32))
+
+
+def _span(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float, float, float]:
+    return a[0], a[1], b[0] - a[0], b[1] - a[1]

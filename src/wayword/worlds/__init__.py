@@ -1,3 +1,3 @@
 """One world a file; the file's name is its registered name. See ``wayword.core.registry``."""
 
-SHARED: tuple[str, ...] = ("viewpoints",)
+SHARED: tuple[str, ...] = ("viewpoints", "housework")

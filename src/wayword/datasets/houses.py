@@ -1,0 +1,221 @@
+"""Generated indoor scenes with instructions: the embedded default, no data and no key needed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar, overload
+
+from wayword.core.action import STOP, Action
+from wayword.core.agent import Demonstration
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, PathReference
+from wayword.core.errors import UsageError, suggest
+from wayword.core.perceiver import Percept
+from wayword.datasets.housing.captions import percept
+from wayword.datasets.housing.house import House, build_house, scene_name
+from wayword.datasets.housing.instructions import WORDINGS, instruct
+from wayword.datasets.housing.programme import LARGEST, SMALLEST
+from wayword.datasets.housing.routes import Route, find_routes
+from wayword.perception.symbolic import SymbolicPerceiver
+from wayword.worlds.indoor import IndoorWorld
+from wayword.worlds.viewpoints import ViewpointGraph
+
+MOST_PATHS = 12
+KEPT = 64
+"""Houses held in memory at a time; one left out is built again, the same, when asked for."""
+
+
+@dataclass(frozen=True)
+class HousesSettings:
+    """``rooms`` counts the hallway. ``episodes`` are dealt out evenly over the houses."""
+
+    houses: int = 20
+    episodes: int = 180
+    seed: int = 0
+    rooms: int = 9
+
+    def __post_init__(self) -> None:
+        if self.houses < 1 or self.episodes < 1:
+            raise UsageError("houses: the settings houses and episodes must be at least 1")
+        if not SMALLEST <= self.rooms <= LARGEST:
+            raise UsageError(
+                f"houses: rooms={self.rooms} must lie between {SMALLEST} and {LARGEST}"
+            )
+        if self.episodes > self.houses * MOST_PATHS * WORDINGS:
+            most = self.houses * MOST_PATHS * WORDINGS
+            raise UsageError(
+                f"houses: {self.houses} houses have at most {most} episodes; "
+                f"ask for fewer than {self.episodes}, or for more houses"
+            )
+
+
+@dataclass(eq=False)
+class _Home:
+    """A house with what has been worked out of it so far."""
+
+    house: House
+    _source: Iterator[Route]
+    _routes: list[Route]
+    percepts: dict[str, Percept]
+
+    def route(self, number: int) -> Route:
+        self._routes += islice(self._source, max(0, number + 1 - len(self._routes)))
+        if number >= len(self._routes):
+            raise UsageError(f"{self.house.scene} has only {len(self._routes)} paths")
+        return self._routes[number]
+
+
+class _Percepts(Mapping[str, Percept]):
+    """The percepts of a house, each worded when first looked at."""
+
+    def __init__(self, home: _Home) -> None:
+        self._home = home
+
+    def __getitem__(self, viewpoint: str) -> Percept:
+        known = self._home.percepts
+        if viewpoint not in known:
+            if viewpoint not in self._home.house.graph.index:
+                raise KeyError(viewpoint)
+            known[viewpoint] = percept(self._home.house, viewpoint)
+        return known[viewpoint]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._home.house.graph.ids)
+
+    def __len__(self) -> int:
+        return len(self._home.house.graph.ids)
+
+
+class _Tasks(Sequence[Task]):
+    """Tasks made when they are looked at; a slice makes only its own."""
+
+    def __init__(self, dataset: Houses) -> None:
+        self._dataset = dataset
+
+    def __len__(self) -> int:
+        return self._dataset.settings.episodes
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Task]: ...
+    def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
+        if isinstance(index, slice):
+            return [self._dataset.task(i) for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self._dataset.task(index % len(self))
+
+
+class Houses:
+    """Generated houses: rooms, doors, viewpoints, furniture, and ways to be told through them.
+
+        >>> houses = Houses("test", None, Houses.Settings(houses=2, episodes=6))
+        >>> task = houses.tasks[0]
+        >>> len(houses.perceiver().perceive(task.episode.scene, task.reference.path[0]).sectors)
+        8
+
+    An episode starts somewhere in a room, facing any of twelve ways, and ends in another room,
+    three to six steps on, beside a named thing or in a doorway. A path has three instructions.
+    The first episodes of a split lie in different houses. A scene's name says all there is to
+    it, so an episode's id means the same for any number of houses and episodes. Test and train
+    houses come from different streams.
+
+    The sentences are written from the floor plan, so perception is perfect and the vocabulary
+    small: scores here say whether an agent can follow and act, not how it fares in real rooms.
+    """
+
+    Settings: ClassVar[type[HousesSettings]] = HousesSettings
+    family: ClassVar[str] = "indoor"
+    splits: ClassVar[tuple[str, ...]] = ("test", "train")
+    max_steps: ClassVar[int] = 15
+
+    def __init__(
+        self,
+        split: str = "test",
+        folder: Path | None = None,
+        settings: HousesSettings | None = None,
+    ) -> None:
+        if split not in self.splits:
+            raise UsageError(f"houses has no split {split!r}; {suggest(split, list(self.splits))}")
+        self.split, self.settings = split, settings or HousesSettings()
+        self._home = lru_cache(maxsize=KEPT)(_open)
+        self._perceiver = SymbolicPerceiver("symbolic", lambda scene: _Percepts(self._home(scene)))
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode with its reference; houses are built as their tasks are looked at."""
+        return _Tasks(self)
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """Nothing: all of it is generated."""
+        return {}
+
+    def task(self, number: int) -> Task:
+        """The task of that number, houses in turn."""
+        scene = self.scene(number % self.settings.houses)
+        path, wording = divmod(number // self.settings.houses, WORDINGS)
+        home = self._home(scene)
+        route = home.route(path)
+        episode = Episode(
+            f"{scene}_{path}_{wording}",
+            instruct(home.house, route, wording),
+            scene,
+            {"viewpoint": route.path[0], "heading": route.heading},
+        )
+        shortest = home.house.graph.distance(route.path[0], route.path[-1])
+        return Task(episode, PathReference(episode.id, route.path, shortest))
+
+    def scene(self, number: int) -> str:
+        """The name of a house."""
+        return scene_name(self.split, self.settings.seed, self.settings.rooms, number)
+
+    def house(self, scene: str) -> House:
+        """The house itself: plan, places, furniture."""
+        return self._home(scene).house
+
+    def route(self, scene: str, path: int) -> Route:
+        """A path of a house, with what its instructions must say."""
+        return self._home(scene).route(path)
+
+    def graph(self, scene: str) -> ViewpointGraph:
+        """The viewpoint graph of a house; positions in metres, eyes 1.5 m above the floor."""
+        return self._home(scene).house.graph
+
+    def world(self, episode: Episode) -> IndoorWorld:
+        """A fresh walk in the episode's house."""
+        return IndoorWorld(self.graph(episode.scene))
+
+    def perceiver(self) -> SymbolicPerceiver:
+        """The floor plan in words."""
+        return self._perceiver
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        """Solved episodes of the train split, each of another path as long as there are enough."""
+        source = self if self.split == "train" else Houses("train", None, self.settings)
+        tasks = source.tasks
+        chosen = random.Random(f"demonstrations/{seed}").sample(
+            range(len(tasks)), min(count, len(tasks))
+        )
+        return [source.demonstration(tasks[number]) for number in chosen]
+
+    def demonstration(self, task: Task) -> Demonstration:
+        """A task with the actions that solve it."""
+        if not isinstance(task.reference, PathReference):
+            raise UsageError(f"{task.episode.id} has no gold path")
+        steps = tuple(Action("goto", (viewpoint,)) for viewpoint in task.reference.path[1:])
+        return Demonstration(task.episode, (*steps, STOP), lambda: self.world(task.episode))
+
+
+def _open(scene: str) -> _Home:
+    house = build_house(scene)
+    return _Home(house, find_routes(house), [], {})
+
+
+dataset = Houses

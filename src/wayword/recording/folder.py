@@ -135,10 +135,12 @@ class RunFolder(RecordedRun):
     def append(self, record: EpisodeRecord) -> None:
         """Put a finished episode on disk, whole, at once.
 
-        Raises ``RecordingError`` when it is there already, holds what cannot be written, or the
-        disk is full; then the folder is as it was before.
+        Raises ``RecordingError`` when it is there already, has failed (that is for ``fail``),
+        holds what cannot be written, or the disk is full; then the folder is as it was before.
         """
         self._refuse_second(record.episode_id)
+        if record.trajectory.ended == "failed":
+            raise RecordingError(f"episode {record.episode_id!r} failed, so it is not finished")
         self._append(
             self._episode_lines,
             record.episode_id,
@@ -243,6 +245,9 @@ def _scores(path: Path, number: int, written: Json) -> dict[str, float]:
         scores: dict[str, float] = restore(written)
     except (TypeError, ValueError) as error:
         raise corrupt(path, number, f"has scores that are no numbers ({error})") from error
+    for name, score in scores.items():
+        if not isinstance(score, int | float):
+            raise corrupt(path, number, f"has scores that are no numbers ({name!r}: {score!r})")
     return scores
 
 

@@ -12,6 +12,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from wayword.core.episode import Json
@@ -50,7 +51,7 @@ class LineWriter:
         return 0
 
     def append(self, line: bytes) -> None:
-        """Write the line and its newline. Raises ``RecordingError``; then nothing was written."""
+        """Write the line and its newline. Raises ``RecordingError``; then nothing is kept."""
         whole = line + b"\n"
         try:
             written = 0
@@ -64,11 +65,9 @@ class LineWriter:
             self._sync()
 
     def _rolled_back(self, error: OSError) -> RecordingError:
-        try:
-            os.ftruncate(self._descriptor, self._length)
-        except OSError as worse:
-            return unusable(self._path, worse, "the half-written line is dropped at the next run")
         remedy = "finished episodes are safe; make room and run the same command again"
+        with suppress(OSError):  # half a line that cannot be taken back is dropped at the next run
+            os.ftruncate(self._descriptor, self._length)
         return unusable(self._path, error, remedy)
 
     def _sync(self) -> None:

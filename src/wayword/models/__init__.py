@@ -1,6 +1,7 @@
 """One model backend a file; its name is the registered name. See ``wayword.core.registry``."""
 
 SHARED: tuple[str, ...] = (
+    "compatible",
     "constraints",
     "continuing",
     "fetch",

@@ -26,7 +26,7 @@ METRICS: tuple[Metric, ...] = (
         "reused_tokens",
         "Reused",
         "tokens",
-        "higher",
+        None,
         "prompt tokens that the model's prefix cache held and did not evaluate again",
     ),
     Metric("completion_tokens", "Written", "tokens", "lower", "tokens the models wrote"),

@@ -6,15 +6,16 @@ definitions are in :mod:`wayword.evaluation.paths`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from typing import Protocol, cast
 
 import numpy as np
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError
 from wayword.core.trajectory import Trajectory
 from wayword.evaluation import paths
 from wayword.evaluation.metric import Metric
@@ -54,15 +55,32 @@ class IndoorScorer:
     """
 
     family = "indoor"
+    place = "viewpoint"
     metrics = METRICS
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-        """Raises ``DataError`` where a viewpoint is not in the scene's graph."""
-        if not pairs:
-            return []
-        columns = measure(align(cast("IndoorDataset", dataset), pairs))
+        """The metrics of each pair; none where the split's references are not public.
+
+        Raises ``DataError`` where a viewpoint is not in the scene's graph.
+        """
+        known = [n for n, (task, _) in enumerate(pairs) if _path(task)]
+        scores: list[dict[str, float]] = [{} for _ in pairs]
+        if not known:
+            return scores
+        columns = measure(align(cast("IndoorDataset", dataset), [pairs[n] for n in known]))
         table = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return [dict(zip(columns, values, strict=True)) for values in table]
+        for number, values in zip(known, table, strict=True):
+            scores[number] = dict(zip(columns, values, strict=True))
+        return scores
+
+    def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
+        """Moves along no edge, and a start elsewhere than the episode's. Staying is no move."""
+        near = cast("IndoorDataset", dataset).graph(task.episode.scene).neighbours
+        for place in places:
+            near[place]  # raises KeyError
+        moves = pairwise(places)
+        jumps = sum(here != there and there not in near[here] for here, there in moves)
+        return jumps + int(places[0] != task.episode.start["viewpoint"])
 
 
 def measure(batch: Alignment) -> dict[str, Floats]:
@@ -85,23 +103,27 @@ def align(dataset: IndoorDataset, pairs: Sequence[Pair]) -> Alignment:
     scenes = dict.fromkeys(task.episode.scene for task, _ in pairs)
     graphs = {scene: dataset.graph(scene) for scene in scenes}
     places = {scene: number for number, scene in enumerate(graphs)}
-    references = [_reference(task) for task, _ in pairs]
     owners = [graphs[task.episode.scene] for task, _ in pairs]
     batch = paths.align(
         [graph.distances for graph in graphs.values()],
         [places[task.episode.scene] for task, _ in pairs],
         _indices(owners, [_walk(*pair) for pair in pairs], "path", pairs),
-        _indices(owners, [reference.path for reference in references], "reference", pairs),
+        _indices(owners, [_path(task) for task, _ in pairs], "reference", pairs),
     )
-    given = np.array([np.nan if r.shortest is None else r.shortest for r in references])
+    given = np.array([_shortest(task) for task, _ in pairs])
     np.copyto(batch.shortest, given, where=~np.isnan(given))
     return batch
 
 
-def _reference(task: Task) -> PathReference:
-    if not isinstance(task.reference, PathReference) or not task.reference.path:
-        raise UsageError(f"episode {task.episode.id}: indoor metrics need a path as reference")
-    return task.reference
+def _path(task: Task) -> tuple[str, ...]:
+    """The reference's path; empty where it is not public."""
+    return task.reference.path if isinstance(task.reference, PathReference) else ()
+
+
+def _shortest(task: Task) -> float:
+    """The dataset's own shortest length in metres; NaN leaves it to the graph."""
+    given = task.reference.shortest if isinstance(task.reference, PathReference) else None
+    return math.nan if given is None else given
 
 
 def _walk(task: Task, trajectory: Trajectory) -> list[str]:

@@ -1,8 +1,8 @@
 """Path metrics on a graph, for whole batches at once.
 
 A batch of paths is measured against its references once (:func:`align`); every metric is then a
-pure function of that :class:`Alignment`. Distances are geodesic, in metres; inf where there is no way. B
-is the number of episodes, L the most places of a path, R the most places of a reference.
+pure function of that :class:`Alignment`. Distances are geodesic, in metres; inf is no way at all.
+B is the number of episodes, L the most places of a path, R the most places of a reference.
 
 Sources: Anderson et al. 2018, "On Evaluation of Embodied Navigation Agents" (SR, SPL); Anderson et
 al. 2018, "Vision-and-Language Navigation" (TL, NE, OSR); Jain et al. 2019, "Stay on the Path"
@@ -178,7 +178,8 @@ def spl(batch: Alignment) -> Floats:
 
 def ndtw(batch: Alignment) -> Floats:
     """nDTW (B,): exp(-DTW / (3 m · places of the reference))."""
-    return np.exp(-batch.dtw / (SUCCESS_METRES * batch.gold_lengths))
+    closeness: Floats = np.exp(-batch.dtw / (SUCCESS_METRES * batch.gold_lengths))
+    return closeness
 
 
 def sdtw(batch: Alignment) -> Floats:
@@ -195,7 +196,7 @@ def cls(batch: Alignment) -> Floats:
     """
     closeness = np.exp(batch.nearest / -SUCCESS_METRES)
     inside = np.arange(closeness.shape[1]) < batch.gold_lengths[:, None]
-    coverage = (closeness * inside).sum(axis=1) / batch.gold_lengths
+    coverage: Floats = (closeness * inside).sum(axis=1) / batch.gold_lengths
     expected = coverage * batch.gold
     return coverage * _share(expected, expected + np.abs(expected - batch.travelled))
 

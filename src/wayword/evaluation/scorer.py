@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 from collections.abc import Sequence
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
@@ -40,10 +40,27 @@ class Scorer(Protocol):
         ...
 
 
+@runtime_checkable
+class Walks(Protocol):
+    """What a family's scorer also offers where places alone can be scored, without any action."""
+
+    @property
+    def place(self) -> str:
+        """What a place is called in ``step.where``: ``"viewpoint"``, ``"panorama"``."""
+        ...
+
+    def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
+        """How many moves no actor can make; a start elsewhere than the episode's counts as one.
+
+        Raises ``KeyError`` for a place that the scene does not have.
+        """
+        ...
+
+
 def scorer(family: str) -> Scorer:
     """The scorer of a family. Raises ``UsageError`` where there is none."""
     name = f"wayword.evaluation.{family}"
-    found = None
+    found: object = None
     if family.isidentifier() and importlib.util.find_spec(name) is not None:
         found = getattr(importlib.import_module(name), "scorer", None)
     if not isinstance(found, Scorer) or found.family != family:
@@ -51,7 +68,7 @@ def scorer(family: str) -> Scorer:
             f"no metrics for datasets of the family {family!r}; they belong into "
             f"evaluation/{family}.py as 'scorer'"
         )
-    return cast("Scorer", found)
+    return found
 
 
 def columns(family: str) -> tuple[Metric, ...]:

@@ -78,6 +78,12 @@ class LocalModel:
     def name(self) -> str:
         return self._name
 
+    @property
+    def identity(self) -> str:
+        """Name and file: what decides about the answers."""
+        status = self._path.stat()
+        return f"{self._name} {self._path.name} {status.st_size} {status.st_mtime_ns}"
+
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Write ``sampling.n`` continuations. Raises ``ModelError``."""
         return await self._in_thread(lambda: self._complete(prompt, sampling))

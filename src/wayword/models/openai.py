@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import json
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -64,6 +65,15 @@ class OpenAIModel:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def identity(self) -> str:
+        """Name, address and request settings: what decides about the answers."""
+        s = self._settings
+        extra = json.dumps(dict(s.extra), sort_keys=True)
+        return (
+            f"{self._name} at {self._address} {s.dialect} {s.text_as} {s.choose} {s.omit} {extra}"
+        )
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Write ``sampling.n`` continuations. Raises ``ModelError``."""

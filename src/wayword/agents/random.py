@@ -14,13 +14,13 @@ from wayword.core.world import Feedback, Observation
 
 @dataclass(frozen=True, slots=True)
 class RandomSettings:
-    """``steps``: stop after this many moves, as R2R's random agent does; 0 leaves it to chance."""
+    """``steps``: stop after this many moves; 0 makes stopping one of the choices."""
 
     steps: int = 5
 
 
 class RandomAgent:
-    """Moves at random and stops after ``steps`` moves (Anderson et al. 2018, section 5).
+    """Moves at random and stops after ``steps`` moves.
 
     With ``steps=0`` stopping is one of the choices, as likely as any other.
     """

@@ -22,12 +22,18 @@ def cache_folder() -> Path:
     return Path(base) / "wayword"
 
 
+def find_any(folder: Path, name: str) -> Path | None:
+    """``folder/name`` or ``folder/name.gz``, whichever is there."""
+    paths = (folder / name, folder / f"{name}.gz")
+    return next((path for path in paths if path.is_file()), None)
+
+
 def find(folder: Path, name: str) -> Path:
     """``folder/name`` or ``folder/name.gz``. Raises ``DataError`` where neither is there."""
-    for path in (folder / name, folder / f"{name}.gz"):
-        if path.is_file():
-            return path
-    raise DataError(folder / name, "", "no such file (nor .gz)", "see `wayword data list`")
+    path = find_any(folder, name)
+    if path is None:
+        raise DataError(folder / name, "", "no such file (nor .gz)", "see `wayword data list`")
+    return path
 
 
 def read_bytes(path: Path) -> bytes:

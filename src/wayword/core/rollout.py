@@ -89,7 +89,10 @@ class RecordedModel:
         sampling: Sampling | None,
         error: str = "",
     ) -> None:
-        self._log.calls.append(ModelCall(self._role, prompt, answer, sampling, error))
+        kept = (
+            prompt if isinstance(prompt, str) else tuple(prompt)
+        )  # the agent may go on with its list
+        self._log.calls.append(ModelCall(self._role, kept, answer, sampling, error))
 
 
 async def rollout(task: Task, setup: Setup) -> Trajectory:

@@ -28,7 +28,7 @@ from wayword.core.angles import absolute
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import cache_folder, field, find, read_json
+from wayword.core.files import cache_folder, field, find, find_any, read_json
 from wayword.core.perceiver import Perceiver
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings, reverie_sightings
 from wayword.worlds import viewpoints
@@ -36,6 +36,13 @@ from wayword.worlds.indoor import IndoorWorld
 from wayword.worlds.viewpoints import ViewpointGraph
 
 SAMPLE_PARTS = ("train", "val_unseen")
+PER_SCAN = {
+    "connectivity": "{scan}_connectivity.json",
+    "observations_list_summarized": "{scan}.json",
+    "observations_summarized": "{scan}_summarized.json",
+    "objects_list": "{scan}.json",
+}
+"""What a run on a scan may read, for checksums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,13 @@ class R2R:
     @cached_property
     def files(self) -> Mapping[str, Path]:
         parts = SAMPLE_PARTS if self.split == "sample72" else (self.split,)
-        return {f"annotations/{part}": self._annotations(part) for part in parts}
+        found = {f"annotations/{part}": self._annotations(part) for part in parts}
+        for scan in sorted({task.episode.scene for task in self.tasks}):
+            for kind, name in PER_SCAN.items():
+                path = find_any(self.folder / kind, name.format(scan=scan))
+                if path:
+                    found[f"{kind}/{scan}"] = path
+        return found
 
     def graph(self, scene: str) -> ViewpointGraph:
         """The scan's viewpoint graph, loaded once."""

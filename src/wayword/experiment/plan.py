@@ -87,6 +87,24 @@ class Plan:
         return part - 1, parts
 
 
+def read_config(path: Path | None) -> Mapping[str, Any]:
+    """The settings tree of a YAML file. Raises ``UsageError``."""
+    if path is None:
+        return {}
+    import yaml
+
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"--config {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        problem = " ".join(str(error).split())
+        raise UsageError(f"--config {path}: is not valid YAML: {problem}") from error
+    if tree is not None and not isinstance(tree, dict):
+        raise UsageError(f"--config {path}: must hold keys and values, like decoding: free")
+    return tree or {}
+
+
 def data_folder(named: Path | None) -> Path | None:
     """``--data``, else ``$WAYWORD_DATA``, else the user's data folder; None if there is none."""
     if named is not None:

@@ -1,0 +1,5 @@
+"""``python -m wayword``."""
+
+from wayword.cli import main
+
+main()

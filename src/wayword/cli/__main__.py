@@ -1,0 +1,5 @@
+"""``python -m wayword.cli``."""
+
+from wayword.cli import main
+
+main()

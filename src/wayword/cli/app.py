@@ -1,0 +1,28 @@
+"""The ``wayword`` command and its subcommands, one module a group."""
+
+from __future__ import annotations
+
+import typer
+
+from wayword.cli import looking, models, reporting, running
+
+app = typer.Typer(
+    name="wayword",
+    help="Language-model agents that find their way.\n\n"
+    "Start here:  wayword demo   (no key, no data, no GPU)\n\n"
+    "Then:        wayword run navgpt --on houses --model local:smollm2 --limit 20",
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    no_args_is_help=True,
+)
+
+app.command("run")(running.run)
+app.command("demo")(running.demo)
+app.command("table")(reporting.table)
+app.command("compare")(reporting.compare)
+app.command("score")(reporting.score)
+app.command("list")(looking.list_parts)
+app.command("doctor")(looking.doctor)
+app.add_typer(looking.data, name="data")
+app.add_typer(models.models, name="models")

@@ -1,0 +1,58 @@
+"""``wayword models``: the local model's weights, and a server for them."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+models = typer.Typer(help="Language models on this machine.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="A model's name, such as smollm2.")]
+
+
+@models.command("list")
+def models_list() -> None:
+    """The models that can be had by name, and which are here."""
+    from wayword.models import fetch
+
+    for status in fetch.statuses():
+        typer.echo(status.line())
+
+
+@models.command("fetch")
+def models_fetch(name: Name = "smollm2") -> None:
+    """Bring a model's weights here, checked by their SHA-256."""
+    from wayword.models import fetch
+
+    typer.echo(f"{name}: {fetch.fetch(name)}")
+
+
+@models.command("check")
+def models_check(name: Name = "smollm2") -> None:
+    """Verify a model's weights, and have it write one word."""
+    from wayword.models import fetch
+
+    typer.echo(fetch.check(name))
+
+
+@models.command("serve")
+def models_serve(
+    name: Name = "smollm2",
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8080,
+) -> None:
+    """Serve a model with OpenAI's interface, on this machine only, until Ctrl-C.
+
+    \b
+    Example:
+      wayword models serve smollm2 --port 8080
+      OPENAI_BASE_URL=http://127.0.0.1:8080/v1 wayword run navgpt --model openai:smollm2
+    """
+    import time
+
+    from wayword.models.serving import serve
+    from wayword.models.weights import located
+
+    with serve(located(name), port) as address:
+        typer.echo(f"serving {name} at {address}  (Ctrl-C ends it)")
+        while True:
+            time.sleep(3600)

@@ -1,0 +1,85 @@
+"""``wayword table``, ``wayword compare`` and ``wayword score``."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """How a table is written."""
+
+    rich = "rich"
+    json = "json"
+    csv = "csv"
+    markdown = "markdown"
+
+
+FormatOption = Annotated[Format, typer.Option("--format", help="How to write it.")]
+Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")]
+Metrics = Annotated[str, typer.Option(help="Only these metrics: sr,spl,ne")]
+
+
+def table(runs: Runs, format: FormatOption = Format.rich, metrics: Metrics = "") -> None:  # noqa: A002
+    """Metrics of one or more runs with 95% intervals, one row a run.
+
+    \b
+    Examples:
+      wayword table runs/*
+      wayword table runs/navgpt-* --format markdown --metrics sr,spl,ne
+    """
+    from wayword.experiment import reports
+
+    typer.echo(reports.table(runs, format.value, _keys(metrics)))
+
+
+def compare(
+    first: Annotated[Path, typer.Argument(help="A run folder.")],
+    second: Annotated[Path, typer.Argument(help="Another one on the same episodes.")],
+    format: FormatOption = Format.rich,  # noqa: A002
+    metrics: Metrics = "",
+) -> None:
+    """Two runs episode by episode: differences with intervals, wins and losses, p-values.
+
+    \b
+    Example:
+      wayword compare runs/navgpt-houses-a runs/navgpt-houses-b --metrics sr,spl
+    """
+    from wayword.experiment import reports
+
+    typer.echo(reports.compare(first, second, format.value, _keys(metrics)))
+
+
+def score(
+    file: Annotated[Path, typer.Argument(help="R2R submission JSON, or JSON lines.")],
+    on: Annotated[str, typer.Option("--on", help="Dataset and split, such as r2r:val_seen.")],
+    per_episode: Annotated[bool, typer.Option(help="One JSON line an episode.")] = False,
+    data: Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")] = None,
+    set_: Annotated[list[str] | None, typer.Option("--set", help="dataset.KEY=VALUE")] = None,
+    format: FormatOption = Format.rich,  # noqa: A002
+) -> None:
+    """Score predictions made elsewhere.
+
+    FILE is in R2R's submission format, a list of {"instr_id", "trajectory"}, or JSON lines with
+    an id (id, instr_id or path_id) and a trajectory or actions; .gz is fine.
+
+    \b
+    Examples:
+      wayword score submission.json --on r2r:val_unseen
+      wayword score walks.jsonl.gz --on r2r:val_seen --per-episode
+    """
+    from wayword.experiment import Plan, reports
+    from wayword.settings import parse
+
+    plan = Plan("score", on, settings=parse(set_ or []), data=data)
+    written = reports.score(file, plan, format.value, per_episode)
+    typer.echo(written.text)
+    for line in written.notices:
+        typer.secho(line, fg=typer.colors.YELLOW, err=True)
+
+
+def _keys(metrics: str) -> list[str]:
+    return [key.strip() for key in metrics.split(",") if key.strip()]

@@ -1,0 +1,154 @@
+"""``wayword run`` and ``wayword demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wayword.cli import show
+
+if TYPE_CHECKING:
+    from wayword.experiment import Plan, RunResult
+
+Agent = Annotated[
+    str, typer.Argument(help="An agent's name, or ./mine.py. See: wayword list agents")
+]
+On = Annotated[str, typer.Option("--on", help="Dataset and split: houses, r2r:val_seen …")]
+ModelName = Annotated[
+    str, typer.Option("--model", help="local:smollm2, openai:NAME, scripted:first …")
+]
+Set = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        help="A setting, KEY=VALUE: the agent's own (decoding=free), the model's "
+        "(model.threads=2), the dataset's (dataset.seed=7), or another model for a role "
+        "(models.summary=openai:NAME).",
+    ),
+]
+Config = Annotated[Path | None, typer.Option(help="A YAML file with the same settings tree.")]
+Limit = Annotated[
+    int | None, typer.Option(help="Play the first N episodes; more can follow later.")
+]
+Shuffle = Annotated[int | None, typer.Option(help="Shuffle episodes by this seed before --limit.")]
+Shard = Annotated[str, typer.Option(help="Only the i-th of n parts, for several machines: 1/4.")]
+Steps = Annotated[int | None, typer.Option(help="Cut episodes off after so many steps.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
+Concurrency = Annotated[int, typer.Option(help="Episodes under way at once.")]
+Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
+Out = Annotated[Path | None, typer.Option(help="Run folder; else one named after the run.")]
+Tokens = Annotated[int | None, typer.Option(help="Stop in order after so many tokens.")]
+Dollars = Annotated[float | None, typer.Option(help="Stop in order after so many US dollars.")]
+Cache = Annotated[Path | None, typer.Option(help="Keep answers in this file and reuse them.")]
+Rpm = Annotated[float | None, typer.Option("--rpm", help="At most so many requests a minute.")]
+Prices = Annotated[Path | None, typer.Option(help="YAML price table that extends the shipped one.")]
+Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
+
+
+def run(
+    agent: Agent,
+    on: On = "houses",
+    model: ModelName = "",
+    set_: Set = None,
+    config: Config = None,
+    limit: Limit = None,
+    shuffle: Shuffle = None,
+    shard: Shard = "",
+    max_steps: Steps = None,
+    seed: Seed = 0,
+    concurrency: Concurrency = 8,
+    data: Data = None,
+    out: Out = None,
+    max_tokens: Tokens = None,
+    max_dollars: Dollars = None,
+    cache: Cache = None,
+    rpm: Rpm = None,
+    prices: Prices = None,
+    retries: Retries = 6,
+) -> None:
+    """Play episodes with an agent, and show the table.
+
+    The same command again goes on where it stopped: finished episodes are kept.
+
+    \b
+    Examples:
+      wayword run navgpt --on houses --model local:smollm2 --limit 20
+      wayword run oracle --on r2r:val_seen --data ./data
+      wayword run navgpt --on r2r:val_unseen --model openai:gpt-5-mini --max-dollars 5
+      wayword run navgpt --on houses --model local:smollm2 --set decoding=free
+      wayword run ./mine.py --on houses
+    """
+    from wayword.experiment.plan import Plan, read_config
+    from wayword.settings import merge, parse
+
+    settings = merge(read_config(config), parse(set_ or []))
+    plan = Plan(
+        agent,
+        on,
+        model,
+        settings,
+        limit=limit,
+        shuffle=shuffle,
+        shard=shard,
+        max_steps=max_steps,
+        seed=seed,
+        concurrency=concurrency,
+        data=data,
+        out=out,
+        tokens=max_tokens,
+        dollars=max_dollars,
+        cache=cache,
+        requests_per_minute=rpm,
+        prices=prices,
+        retries=retries,
+    )
+    result = carry_out(plan)
+    print_table([result.path])
+    typer.echo(f"\n{result.path}")
+    if result.outcome.exhausted or result.outcome.failed:
+        raise typer.Exit(1)
+
+
+def demo(
+    episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 12,
+    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
+) -> None:
+    """NavGPT with the embedded model in generated houses, beside an oracle and a random walker."""
+    from wayword.experiment import Plan
+
+    plans = [
+        Plan("oracle", "houses", limit=episodes, out=out / "oracle"),
+        Plan("random", "houses", limit=episodes, out=out / "random"),
+        Plan("navgpt", "houses", "local:smollm2", limit=episodes, out=out / "navgpt"),
+    ]
+    results = [carry_out(plan) for plan in plans]
+    print_table([result.path for result in results])
+    typer.echo(f"\nThe runs lie in {out}. Next: wayword run --help")
+    if any(result.outcome.failed for result in results):
+        raise typer.Exit(1)
+
+
+def carry_out(plan: Plan) -> RunResult:
+    """Run a plan under a progress bar, and print what a person should know."""
+    from wayword.experiment import run as run_plan
+
+    with show.progress(f"{Path(plan.agent).stem} on {plan.on}") as bar:
+        result = run_plan(plan, bar)
+    if result.resumed:
+        show.notice(f"{result.resumed} episodes were finished before and are kept")
+    for line in result.notices:
+        show.notice(line)
+    if result.outcome.failed:
+        show.notice(f"{result.outcome.failed} episodes failed; the same command tries them again")
+    if result.outcome.exhausted:
+        show.notice(f"{result.outcome.exhausted}; the same command goes on")
+    return result
+
+
+def print_table(paths: list[Path]) -> None:
+    """The table of some run folders, on stdout."""
+    from wayword.experiment.reports import table
+
+    typer.echo(table(paths, "rich"))

@@ -1,0 +1,80 @@
+"""What a person sees: progress bars and coloured notices, on stderr, so that stdout stays data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wayword.experiment.running import OnProgress
+
+
+@contextmanager
+def progress(label: str) -> Iterator[OnProgress]:
+    """A bar over the episodes, with the running mean of the main metric."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    means = _Means()
+    bar = Progress(*columns, console=console, refresh_per_second=4)
+    row = bar.add_task(label, total=None, note="")
+
+    def tell(done: int, total: int, scores: Mapping[str, float]) -> None:
+        bar.start()  # not before: a mistyped name should not flash an empty bar
+        means.add(scores)
+        bar.update(row, completed=done, total=total, note=means.text())
+
+    try:
+        yield tell
+    finally:
+        bar.stop()
+
+
+class _Means:
+    """Running means of the few metrics that fit on a line."""
+
+    SHOWN = (("sr", "SR"), ("tc", "TC"), ("rejection_rate", "rejected"))
+
+    def __init__(self) -> None:
+        self._sums: dict[str, float] = {}
+        self._count = 0
+
+    def add(self, scores: Mapping[str, float]) -> None:
+        if scores:
+            self._count += 1
+            for key, _ in self.SHOWN:
+                if key in scores:
+                    self._sums[key] = self._sums.get(key, 0.0) + scores[key]
+
+    def text(self) -> str:
+        parts = [
+            f"{label} {100 * self._sums[key] / self._count:.0f}%"
+            for key, label in self.SHOWN
+            if key in self._sums
+        ]
+        return "  ".join(parts)
+
+
+def notice(line: str) -> None:
+    """A line a person should see, apart from the data on stdout."""
+    import typer
+
+    typer.secho(line, fg=typer.colors.YELLOW, err=True)

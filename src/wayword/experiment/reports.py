@@ -1,0 +1,140 @@
+"""From run folders and prediction files to tables and comparisons."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeVar
+
+from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.evaluation import compare as comparing
+from wayword.evaluation import predictions
+from wayword.evaluation import table as tables
+from wayword.evaluation.intervals import by_path
+from wayword.evaluation.table import Row, summarize
+from wayword.experiment.parts import open_dataset, split_name
+from wayword.experiment.plan import Plan
+from wayword.recording import Checksums, RecordedRun, RunFolder
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Text for stdout, and lines a person should see beside it."""
+
+    text: str
+    notices: tuple[str, ...] = ()
+
+
+def table(runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()) -> str:
+    """One row a run. Raises ``RecordingError`` for a folder that is no run."""
+    rows = [_row(RunFolder.read(path), keys) for path in _run_folders(runs)]
+    return tables.render(rows, form, _width())
+
+
+def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> str:
+    """Two runs, paired by episode. Raises ``UsageError`` where they share none."""
+    one, two = RunFolder.read(first), RunFolder.read(second)
+    family = one.config["family"]
+    if two.config["family"] != family:
+        raise UsageError(f"{first} is of the family {family}, {second} of {two.config['family']}")
+    left, right = dict(one.scores()), dict(two.scores())
+    clusters = {name: _path_of(name, family) for name in left}
+    found = comparing.compare(
+        str(first), _only(left, keys), str(second), _only(right, keys),
+        family=family, clusters=clusters,
+    )  # fmt: skip
+    return comparing.render(found, form, _width())
+
+
+def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False) -> Written:
+    """Predictions made elsewhere, by our metrics. Raises ``DataError`` for a malformed file."""
+    dataset = open_dataset(plan)
+    found = predictions.read(file, dataset)
+    scores = found.score(dataset)
+    names = [task.episode.id for task, _ in found.pairs]
+    notices = []
+    if found.missing:
+        notices.append(f"{found.missing} of {found.of} episodes have no prediction")
+    if illegal := sum(found.illegal_moves):
+        notices.append(f"{illegal} moves are not possible in the world; see illegal_moves")
+    if per_episode:
+        lines = [
+            json.dumps({"episode": name, **_finite(one)})
+            for name, one in zip(names, scores, strict=True)
+        ]
+        return Written("\n".join(lines), tuple(notices))
+    row = summarize(
+        file.name,
+        scores,
+        family=dataset.family,
+        of=found.of,
+        dataset=split_name(plan, dataset),
+        checksum=Checksums().combined(dataset.files),
+        clusters=by_path([task for task, _ in found.pairs]),
+    )
+    return Written(tables.render([row], form, _width()), tuple(notices))
+
+
+def _run_folders(given: Sequence[Path]) -> list[Path]:
+    """The run folders named, and those inside a folder that is none itself."""
+    found: list[Path] = []
+    for path in given:
+        if (path / "config.json").is_file() or not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(p.parent for p in path.glob("*/config.json"))
+        if not inside:
+            raise RecordingError(f"{path}: is no run folder and holds none")
+        found += inside
+    return found
+
+
+def _row(run: RecordedRun, keys: Sequence[str]) -> Row:
+    config, scored = run.config, run.scores()
+    identity, family = config["identity"], config["family"]
+    finished = {name for name, _ in scored}
+    failed = {failure.episode_id for failure in run.failures()} - finished
+    row = summarize(
+        run.path.name,
+        [scores for _, scores in scored],
+        family=family,
+        of=config["episodes_in_split"],
+        failed=len(failed),
+        agent=identity["agent"],
+        model=identity["models"].get("main", ""),
+        dataset=identity["dataset"],
+        checksum=identity["data_checksum"],
+        clusters=[_path_of(name, family) for name, _ in scored],
+    )
+    return replace(row, values=_only({"row": row.values}, keys)["row"]) if keys else row
+
+
+def _path_of(episode_id: str, family: str) -> Hashable:
+    """Indoors ``{path}_{k}`` are instructions for one path, which are resampled together."""
+    stem, _, index = episode_id.rpartition("_")
+    return stem if family == "indoor" and stem and index.isdigit() else episode_id
+
+
+def _only(scores: Mapping[str, Mapping[str, T]], keys: Sequence[str]) -> dict[str, dict[str, T]]:
+    known = list(dict.fromkeys(key for one in scores.values() for key in one))
+    for key in keys:
+        if key not in known:
+            raise UsageError(f"no metric is called {key!r} here; {suggest(key, known)}")
+    wanted: Callable[[str], bool] = set(keys).__contains__ if keys else lambda key: True
+    return {name: {k: v for k, v in one.items() if wanted(k)} for name, one in scores.items()}
+
+
+def _finite(scores: Mapping[str, float]) -> dict[str, float | None]:
+    """JSON knows no infinity: an unreachable goal's error is null."""
+    return {key: value if abs(value) < float("inf") else None for key, value in scores.items()}
+
+
+def _width() -> int:
+    """Columns of the terminal, or 100 where the output goes elsewhere."""
+    return shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100

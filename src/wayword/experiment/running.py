@@ -1,0 +1,151 @@
+"""Carry a plan out: parts, run folder, episodes, scores.
+
+from wayword.experiment import Plan, run
+
+result = run(Plan("navgpt", "houses", "local:smollm2", limit=20))
+print(result.path, result.outcome.finished)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from wayword.core.dataset import Dataset, Task
+from wayword.core.rollout import Setup
+from wayword.core.run import Outcome
+from wayword.core.run import run as run_episodes
+from wayword.core.trajectory import Trajectory
+from wayword.evaluation.scorer import score
+from wayword.experiment.models import open_models
+from wayword.experiment.parts import (
+    AgentParts,
+    identity,
+    model_specs,
+    open_agent,
+    open_dataset,
+    split_name,
+    versions,
+)
+from wayword.experiment.plan import Plan, run_folder
+from wayword.recording import Checksums, EpisodeRecord, RunFolder
+
+OnProgress = Callable[[int, int, Mapping[str, float]], None]
+"""Told after every episode: how many are finished, of how many, and the last one's scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run left: its folder, how it ended, and what a user should know."""
+
+    path: Path
+    outcome: Outcome
+    resumed: int
+    notices: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class _Run:
+    plan: Plan
+    dataset: Dataset
+    agent: AgentParts
+    folder: RunFolder
+    tasks: list[Task]
+    on_progress: OnProgress
+    done: int = 0
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def ended(self, task: Task, trajectory: Trajectory) -> None:
+        """Put the episode on disk, then tell of it."""
+        name = task.episode.id
+        if trajectory.ended == "failed":
+            self.folder.fail(name, trajectory.error, trajectory)
+            self.reasons[trajectory.error] = name
+            return
+        (scores,) = score(self.dataset, [(task, trajectory)])
+        self.folder.append(EpisodeRecord(name, scores, trajectory))
+        self.done += 1
+        self.on_progress(self.done, len(self.tasks), scores)
+
+
+def run(plan: Plan, on_progress: OnProgress | None = None) -> RunResult:
+    """Play the plan's episodes, those finished before left out. Blocks; see ``run_async``."""
+    return asyncio.run(run_async(plan, on_progress))
+
+
+async def run_async(plan: Plan, on_progress: OnProgress | None = None) -> RunResult:
+    """Play the plan's episodes, those finished before left out.
+
+    Every finished episode is on disk at once; after a crash the same plan goes on where it was.
+    Raises ``UsageError``, ``DataError``, ``RecordingError`` before or instead of a broken run.
+    """
+    dataset = open_dataset(plan)
+    agent = open_agent(plan, dataset)
+    tasks = choose_tasks(plan, dataset.tasks)
+    config = _config(plan, dataset, agent)
+    path = plan.out or run_folder(plan, config["identity"])
+    with RunFolder.open(path, config) as folder:
+        going = _Run(plan, dataset, agent, folder, tasks, on_progress or _silent)
+        todo = [task for task in tasks if task.episode.id not in folder]
+        going.done = resumed = len(tasks) - len(todo)
+        going.on_progress(resumed, len(tasks), {})
+        outcome = await _play(going, todo) if todo else Outcome()
+        return RunResult(path, outcome, resumed, _notices(going))
+
+
+def choose_tasks(plan: Plan, tasks: Sequence[Task]) -> list[Task]:
+    """The plan's episodes: shuffled by its seed if asked, its shard, the first ``limit``."""
+    chosen = list(tasks)
+    if plan.shuffle is not None:
+        random.Random(plan.shuffle).shuffle(chosen)
+    part, parts = plan.shard_of()
+    return chosen[part::parts][: plan.limit]
+
+
+async def _play(going: _Run, todo: Sequence[Task]) -> Outcome:
+    plan = going.plan
+    before = [scores for _, scores in going.folder.scores()]
+    models = open_models(plan, model_specs(plan), before)
+    try:
+        setup = Setup(
+            going.dataset,
+            going.agent.maker(),
+            models,
+            plan.seed,
+            plan.max_steps or going.dataset.max_steps,
+        )
+        return await run_episodes(todo, setup, going.ended, plan.concurrency)
+    finally:
+        for model in models.values():
+            await model.aclose()
+
+
+def _config(plan: Plan, dataset: Dataset, agent: AgentParts) -> dict[str, Any]:
+    checksums = Checksums()
+    perceiver = dataset.perceiver()
+    return {
+        "identity": identity(plan, dataset, agent, checksums.combined(dataset.files)),
+        "family": dataset.family,
+        "split": split_name(plan, dataset),
+        "episodes_in_split": len(dataset.tasks),
+        "perception": perceiver.name if perceiver else "",
+        "checksums": checksums.each(dataset.files),
+        "versions": dict(versions()),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+        "clock": time.time(),
+    }
+
+
+def _notices(going: _Run) -> list[str]:
+    failed = [f"episode {name} failed: {reason}" for reason, name in going.reasons.items()]
+    return [*going.folder.notices, *failed[:5]]
+
+
+def _silent(done: int, total: int, scores: Mapping[str, float]) -> None:
+    return None

@@ -1,0 +1,36 @@
+"""Nothing heavy is loaded before it is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = ("numpy", "scipy", "openai", "pydantic", "rich", "xllamacpp", "yaml")
+
+
+def loaded_by(statement: str) -> set[str]:
+    """Which heavy packages a fresh interpreter holds after the statement."""
+    code = f"{statement}\nimport sys\nprint(*[m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize("module", ["wayword", "wayword.cli.app", "wayword.core.registry"])
+def test_help_and_discovery_load_nothing_heavy(module: str) -> None:
+    assert loaded_by(f"import {module}") == set()
+
+
+def test_an_agent_is_found_without_importing_the_others() -> None:
+    code = (
+        "from wayword.core.registry import load; load('agent', 'random'); import sys; "
+        "sys.exit('wayword.agents.navgpt' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_opening_models_by_name_loads_no_other_backend() -> None:
+    assert "xllamacpp" not in loaded_by(
+        "from wayword.models.opening import open_model; open_model('scripted:first')"
+    )

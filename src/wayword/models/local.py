@@ -22,6 +22,7 @@ from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, To
 from wayword.models.constraints import choice_grammar, longest, tightened
 from wayword.models.llamacpp.engine import Engine, EngineSettings
 from wayword.models.llamacpp.ranking import rank
+from wayword.models.llamacpp.requantise import faster
 from wayword.models.weights import KNOWN, located, verified
 
 _Result = TypeVar("_Result")
@@ -35,12 +36,15 @@ class Settings:
     of each (prompt and answer together; 0: what the model was trained with). ``threads`` is one
     by default: beside other work on the same cores, two are slower than one. ``memory`` is the
     MiB kept for the prefixes of conversations that wait (reuse with more episodes than slots).
+    ``requantise`` (embedded model only) reads the weights as Q8_0, made once from the published
+    Q4_1 into the cache folder (145 MB): prompts are read 1.5 to 1.9 times as fast.
     """
 
     slots: int = 4
     context: int = 8192
     threads: int = 1
     memory: int = 2048
+    requantise: bool = True
 
     def __post_init__(self) -> None:
         if self.slots < 1 or self.threads < 1 or self.context < 0 or self.memory < 0:
@@ -81,8 +85,10 @@ class LocalModel:
     @property
     def identity(self) -> str:
         """Name and file: what decides about the answers."""
+        if self._weights is not None:
+            return f"{self._name} {self._weights.sha256} q8_0={self._settings.requantise}"
         status = self._path.stat()
-        return f"{self._name} {self._path.name} {status.st_size} {status.st_mtime_ns}"
+        return f"{self._name} {status.st_size} {status.st_mtime_ns}"
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Write ``sampling.n`` continuations. Raises ``ModelError``."""
@@ -117,12 +123,16 @@ class LocalModel:
     def _loaded(self) -> Engine:
         with self._starting:
             if self._engine is None:
-                if self._weights is not None:
-                    verified(self._weights, self._path)
                 s = self._settings
                 given = EngineSettings(s.slots, s.context, s.threads, s.memory)
-                self._engine = Engine(self._path, given)
+                self._engine = Engine(self._file(), given)
             return self._engine
+
+    def _file(self) -> Path:
+        if self._weights is None:
+            return self._path
+        verified(self._weights, self._path)
+        return faster(self._weights, self._path) if self._settings.requantise else self._path
 
     def _complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         began = time.perf_counter()

@@ -48,7 +48,7 @@ class Engine:
 
     def __init__(self, path: Path, settings: EngineSettings) -> None:
         self._key = secrets.token_urlsafe(24)
-        self._server: Any = _start(path, settings, self._key)
+        self._server: Any = start_server(path, settings, key=self._key)
         address = urlsplit(self._server.listening_address)
         self._host, self._port = address.hostname or "127.0.0.1", address.port
 
@@ -89,7 +89,11 @@ class Engine:
         return _checked(answer)
 
 
-def _start(path: Path, settings: EngineSettings, key: str) -> Any:
+def start_server(path: Path, settings: EngineSettings, *, key: str = "", port: int = 0) -> Any:
+    """llama.cpp's server in this process, on 127.0.0.1 only; port 0 is any free one.
+
+    ``key`` locks its HTTP routes. It serves until the object is deleted. Raises ``UsageError``.
+    """
     try:
         import xllamacpp
     except ImportError:
@@ -101,7 +105,8 @@ def _start(path: Path, settings: EngineSettings, key: str) -> Any:
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings.threads
     params.cache_ram_mib = settings.memory
     params.fit_params = params.warmup = params.ui = params.endpoint_slots = False
-    params.api_keys = [key]
+    params.api_keys = [key] if key else []
+    params.hostnames, params.port = ["127.0.0.1"], port
     params.verbosity = 0
     try:
         return xllamacpp.Server(params)

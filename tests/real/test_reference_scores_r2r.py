@@ -1,57 +1,31 @@
-"""The indoor metrics agree, episode by episode, with values of the scorer the field uses."""
+"""Walks on real graphs get, episode by episode, the values of the scorer that the field uses."""
 
 from __future__ import annotations
 
 import gzip
 import json
-from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
 
 import pytest
 
-from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Episode, PathReference
-from wayword.evaluation.predictions import trajectory_from_places
+from wayword.datasets.r2r import R2R, R2RSettings
+from wayword.evaluation import predictions
 from wayword.evaluation.scorer import scorer
-from wayword.worlds import viewpoints
-from wayword.worlds.viewpoints import ViewpointGraph
 
-KEYS = ("tl", "ne", "sr", "osr", "spl", "cls", "ndtw", "sdtw")
+FILE = "r2r_val_seen_trajectories.jsonl.gz"
 
 
 @pytest.mark.real
 def test_every_reference_trajectory_gets_the_released_scores(data: Path) -> None:
-    records = _records(data)
-    gold = {r["path_id"]: r for r in _annotations(data)}
-
-    @cache
-    def graph(scene: str) -> ViewpointGraph:
-        return viewpoints.load(data / "r2r" / "connectivity" / f"{scene}_connectivity.json.gz")
-
-    pairs = []
-    for record in records:
-        places = record["trajectory"]
-        episode = Episode(str(record["path_id"]), "", record["scan"], {"viewpoint": places[0]})
-        path = tuple(gold[record["path_id"]]["path"])
-        task = Task(episode, PathReference(episode.id, path))
-        pairs.append((task, trajectory_from_places(episode.id, places, "viewpoint")))
-    scores = scorer("indoor").score(cast("Dataset", SimpleNamespace(graph=graph)), pairs)
-
-    assert len(scores) == 340
-    for record, found in zip(records, scores, strict=True):
-        assert found == pytest.approx({k: record["released"][k] for k in KEYS}, abs=1e-6), record
-
-
-def _records(data: Path) -> list[dict[str, Any]]:
-    path = data / "reference_scores" / "r2r_val_seen_trajectories.jsonl.gz"
+    path = data / "reference_scores" / FILE
     with gzip.open(path, "rt") as lines:
-        return [json.loads(line) for line in lines]
+        released = [json.loads(line)["released"] for line in lines]
+    dataset = R2R("val_seen", data, R2RSettings())
+    found = predictions.read(path, dataset)
+    keys = [metric.key for metric in scorer("indoor").metrics]
 
-
-def _annotations(data: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(
-        (data / "r2r" / "annotations" / "R2R_val_seen.json").read_text()
-    )
-    return found
+    assert len(found.pairs) == len(released) == 340
+    assert (found.of, found.missing) == (1021, 681)
+    assert sum(found.illegal_moves) == 0
+    for expected, scores in zip(released, found.score(dataset), strict=True):
+        assert {key: scores[key] for key in keys} == pytest.approx(expected, abs=1e-6)

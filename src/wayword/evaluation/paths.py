@@ -96,7 +96,8 @@ def align(
     the scene of each episode. Distances are looked up in one array of all scenes, so that the work
     a numpy call does grows with the batch and not with the number of scenes.
     """
-    flat = np.concatenate([np.ravel(graph) for graph in graphs])
+    tables = [np.ravel(graph) for graph in graphs]
+    flat = tables[0] if len(tables) == 1 else np.concatenate(tables)
     sizes = np.array([len(graph) for graph in graphs], dtype=np.intp)
     offsets = np.cumsum(sizes**2) - sizes**2
     size, offset = sizes[which][:, None], offsets[which][:, None]
@@ -192,12 +193,13 @@ def cls(batch: Alignment) -> Floats:
 
     Coverage is the mean over the reference's places of exp(-d / 3 m), d being the distance to the
     nearest place of the path. The length score compares TL with the length E that such a coverage
-    should take, E = coverage · reference length: E / (E + abs(E - TL)), and 1 where both are 0.
+    should take, E = coverage · reference length: E / (E + abs(E - TL)), and 1 where both are 0. A
+    reference with a gap in it, where there is no way, has no length.
     """
     closeness = np.exp(batch.nearest / -SUCCESS_METRES)
     inside = np.arange(closeness.shape[1]) < batch.gold_lengths[:, None]
     coverage: Floats = (closeness * inside).sum(axis=1) / batch.gold_lengths
-    expected = coverage * batch.gold
+    expected = coverage * np.where(np.isfinite(batch.gold), batch.gold, 0.0)
     return coverage * _share(expected, expected + np.abs(expected - batch.travelled))
 
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +219,8 @@ def _trajectory(
     except KeyError as error:
         problem = f"{_short(error.args[0])} is no place in {task.episode.scene}"
         raise DataError(path, at, problem) from None
-    return trajectory_from_places(task.episode.id, places, family.place), illegal
+    walk = [place for place, _ in groupby(places)]  # poses that only turn are no moves
+    return trajectory_from_places(task.episode.id, walk, family.place), illegal
 
 
 def _places(path: Path, at: str, number: int, item: Any) -> list[str]:

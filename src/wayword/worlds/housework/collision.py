@@ -14,12 +14,18 @@ from wayword.worlds.housework.geometry import (
     Point,
     Segment,
     enters,
+    inside_polygon,
     point_segment,
+    polygon_distance,
     segment_distance,
 )
 from wayword.worlds.housework.layout import Layout
 from wayword.worlds.housework.scene import Floor
 
+SLACK = 1e-6
+"""Bodies may touch what stops them to within this (metres), against rounding."""
+DOORWAY = 0.3
+"""A body this close to a room (metres) is still in the house: rooms may leave gaps for walls."""
 Others = Sequence[tuple[int, float, float, float]]
 """The other bodies: number, x, y, radius."""
 
@@ -31,6 +37,7 @@ def obstacle(
     ``("door", door)`` or ``("body", actor)``; None where the way is free."""
     p, q = way
     near = layout.near(*p, math.dist(p, q) + radius)
+    radius -= SLACK
     for number, leaf in near.doors:
         if shut[number] and segment_distance(p, q, *leaf) < radius:
             return "door", number
@@ -55,13 +62,10 @@ def fits(layout: Layout, radius: float, at: Point, shut: Sequence[bool]) -> bool
         return False
     if layout.scene.floor is not None:
         return True
-    west, south, east, north = layout.bounds
-    near = layout.near(*at, radius)
-    inside = any(
-        w - radius < at[0] < e + radius and s - radius < at[1] < n + radius
-        for _, (w, s, e, n) in near.boxes
+    return any(
+        inside_polygon(*at, room.polygon) or polygon_distance(*at, room.polygon) < DOORWAY
+        for room in layout.scene.rooms
     )
-    return west <= at[0] <= east and south <= at[1] <= north and not inside
 
 
 def nearest_place(

@@ -14,12 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.worlds.housework.body import Body
+from wayword.worlds.housework.collision import SLACK
 from wayword.worlds.housework.geometry import Box, Point, Segment, unit
 from wayword.worlds.housework.layout import Floats, Ints, Layout
 from wayword.worlds.housework.scene import Floor
 
-MARGIN = 1e-6
-"""Ways keep this much further off obstacles than a step must (metres), against rounding."""
+MARGIN = -0.5 * SLACK
+"""Ways keep half the slack of a step, so that rounding never makes a planned step fail."""
 DIRECTIONS = ((0, 1), (1, 0), (0, -1), (-1, 0))
 """Ahead, right, back, left of the lattice's own north, as (i, j)."""
 
@@ -219,7 +220,8 @@ def _free(floor: Floor, x: Floats, y: Floats) -> NDArray[np.bool_]:
     i = np.round((x - floor.x) / floor.spacing).astype(np.intp)
     j = np.round((y - floor.y) / floor.spacing).astype(np.intp)
     inside = (i >= 0) & (j >= 0) & (i < wide) & (j < high)
-    return inside & cells[np.clip(j, 0, high - 1), np.clip(i, 0, wide - 1)]
+    found: NDArray[np.bool_] = cells[np.clip(j, 0, high - 1), np.clip(i, 0, wide - 1)]
+    return inside & found
 
 
 Line = tuple[Floats, Floats]

@@ -8,7 +8,7 @@ gathered once a cell of a coarse grid and kept.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,10 +53,14 @@ class Panels:
     north: Floats
     door: Ints
     """The door's number (0 …), or -1."""
+    endless: NDArray[np.bool_]
+    """Walls and doors: from floor to ceiling."""
+    bounded: NDArray[np.bool_]
+    """The others."""
 
     def take(self, which: NDArray[np.intp]) -> Panels:
         """Some of the panels."""
-        return Panels(*(getattr(self, name)[which] for name in self.__slots__))
+        return Panels(**{spec.name: getattr(self, spec.name)[which] for spec in fields(self)})
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +182,14 @@ def _panels(scene: Scene) -> Panels:
             reach = (o.bottom, o.bottom + o.height, w, s, e, n, -1)
             rows += [(*_span(a, b), *reach) for a, b in sides]
     table = np.array(rows, dtype=np.float64).reshape(-1, 11).T.copy()
-    return Panels(*table[:10], table[10].astype(np.int32))
+    names = ("ax", "ay", "sx", "sy", "low", "high", "west", "south", "east", "north")
+    bounded = np.isfinite(table[5])
+    return Panels(
+        **dict(zip(names, table, strict=False)),
+        door=table[10].astype(np.int32),
+        endless=~bounded,
+        bounded=bounded,
+    )
 
 
 def _span(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float, float, float]:

@@ -177,10 +177,10 @@ def validate(scene: Scene, source: str = "") -> None:
     and unknown affordances or temperatures."""
     source = source or f"scene {scene.name}"
     ids: set[str] = set()
-    for owned in (*scene.objects, *scene.doors):
-        if owned.id in ids:
-            raise DataError(source, f"object {owned.id!r}", "the id is used twice")
-        ids.add(owned.id)
+    for name in (*(thing.id for thing in scene.objects), *(door.id for door in scene.doors)):
+        if name in ids:
+            raise DataError(source, f"object {name!r}", "the id is used twice")
+        ids.add(name)
     by_id = {thing.id: thing for thing in scene.objects}
     if not scene.rooms:
         raise DataError(source, "field 'rooms'", "a house needs a room")

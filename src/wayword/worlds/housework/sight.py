@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.worlds.housework.body import Body
-from wayword.worlds.housework.geometry import unit
+from wayword.worlds.housework.geometry import Box, unit
 from wayword.worlds.housework.layout import Layout, Panels
 from wayword.worlds.housework.things import Things
 
@@ -37,6 +37,9 @@ class View:
     distance: list[float]
 
 
+NOTHING = View([], [], [])
+
+
 def look(
     layout: Layout, things: Things, body: Body, place: tuple[float, float, float], me: int
 ) -> View:
@@ -52,24 +55,21 @@ def look(
     roots = np.flatnonzero(within)
     count = len(roots)
     if not count:
-        return View([], [], [])
+        return NOTHING
     away = np.sqrt(near[roots])
     # Two aims a thing: its centre, then the nearest point of its box.
-    aim_x, aim_y = np.empty((2, count)), np.empty((2, count))
-    aim_x[0], aim_y[0] = things.x[roots] - x, things.y[roots] - y
-    aim_x[1], aim_y[1] = dx[roots], dy[roots]
-    aim_x, aim_y = aim_x.ravel(), aim_y.ravel()
+    aim_x = np.concatenate((things.x[roots] - x, dx[roots]))
+    aim_y = np.concatenate((things.y[roots] - y, dy[roots]))
     east, north = unit(heading)
     squares = aim_x * aim_x + aim_y * aim_y
     ahead = aim_x * east + aim_y * north
     narrow = math.cos(math.radians(body.view_angle / 2))
     aims = np.flatnonzero((ahead >= narrow * np.sqrt(squares) - 1e-12) & (squares <= limit))
     panels = layout.panes(x, y, body.view_distance, body.eye, things.shut)
-    whose = roots[aims % count]
-    clear = _unhidden(panels, (x, y, body.eye), aim_x[aims], aim_y[aims], things, whose)
-    aims = aims[clear]
+    mids = things.mid[roots[aims % count]]
+    aims = aims[_unhidden(panels, (x, y, body.eye), aim_x[aims], aim_y[aims], mids)]
     if not len(aims):
-        return View([], [], [])
+        return NOTHING
     # The nearest point first, the centre last, so that a centre in view gives the bearing.
     slot = np.full(things.size, -1)
     slot[roots[aims[::-1] % count]] = aims[::-1]
@@ -81,53 +81,60 @@ def look(
     return View(seen.tolist(), bearing.tolist(), away[chosen % count].tolist())
 
 
+def sees_box(
+    panels: Panels, body: Body, place: tuple[float, float, float], box: Box, mid: float
+) -> bool:
+    """Whether a body at ``place`` would see a thing with that (drawn in) box at height ``mid``."""
+    x, y, heading = place
+    east, north = unit(heading)
+    west_, south_, east_, north_ = box
+    rx = np.array([(west_ + east_) / 2 - x, min(max(x, west_), east_) - x])
+    ry = np.array([(south_ + north_) / 2 - y, min(max(y, south_), north_) - y])
+    far = np.hypot(rx, ry)
+    ahead = rx * east + ry * north
+    cone = math.cos(math.radians(body.view_angle / 2))
+    inside = (ahead >= cone * far - 1e-12) & (far <= body.view_distance)
+    clear = _unhidden(panels, (x, y, body.eye), rx, ry, np.full(2, mid))
+    return bool((inside & clear).any())
+
+
 def _unhidden(
-    panels: Panels,
-    eye: tuple[float, float, float],
-    rx: Floats,
-    ry: Floats,
-    things: Things,
-    whose: NDArray[np.intp],
+    panels: Panels, eye: tuple[float, float, float], rx: Floats, ry: Floats, mids: Floats
 ) -> NDArray[np.bool_]:
-    """(P,) whether nothing stands between the eye and the points (rx, ry) away from it."""
+    """(P,) whether nothing stands between the eye and the points (rx, ry, to the height mids)."""
     px, py = panels.ax - eye[0], panels.ay - eye[1]
-    turn = rx[:, None] * panels.sy - ry[:, None] * panels.sx  # (P, S)
-    along = px * panels.sy - py * panels.sx  # t = along / turn: how far down the line of sight
-    across = px * ry[:, None] - py * rx[:, None]  # u = across / turn: how far along the panel
-    size = np.abs(turn)
-    sign = np.sign(turn)
+    sx, sy, column_x, column_y = panels.sx, panels.sy, rx[:, None], ry[:, None]
+    turn = column_x * sy - column_y * sx  # (P, S)
+    along = px * sy - py * sx  # t = along / turn: how far down the line of sight, 0 to 1
+    across = px * column_y - py * column_x  # u = across / turn: how far along the panel, 0 to 1
+    size, sign = np.abs(turn), np.sign(turn)
     down, off = along * sign, across * sign
-    limit = size * (1 - 1e-9)
-    hits = (down > 0) & (down < limit) & (off >= 0) & (off <= size)
-    clear = np.ones(len(rx), dtype=np.bool_)
+    hits = (down > 0) & (down < size * (1 - 1e-9)) & (off >= 0) & (off <= size)
+    clear = np.logical_not((hits & panels.endless).any(axis=1))
+    hits &= panels.bounded
     points, which = np.nonzero(hits)
-    if not len(points):
-        return clear
-    tall = np.isfinite(panels.high[which])
-    clear[points[~tall]] = False
-    points, which = points[tall], which[tall]
     if len(points):
         t = down[points, which] / size[points, which]
-        clear[_behind(panels, eye, (rx, ry), things, whose, points, which, t)] = False
+        clear[_behind(panels, eye, rx[points], ry[points], mids[points], which, t, points)] = False
     return clear
 
 
 def _behind(
     panels: Panels,
     eye: tuple[float, float, float],
-    aim: tuple[Floats, Floats],
-    things: Things,
-    whose: NDArray[np.intp],
-    points: NDArray[np.intp],
+    rx: Floats,
+    ry: Floats,
+    mids: Floats,
     which: NDArray[np.intp],
     t: Floats,
+    points: NDArray[np.intp],
 ) -> NDArray[np.intp]:
-    """Those points that a side of furniture hides, out of the crossings (points, which, t)."""
+    """Those of the points that the sides of furniture crossed at ``t`` hide, each (C,)."""
     west, south = panels.west[which], panels.south[which]
     east, north = panels.east[which], panels.north[which]
-    x, y = eye[0] + aim[0][points], eye[1] + aim[1][points]
+    x, y = eye[0] + rx, eye[1] + ry
     within = (west <= x) & (x <= east) & (south <= y) & (y <= north)
     within |= (west <= eye[0]) & (eye[0] <= east) & (south <= eye[1]) & (eye[1] <= north)
-    level = eye[2] + t * (things.mid[whose[points]] - eye[2])
+    level = eye[2] + t * (mids - eye[2])
     meets = (panels.low[which] <= level) & (level <= panels.high[which])
     return points[meets & ~within]

@@ -1,0 +1,32 @@
+"""Effects: what appliances do to what is in or on them."""
+
+from __future__ import annotations
+
+from wayword.worlds.housework.scene import TEMPERATURES
+from wayword.worlds.housework.things import Things
+
+HOT, COLD = TEMPERATURES.index("hot"), TEMPERATURES.index("cold")
+
+
+def work(things: Things, i: int) -> None:
+    """Let an appliance work on its contents, after it was switched on, shut or filled.
+
+    A heater works while it is on, a cooler at all times, each only while shut where it can be
+    shut; cleaners and fillers work while on. Things of any other kind do nothing.
+    """
+    if i >= things.objects:
+        return
+    does = things.specs[i].affordances
+    shut = not (things.encloses[i] and things.open[i])
+    runs = bool(things.on[i])
+    for k in things.family(i)[1:]:
+        if "heater" in does and runs and shut:
+            things.mark(k, "temperature", HOT)
+            if things.does(k, "cookable"):
+                things.mark(k, "cooked", True)
+        if "cooler" in does and shut:
+            things.mark(k, "temperature", COLD)
+        if "cleaner" in does and runs:
+            things.mark(k, "dirty", False)
+        if "filler" in does and runs and things.does(k, "fillable"):
+            things.mark(k, "filled", True)

@@ -1,0 +1,81 @@
+"""RoomsObservation: what an actor perceives in a house."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wayword.core.world import Observation
+from wayword.worlds.housework.messages import Message
+
+Direction = Literal["left", "middle", "right"]
+"""A third of the view."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeenObject:
+    """An object in view.
+
+    ``bearing`` is relative (degrees, right positive), ``distance`` to its nearest point (metres).
+    ``container`` is what it is ``preposition`` ("on" or "in"), both empty where that is the floor
+    or not in view. ``attributes`` are the states that show: open, closed, on, off, sliced, cooked,
+    dirty, filled, hot, cold.
+    """
+
+    name: str
+    direction: Direction
+    bearing: float
+    distance: float
+    preposition: str
+    container: str
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenDoor:
+    """A door in view; ``rooms`` are those it joins."""
+
+    name: str
+    direction: Direction
+    bearing: float
+    distance: float
+    open: bool
+    rooms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeenActor:
+    """Another actor in view, with the names (or types) of what it carries."""
+
+    name: str
+    direction: Direction
+    bearing: float
+    distance: float
+    holding: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class HeldObject:
+    """Something in the actor's own hands; ``contents`` names what is in or on it."""
+
+    name: str
+    attributes: tuple[str, ...]
+    contents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoomsObservation(Observation):
+    """What ``actor`` perceives now.
+
+    ``heading`` is absolute (degrees clockwise from north). ``objects`` are nearest first.
+    ``messages`` came since the actor's last action.
+    """
+
+    actor: str
+    room: str
+    heading: float
+    holding: tuple[HeldObject, ...]
+    objects: tuple[SeenObject, ...]
+    doors: tuple[SeenDoor, ...]
+    others: tuple[SeenActor, ...]
+    messages: tuple[Message, ...]

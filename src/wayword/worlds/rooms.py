@@ -1,0 +1,215 @@
+"""The rooms world: houses of words, where walls hide, doors matter, and several bodies act.
+
+    >>> from wayword.core.action import Action
+    >>> from wayword.core.episode import Episode
+    >>> from wayword.worlds.housework.builder import SceneBuilder
+    >>> house = SceneBuilder("flat")
+    >>> house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])
+    >>> table = house.furniture("table", 2, 2.5, 1.0, 0.6, 0.8, receptacle="on")
+    >>> apple = house.thing("apple", parent=table)
+    >>> world = RoomsWorld(house.build())
+    >>> start = {"poses": {"agent": {"x": 2.0, "y": 0.5, "heading": 0.0}}}
+    >>> world.reset(Episode("1", "Bring me the apple.", "flat", start))
+    >>> [seen.name for seen in world.observe("agent").objects]
+    ['table_1', 'apple_1']
+    >>> world.step("agent", Action("pick_up", ("apple_1",))).status
+    'too_far'
+    >>> world.step("agent", Action("go_grab", ("apple_1",))).status
+    'ok'
+
+What a body is able to do is :class:`~wayword.worlds.housework.body.Body`; what there is in a house
+:class:`~wayword.worlds.housework.scene.Scene`; the verbs ``housework.verbs``, what each can answer
+``housework.statuses``. The menu takes every well-formed action, and the world answers with a
+status. A failed action changes nothing.
+
+Source: LangSuitE (Jia et al. 2024, arXiv:2406.16294), section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from wayword.core.action import Action, Menu
+from wayword.core.angles import absolute
+from wayword.core.episode import Episode, Json
+from wayword.core.errors import DataError
+from wayword.core.world import Feedback
+from wayword.worlds.housework import statuses as st
+from wayword.worlds.housework.body import Body, from_json
+from wayword.worlds.housework.collision import fits
+from wayword.worlds.housework.high import HIGH
+from wayword.worlds.housework.house import Actor, Fail, House
+from wayword.worlds.housework.layout import Layout
+from wayword.worlds.housework.low import LOW, primitive
+from wayword.worlds.housework.menu import KnownActions
+from wayword.worlds.housework.messages import Answerer
+from wayword.worlds.housework.observation import RoomsObservation
+from wayword.worlds.housework.perceive import observation
+from wayword.worlds.housework.report import report
+from wayword.worlds.housework.route import route_to
+from wayword.worlds.housework.scene import Scene
+from wayword.worlds.housework.verbs import SPEECH, well_formed
+
+
+class RoomsWorld:
+    """One house and those who act in it; family ``"rooms"``.
+
+    ``Episode.start`` holds ``"poses"``: actor -> ``{"x", "y", "heading"}`` (metres, degrees), one
+    for each of the episode's actors; optionally ``"scene"``, the name the scene must have, and
+    ``"bodies"``: actor -> fields of ``Body`` that differ. ``body`` is everybody's body else.
+    ``answerer`` answers ``ask``. With ``shared_names`` a thing that one actor has named has that
+    name for all, so that they can talk about it; each still sees only its own view. ``layout``
+    may be one made before from a scene with the same rooms, doors and furniture.
+    """
+
+    family = "rooms"
+
+    def __init__(
+        self,
+        scene: Scene,
+        body: Body | None = None,
+        *,
+        answerer: Answerer | None = None,
+        shared_names: bool = False,
+        layout: Layout | None = None,
+    ) -> None:
+        self.scene = scene
+        self.layout = layout or Layout(scene)
+        self._body = body or Body()
+        self._answerer, self._shared = answerer, shared_names
+        self._house: House | None = None
+
+    @property
+    def house(self) -> House:
+        """The true state. For oracles, judges and tests."""
+        if self._house is None:
+            raise ValueError("reset the world first")
+        return self._house
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        return tuple(self._house.actors) if self._house else ("agent",)
+
+    def reset(self, episode: Episode) -> None:
+        """Start an episode. Raises ``DataError`` for another scene, a missing pose, or one in a
+        wall, in furniture or in somebody else."""
+        named = episode.start.get("scene", self.scene.name)
+        if named != self.scene.name:
+            problem = f"is {named!r}, but this world holds {self.scene.name!r}"
+            raise DataError(f"episode {episode.id}", "field 'scene'", problem)
+        poses = {actor: self._pose(episode, actor) for actor in episode.actors}
+        given = episode.start.get("bodies", {})
+        bodies = {a: from_json(given.get(a, {}), self._body) for a in episode.actors}
+        house = House(self.layout, bodies, poses, self._answerer, self._shared)
+        self._check(house, episode)
+        self._house = house
+
+    def observe(self, actor: str) -> RoomsObservation:
+        return observation(self.house, self._actor(actor))
+
+    def menu(self, actor: str) -> Menu:
+        me = self._actor(actor)
+        speech = tuple(verb for verb in (*SPEECH, "stop") if verb in me.body.actions)
+        return Menu(KnownActions(self.house, me), speech)
+
+    def step(self, actor: str, action: Action) -> Feedback:
+        """Carry out any well-formed action of the body's; others raise ``ValueError``."""
+        me, verb, words = self._actor(actor), action.name, action.arguments
+        if me.stopped or verb not in me.body.actions or not well_formed(verb, words):
+            raise ValueError(f"{action} is not on the menu of {actor}")
+        self.house.mailbox.read(actor)
+        try:
+            details = self._do(me, verb, words)
+            feedback = Feedback(st.OK, {"action": verb, **details})
+        except Fail as failure:
+            feedback = Feedback(failure.status, {"action": verb, **failure.details})
+        me.actions += 1
+        if me.body.step_limit and me.actions >= me.body.step_limit:
+            me.stopped = True
+        return feedback
+
+    def done(self, actor: str) -> bool:
+        return self._actor(actor).stopped
+
+    def where(self, actor: str) -> Mapping[str, Json]:
+        me = self._actor(actor)
+        return {"room": me.room, "x": me.x, "y": me.y, "heading": me.heading}
+
+    def state(self) -> Mapping[str, Json]:
+        """Everything: see ``housework.report``."""
+        return report(self.house)
+
+    def name(self, actor: str, object_id: str) -> str | None:
+        """What an actor calls an object or door of the scene, None before it has a name."""
+        return self._actor(actor).names.of[self.layout.index[object_id]] or None
+
+    def object_id(self, actor: str, name: str) -> str | None:
+        """The object or door of the scene that an actor calls so, None for none and for actors."""
+        i = self._actor(actor).names.thing.get(name)
+        return None if i is None or i >= self.house.things.first_actor else self.layout.ids[i]
+
+    def route(self, actor: str, object_id: str) -> list[Action] | None:
+        """Low-level actions that bring an actor where it sees and reaches an object or door,
+        wherever it truly is; None where there is no way. For oracles and experts."""
+        try:
+            verbs = route_to(self.house, self._actor(actor), self.layout.index[object_id])
+        except Fail:
+            return None
+        return [Action(verb) for verb in verbs]
+
+    def _actor(self, name: str) -> Actor:
+        found = self.house.actors.get(name)
+        if found is None:
+            raise ValueError(f"nobody here is called {name!r}")
+        return found
+
+    def _do(self, me: Actor, verb: str, words: tuple[str, ...]) -> dict[str, Json]:
+        if verb in LOW:
+            return primitive(self.house, me, verb, *words)
+        if verb in HIGH:
+            return self.house.attempt(lambda: HIGH[verb](self.house, me, *words))
+        if verb == "chat":
+            return self._chat(me, words[0])
+        if verb == "ask":
+            return self._ask(me, words[0])
+        me.stopped, me.answer = True, words[0] if words else None
+        return {"answer": me.answer}
+
+    def _chat(self, me: Actor, text: str) -> dict[str, Json]:
+        others = [a.name for a in self.house.actors.values() if a is not me and not a.stopped]
+        if not others:
+            raise Fail(st.NOBODY_LISTENS)
+        self.house.mailbox.send(me.name, others, text)
+        return {"to": others}
+
+    def _ask(self, me: Actor, text: str) -> dict[str, Json]:
+        answer = self._answerer(me.name, text) if self._answerer else None
+        if answer is None:
+            raise Fail(st.NOBODY_ANSWERS)
+        return {"answer": answer}
+
+    def _pose(self, episode: Episode, actor: str) -> tuple[float, float, float]:
+        try:
+            pose: Any = episode.start["poses"][actor]
+            return float(pose["x"]), float(pose["y"]), absolute(float(pose.get("heading", 0.0)))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = "needs numbers x and y (and heading)"
+            raise DataError(f"episode {episode.id}", f"pose of {actor!r}", problem) from error
+
+    def _check(self, house: House, episode: Episode) -> None:
+        shut = house.things.shut.tolist()
+        for a in house.actors.values():
+            near = [
+                n
+                for n, x, y, r in house.others(a)
+                if (x - a.x) ** 2 + (y - a.y) ** 2 < (r + a.body.radius - 1e-6) ** 2
+            ]
+            if near or not fits(self.layout, a.body.radius, (a.x, a.y), shut):
+                where = f"in scene {self.scene.name}, pose of {a.name!r}"
+                problem = f"({a.x}, {a.y}) is in a wall, in furniture, outside, or taken"
+                remedy = "housework.collision.nearest_place finds a free one"
+                raise DataError(f"episode {episode.id}", where, problem, remedy)
+
+
+world = RoomsWorld

@@ -1,0 +1,251 @@
+"""Scoring 2,000 R2R-sized walks: the batch metrics against plain Python, in one run.
+
+The plain version scores one episode at a time and fills a table one cell at a time, over lists and
+dictionaries; no library slows it down. Both versions are given the same all-pairs distances, both
+compute all eight metrics, and they must agree to 1e-9. Walks are as long as R2R's reference
+trajectories (2 to 16 viewpoints, mean 7.7), references 5 to 7 viewpoints, 11 scans of 117: about
+the size of val_unseen.
+
+Three stages are timed. *Metrics* (walks as arrays of indices -> metrics) carries the bound of 50.
+*Lists* also packs Python lists of indices into those arrays, and *episodes* is everything from
+recorded trajectory objects to a dictionary an episode, most of which is reading Python objects
+and is the same work for the plain version.
+
+``python -m benchmarks.scoring`` prints the ratios and exits with 1 under the bound.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode, PathReference
+from wayword.evaluation.indoor import IndoorScorer, measure
+from wayword.evaluation.paths import align, pad
+from wayword.evaluation.predictions import trajectory_from_places
+from wayword.evaluation.scorer import Pair
+from wayword.worlds import viewpoints
+from wayword.worlds.viewpoints import ViewpointGraph
+
+EPISODES, SCENES, VIEWPOINTS, ROUNDS, BOUND = 2_000, 11, 117, 7, 50.0
+
+LENGTHS = {2: 16, 3: 8, 4: 9, 5: 44, 6: 61, 7: 74, 8: 29, 9: 30, 10: 14, 11: 12, 12: 6, 13: 12}
+LENGTHS |= {14: 5, 15: 4, 16: 16}
+"""Viewpoints of a walk -> how many of the 340 reference trajectories have as many."""
+
+# The plain version. Places are names or numbers, whichever the distances are keyed by.
+
+
+def plain_dtw(distances: Any, path: Sequence[Any], gold: Sequence[Any]) -> float:
+    """The textbook table, a cell at a time."""
+    table = [[math.inf] * (len(gold) + 1) for _ in range(len(path) + 1)]
+    table[0][0] = 0.0
+    for i in range(1, len(path) + 1):
+        for j in range(1, len(gold) + 1):
+            before = min(table[i - 1][j], table[i][j - 1], table[i - 1][j - 1])
+            table[i][j] = before + distances[path[i - 1]][gold[j - 1]]
+    return table[-1][-1]
+
+
+def plain_length(distances: Any, path: Sequence[Any]) -> float:
+    return sum(distances[here][there] for here, there in pairwise(path))
+
+
+def plain_cls(distances: Any, path: Sequence[Any], gold: Sequence[Any]) -> float:
+    near = [min(distances[place][here] for here in path) for place in gold]
+    coverage = sum(math.exp(-metres / 3.0) for metres in near) / len(gold)
+    expected = coverage * plain_length(distances, gold)
+    return coverage * expected / (expected + abs(expected - plain_length(distances, path)))
+
+
+def plain_scores(distances: Any, path: Sequence[Any], gold: Sequence[Any]) -> dict[str, float]:
+    """All metrics of one episode."""
+    goal = gold[-1]
+    ne = distances[path[-1]][goal]
+    sr = 1.0 if ne < 3.0 else 0.0
+    osr = 1.0 if min(distances[place][goal] for place in path) < 3.0 else 0.0
+    tl = plain_length(distances, path)
+    shortest = distances[gold[0]][goal]
+    ndtw = math.exp(-plain_dtw(distances, path, gold) / (3.0 * len(gold)))
+    return {
+        "sr": sr,
+        "spl": sr * shortest / max(tl, shortest),
+        "osr": osr,
+        "ne": ne,
+        "tl": tl,
+        "ndtw": ndtw,
+        "sdtw": sr * ndtw,
+        "cls": plain_cls(distances, path, gold),
+    }
+
+
+# The walks.
+
+
+@dataclass(frozen=True)
+class Walks:
+    """Walks and references, as viewpoint names and as indices, each in its scene."""
+
+    graphs: list[ViewpointGraph]
+    which: list[int]
+    walks: list[list[str]]
+    golds: list[list[str]]
+
+    def indices(self, paths: Sequence[Sequence[str]]) -> list[list[int]]:
+        owners = [self.graphs[scene].index for scene in self.which]
+        return [[index[name] for name in path] for index, path in zip(owners, paths, strict=True)]
+
+    def pairs(self) -> list[Pair]:
+        """The same as tasks and trajectories, as a run has them."""
+        found = []
+        for number, (scene, walk, gold) in enumerate(
+            zip(self.which, self.walks, self.golds, strict=True)
+        ):
+            episode = Episode(str(number), "", self.graphs[scene].scan, {"viewpoint": gold[0]})
+            task = Task(episode, PathReference(episode.id, tuple(gold)))
+            found.append((task, trajectory_from_places(episode.id, walk, "viewpoint")))
+        return found
+
+
+def make_graph(name: str, rng: np.random.Generator) -> ViewpointGraph:
+    """117 viewpoints on 25 m x 18 m, each joined to its four nearest, and in one piece."""
+    positions = rng.uniform((0, 0, 0), (25, 18, 0.1), (VIEWPOINTS, 3))
+    gaps = np.linalg.norm(positions[:, None] - positions[None], axis=2)
+    joined = np.zeros((VIEWPOINTS, VIEWPOINTS), dtype=bool)
+    joined[np.arange(VIEWPOINTS)[:, None], np.argsort(gaps, axis=1)[:, 1:5]] = True
+    eastward = np.argsort(positions[:, 0])
+    joined[eastward[:-1], eastward[1:]] = True
+    edges = np.argwhere(joined | joined.T).astype(np.int32)
+    ids = tuple(f"{name}{number:025d}" for number in range(VIEWPOINTS))
+    return viewpoints.build(name, ids, positions, edges)
+
+
+def make_reference(graph: ViewpointGraph, rng: np.random.Generator) -> list[str]:
+    """A shortest path of 5 to 7 viewpoints, as R2R's are."""
+    while True:
+        start, end = (graph.ids[number] for number in rng.integers(VIEWPOINTS, size=2))
+        path = graph.shortest_path(start, end)
+        if 5 <= len(path) <= 7:
+            return path
+
+
+def make_walk(graph: ViewpointGraph, gold: list[str], size: int, rng: np.random.Generator) -> Any:
+    """Along the reference for a while, then astray."""
+    walk = gold[: min(size, int(rng.integers(1, len(gold) + 1)))]
+    while len(walk) < size:
+        around = graph.neighbours[walk[-1]]
+        walk = [*walk, around[rng.integers(len(around))]]
+    return walk
+
+
+def make_walks() -> Walks:
+    rng = np.random.default_rng(0)
+    graphs = [make_graph(f"scan{number:03d}", rng) for number in range(SCENES)]
+    which = rng.integers(SCENES, size=EPISODES).tolist()
+    golds = [make_reference(graphs[scene], rng) for scene in which]
+    share = np.array(list(LENGTHS.values())) / sum(LENGTHS.values())
+    sizes = rng.choice(list(LENGTHS), EPISODES, p=share).tolist()
+    walks = [
+        make_walk(graphs[scene], gold, size, rng)
+        for scene, gold, size in zip(which, golds, sizes, strict=True)
+    ]
+    return Walks(graphs, which, walks, golds)
+
+
+# The race.
+
+
+def race(plain: Callable[[], Any], batch: Callable[[], Any]) -> tuple[float, float]:
+    """The least seconds of each. They take turns, and each turn of both takes as long."""
+    before, after = math.inf, math.inf
+    for _ in range(ROUNDS):
+        turn = seconds_of(plain)
+        before = min(before, turn)
+        ends = time.perf_counter() + turn
+        while time.perf_counter() < ends:
+            after = min(after, seconds_of(batch))
+    return before, after
+
+
+def seconds_of(work: Callable[[], Any]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def stages(made: Walks) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
+    """Each stage's plain and batch version."""
+    matrices = [graph.distances for graph in made.graphs]
+    listed: list[Any] = [matrix.tolist() for matrix in matrices]
+    named: list[Any] = [
+        {name: dict(zip(g.ids, row, strict=True)) for name, row in zip(g.ids, rows, strict=True)}
+        for g, rows in zip(made.graphs, listed, strict=True)
+    ]
+    walks, golds = made.indices(made.walks), made.indices(made.golds)
+    packed = np.array(made.which), pad(walks), pad(golds)
+    pairs, graphs = made.pairs(), {graph.scan: graph for graph in made.graphs}
+    by_name = dict(zip(graphs, named, strict=True))
+    dataset = cast("Dataset", SimpleNamespace(graph=graphs.__getitem__))
+
+    def plain() -> list[dict[str, float]]:
+        three = zip(made.which, walks, golds, strict=True)
+        return [plain_scores(listed[scene], walk, gold) for scene, walk, gold in three]
+
+    def plain_episodes() -> list[dict[str, float]]:
+        return [
+            plain_scores(
+                by_name[task.episode.scene],
+                [place["viewpoint"] for place in trajectory.visited("agent")],
+                cast("PathReference", task.reference).path,
+            )
+            for task, trajectory in pairs
+        ]
+
+    return {
+        "metrics": (plain, lambda: measure(align(matrices, *packed))),
+        "lists": (plain, lambda: measure(align(matrices, made.which, pad(walks), pad(golds)))),
+        "episodes": (plain_episodes, lambda: IndoorScorer().score(dataset, pairs)),
+    }
+
+
+def disagreement(plain: list[dict[str, float]], batch: list[dict[str, float]]) -> float:
+    """The largest difference of any metric of any episode."""
+    gaps = [
+        abs(ours[key] - theirs[key])
+        for theirs, ours in zip(plain, batch, strict=True)
+        for key in theirs
+    ]
+    return max(gaps)
+
+
+def main() -> int:
+    made = make_walks()
+    races = stages(made)
+    plain, batch = races["episodes"]
+    worst = disagreement(plain(), batch())
+    mean = sum(map(len, made.walks)) / EPISODES
+    print(f"scoring {EPISODES:,} walks of {mean:.1f} viewpoints; largest disagreement {worst:.1e}")
+    ratios = {}
+    for name, (slow, fast) in races.items():
+        before, after = race(slow, fast)
+        ratios[name] = before / after
+        print(
+            f"  {name:8} plain {1e3 * before:6.1f} ms, batch {1e3 * after:5.2f} ms: "
+            f"{ratios[name]:5.1f} times as fast"
+        )
+    sound = worst < 1e-9 and ratios["metrics"] >= BOUND
+    print(f"scoring: {'ok' if sound else 'FAILED'}, bound {BOUND:.0f} on metrics")
+    return 0 if sound else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

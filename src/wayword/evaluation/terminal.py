@@ -101,7 +101,7 @@ def _widest(*groups: Sequence[str]) -> int:
 
 
 def _footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Metric]) -> str:
-    lines = ["", "± half of the 95% bootstrap interval over episodes."]
+    lines = ["", "± half of the 95% bootstrap interval."]
     lines += [line for row in rows if (line := _spent(row, alone=len(rows) == 1))]
     hidden = [metric.label for metric in metrics if metric not in shown]
     if hidden:

@@ -15,7 +15,7 @@ from wayword.worlds.housework.body import Body
 from wayword.worlds.housework.layout import Layout
 from wayword.worlds.housework.messages import Answerer, Mailbox
 from wayword.worlds.housework.names import Names
-from wayword.worlds.housework.sight import NOTHING, View, look
+from wayword.worlds.housework.sight import NOTHING, Sight, View
 from wayword.worlds.housework.things import Things
 
 
@@ -71,6 +71,7 @@ class House:
     ) -> None:
         self.layout = layout
         self.things = Things(layout.scene, len(bodies))
+        self.sight = Sight(layout, self.things)
         self.mailbox = Mailbox({name: [] for name in bodies})
         self.answerer = answerer
         self.actors: dict[str, Actor] = {}
@@ -105,7 +106,7 @@ class House:
 
     def _look(self, me: Actor) -> None:
         things = self.things
-        me.view = look(self.layout, things, me.body, (me.x, me.y, me.heading), me.number)
+        me.view = self.sight.look(me.body, (me.x, me.y, me.heading), me.number)
         seen = me.view.things
         if seen:
             me.names.learn(seen)

@@ -8,7 +8,7 @@ gathered once a cell of a coarse grid and kept.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,33 +34,27 @@ LOWEST_EYE = 1.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panels:
-    """Upright rectangles, each (S,): from (ax, ay) by (sx, sy), between ``low`` and ``high``.
+    """Upright rectangles, each (S,): from (ax, ay) by (sx, sy), the ``walls`` first.
 
-    ``west`` … ``north`` is the box of the furniture a panel belongs to (empty for walls, doors):
-    a panel hides neither its own furniture, nor what lies within its furniture's box, nor anything
-    from an eye that is itself inside the box.
+    The first ``walls`` of them are walls and doors, from floor to ceiling; ``door`` is the door's
+    number (0 …), or -1. ``boxes`` (6, S) says of the others between which heights they stand (low,
+    high), and what furniture they belong to (west, south, east, north). Such a panel hides neither
+    its own furniture, nor what lies within its box, nor anything from an eye inside the box.
     """
 
     ax: Floats
     ay: Floats
     sx: Floats
     sy: Floats
-    low: Floats
-    high: Floats
-    west: Floats
-    south: Floats
-    east: Floats
-    north: Floats
+    boxes: Floats
     door: Ints
-    """The door's number (0 …), or -1."""
-    endless: NDArray[np.bool_]
-    """Walls and doors: from floor to ceiling."""
-    bounded: NDArray[np.bool_]
-    """The others."""
+    walls: int
+    rim: tuple[Box, ...]
+    """The boxes that reach into the cell these panels were gathered for."""
 
-    def take(self, which: NDArray[np.intp]) -> Panels:
-        """Some of the panels."""
-        return Panels(**{spec.name: getattr(self, spec.name)[which] for spec in fields(self)})
+    def around(self, x: float, y: float) -> bool:
+        """Whether a point of that cell is inside a box."""
+        return any(w <= x <= e and s <= y <= n for w, s, e, n in self.rim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +129,18 @@ class Layout:
         long = np.maximum(p.sx * p.sx + p.sy * p.sy, 1e-12)
         t = np.clip(((x - p.ax) * p.sx + (y - p.ay) * p.sy) / long, 0.0, 1.0)
         away = np.hypot(p.ax + t * p.sx - x, p.ay + t * p.sy - y)
-        keep = (away <= cell[2] + HALF_DIAGONAL) & (p.high > cell[3])
+        keep = (away <= cell[2] + HALF_DIAGONAL) & (p.boxes[1] > cell[3])
         if shut.size:
             keep &= (p.door < 0) | shut[p.door]
-        return p.take(np.flatnonzero(keep))
+        which = np.flatnonzero(keep)
+        boxes = p.boxes[:, which]
+        _, _, west, south, east, north = boxes
+        half = CELL / 2
+        inside = (west <= x + half) & (east >= x - half) & (south <= y + half) & (north >= y - half)
+        rim = {(w, s, e, n) for w, s, e, n in boxes[2:, inside].T.tolist()}
+        walls = int(np.searchsorted(which, p.walls))
+        sides = (p.ax[which], p.ay[which], p.sx[which], p.sy[which])
+        return Panels(*sides, boxes, p.door[which], walls, tuple(sorted(rim)))
 
     def room_at(self, x: float, y: float) -> str:
         """The room a point is in; in a doorway between two, the nearer one."""
@@ -182,14 +184,9 @@ def _panels(scene: Scene) -> Panels:
             reach = (o.bottom, o.bottom + o.height, w, s, e, n, -1)
             rows += [(*_span(a, b), *reach) for a, b in sides]
     table = np.array(rows, dtype=np.float64).reshape(-1, 11).T.copy()
-    names = ("ax", "ay", "sx", "sy", "low", "high", "west", "south", "east", "north")
-    bounded = np.isfinite(table[5])
-    return Panels(
-        **dict(zip(names, table, strict=False)),
-        door=table[10].astype(np.int32),
-        endless=~bounded,
-        bounded=bounded,
-    )
+    walls = len(scene.walls) + len(scene.doors)
+    ax, ay, sx, sy = table[:4]
+    return Panels(ax, ay, sx, sy, table[4:10], table[10].astype(np.int32), walls, ())
 
 
 def _span(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float, float, float]:

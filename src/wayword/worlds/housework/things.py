@@ -75,16 +75,15 @@ class Things:
         )
         self.anchor = np.arange(size, dtype=np.int32)
         self.exposed, self.root = np.ones((2, size), dtype=np.bool_)
+        self.shut = np.logical_not(self.open[self.objects : self.first_actor])
+        """(D,) which doors are shut."""
+        self.version = 0
+        """Grows whenever an object or a door moves, opens or shuts."""
         self._labels: list[tuple[str, ...] | None] = [None] * size
         for i in range(size):
             self.rebox(i)
         for i in range(self.objects):
             self._rehang(i)
-
-    @property
-    def shut(self) -> NDArray[np.bool_]:
-        """(D,) which doors are shut."""
-        return np.logical_not(self.open[self.objects : self.first_actor])
 
     def does(self, i: int, affordance: str) -> bool:
         """Whether a thing has an affordance; doors may be openable."""
@@ -126,6 +125,7 @@ class Things:
 
     def place(self, i: int, x: float, y: float, bottom: float) -> None:
         """Put a thing, with all that is in it, at a place."""
+        self.version += 1
         dx, dy, dz = x - self.x[i], y - self.y[i], bottom - self.bottom[i]
         for member in self.family(i):
             self.x[member] += dx
@@ -135,13 +135,16 @@ class Things:
 
     def move(self, i: int, into: int) -> None:
         """Hand a thing, with all that is in it, to another holder."""
+        self.version += 1
         self.inside[i] = into
         for member in self.family(i):
             self._rehang(member)
 
     def swing(self, i: int, opens: bool) -> None:
         """Open or shut."""
+        self.version += 1
         self.open[i] = opens
+        self.shut = np.logical_not(self.open[self.objects : self.first_actor])
         self._labels[i] = None
         for member in self.family(i):
             self._rehang(member)
@@ -166,6 +169,8 @@ class Things:
         """Back to a snapshot."""
         for name, value in saved.items():
             getattr(self, name)[:] = value
+        self.version += 1
+        self.shut = np.logical_not(self.open[self.objects : self.first_actor])
         self._labels = [None] * self.size
 
     def _shown(self, i: int) -> list[str]:

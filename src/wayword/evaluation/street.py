@@ -99,7 +99,7 @@ class StreetScorer:
         graph = cast("StreetDataset", dataset).graph(task.episode.scene)
         walk = [graph.index[place] for place, _ in groupby(places)]
         gaps = sum(end not in [to for _, to in graph.ways(start)] for start, end in pairwise(walk))
-        return gaps + (places[0] != task.episode.start["panorama"])
+        return gaps + int(places[0] != task.episode.start["panorama"])
 
 
 def _measure(graph: StreetGraph, pairs: Sequence[Pair]) -> list[dict[str, float]]:

@@ -16,7 +16,7 @@ Source: Schumann et al. 2023 (VELMA), section 3, and the navigator released with
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, cast
 
@@ -25,7 +25,14 @@ from wayword.core.angles import relative
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
 from wayword.core.world import Feedback, Observation
-from wayword.worlds.streetmoves import WORDS, Navigator, State, Word, shortest_actions
+from wayword.worlds.streetmoves import (
+    WORDS,
+    Navigator,
+    State,
+    Word,
+    path_actions,
+    shortest_actions,
+)
 
 DeadEnds = Literal["open", "released"]
 
@@ -136,6 +143,14 @@ class StreetWorld:
         """A shortest way to a panorama, no stop at the end. Raises ``ValueError`` without one."""
         words = shortest_actions(self.navigator, self._state, self.graph.index[goal])
         return [Action(word) for word in words]
+
+    def along(self, actor: str, path: Sequence[str]) -> list[Action]:
+        """A path that begins where the actor is, as actions that end in ``stop``.
+
+        Raises ``ValueError`` for a path that leaves the links.
+        """
+        numbers = [self.graph.index[panorama] for panorama in path]
+        return [Action(word) for word in path_actions(self.navigator, self._state, numbers)]
 
     def _work_out(self, state: State, action: Action) -> tuple[State, Feedback]:
         if action not in _MENU:

@@ -106,6 +106,10 @@ class Navigator:
         after = self._next[word][state] = self._work_out(state, word)
         return after
 
+    def linked(self, start: int, end: int) -> bool:
+        """Whether a link leads from one panorama to the other."""
+        return end in self._targets[self._offsets[start] : self._offsets[start + 1]]
+
     def closest(self, panorama: int, heading: float) -> int:
         """The heading of the way out that is closest to ``heading``; a tie goes to the first.
 

@@ -1,0 +1,33 @@
+"""Touchdown: instructions written while walking Street View, followed in lower Manhattan.
+
+    >>> from wayword.datasets.touchdown import dataset as Touchdown
+    >>> Touchdown.splits[0]
+    'unseen_dev'
+
+Only the navigation part of the task is read (``navigation_text``), as in VELMA; where the bear
+named Touchdown hides is another task. The published start headings lie on no link and often point
+the wrong way, so "turn so that …" is a part of most instructions.
+
+Sources: Chen et al. 2019 (the routes), Schumann and Riezler 2022 (the unseen scenario).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from wayword.core.episode import Json
+from wayword.datasets.streetfiles import StreetRoutes
+
+
+class Touchdown(StreetRoutes):
+    """One split of Touchdown. Splits and errors are those of :class:`.StreetRoutes`."""
+
+    name: ClassVar[str] = "touchdown"
+    id_field: ClassVar[str] = "route_id"
+
+    def _extra(self, record: Mapping[str, Json]) -> Mapping[str, Json]:
+        return {}
+
+
+dataset = Touchdown

@@ -93,50 +93,70 @@ def align(
     """Measure paths against references.
 
     ``graphs`` are the distance matrices (N, N) of the scenes, in metres, and ``which`` (B,) tells
-    the scene of each episode. Distances are looked up in one array of all scenes, so that the work
-    a numpy call does grows with the batch and not with the number of scenes.
+    the scene of each episode.
     """
-    tables = [np.ravel(graph) for graph in graphs]
-    flat = tables[0] if len(tables) == 1 else np.concatenate(tables)
-    sizes = np.array([len(graph) for graph in graphs], dtype=np.intp)
-    offsets = np.cumsum(sizes**2) - sizes**2
-    size, offset = sizes[which][:, None], offsets[which][:, None]
-    rows, gold = paths.places * size + offset, references.places
-    dtw, nearest = _warp(flat, rows, paths.lengths, references)
-    gold_rows = gold * size + offset
+    # Longest paths first: row i of the tables then works on the episodes that have an i-th place.
+    order = np.argsort(-paths.lengths, kind="stable")
+    metres = _Metres(graphs, np.asarray(which)[order])
+    places = paths.places.T.take(order, axis=1)
+    gold = references.places.T.take(order, axis=1)
+    dtw, nearest, travelled = _warp(metres, places, paths.lengths[order], gold)
+    back = np.empty_like(order)
+    back[order] = np.arange(len(order))
     return Alignment(
-        dtw=dtw,
-        nearest=nearest,
-        final=flat.take(rows[:, -1] + gold[:, -1]),
-        travelled=flat.take(rows[:, :-1] + paths.places[:, 1:]).sum(axis=1),
-        gold=flat.take(gold_rows[:, :-1] + gold[:, 1:]).sum(axis=1),
-        shortest=flat.take(gold_rows[:, 0] + gold[:, -1]),
+        dtw=dtw[references.lengths - 1, back],
+        nearest=nearest.T[back],
+        final=metres(places[-1], gold[-1])[back],
+        travelled=travelled[back],
+        gold=metres(gold[:-1], gold[1:]).sum(axis=0)[back],
+        shortest=metres(gold[0], gold[-1])[back],
         gold_lengths=references.lengths,
     )
 
 
-def _warp(flat: Floats, rows: Ints, lengths: Ints, references: Padded) -> tuple[Floats, Floats]:
-    """Fill every episode's table of dynamic time warping together, a numpy operation a cell.
+class _Metres:
+    """Distances between places of the first n episodes, each in its own scene.
 
-    ``rows`` (B, L) are the offsets in ``flat`` of the distances from the places of the paths. Each
-    table is kept a row at a time (R, B). The longest paths come first, so that row i works on the
-    episodes that have an i-th place and on no others.
+    All scenes lie in one array, so that the work of a numpy call grows with the batch and not with
+    the number of scenes.
     """
-    order = np.argsort(-lengths, kind="stable")
-    rows = np.ascontiguousarray(rows[order].T)
-    columns = np.ascontiguousarray(references.places[order].T)
-    active = np.searchsorted(-lengths[order], -np.arange(len(rows)), side="left")
-    nearest = flat.take(rows[0] + columns)
+
+    def __init__(self, graphs: Sequence[Floats], which: Ints) -> None:
+        tables = [np.ravel(graph) for graph in graphs]
+        self._flat = tables[0] if len(tables) == 1 else np.concatenate(tables)
+        sizes = np.array([len(graph) for graph in graphs], dtype=np.intp)
+        self._size = sizes[which]
+        self._offset = (np.cumsum(sizes**2) - sizes**2)[which]
+
+    def __call__(self, here: Ints, there: Ints) -> Floats:
+        """``here`` and ``there`` are (n,) or (…, n)."""
+        count = here.shape[-1]
+        row = here * self._size[:count]
+        row += self._offset[:count]
+        return self._flat.take(row + there)
+
+
+def _warp(
+    metres: _Metres, places: Ints, lengths: Ints, gold: Ints
+) -> tuple[Floats, Floats, Floats]:
+    """Walk along all paths (L, B) together, against the references (R, B); longest paths first.
+
+    Returns the last row of every episode's table of dynamic time warping (R, B), the distances
+    from the reference's places to the nearest place (R, B), and the lengths of the paths (B,).
+    A numpy operation fills a cell of all tables.
+    """
+    active = np.searchsorted(-lengths, -np.arange(len(places)), side="left").tolist()
+    nearest = metres(places[0], gold)
     table = np.cumsum(nearest, axis=0)
-    for row, count in zip(rows[1:], active[1:].tolist(), strict=True):
-        costs = flat.take(row[:count] + columns[:, :count])
+    travelled = np.zeros(len(lengths))
+    for i in range(1, len(places)):
+        count = active[i]
+        here = places[i, :count]
+        travelled[:count] += metres(places[i - 1, :count], here)
+        costs = metres(here, gold[:, :count])
         np.minimum(nearest[:, :count], costs, out=nearest[:, :count])
         _next_row(table[:, :count], costs)
-    episodes = np.arange(len(order))
-    back = np.empty_like(order)
-    back[order] = episodes
-    total = table[references.lengths[order] - 1, episodes]
-    return total[back], nearest.T[back]
+    return table, nearest, travelled
 
 
 def _next_row(table: Floats, costs: Floats) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from small_house import SmallHouse
-
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage
 from wayword.core.rollout import Setup, rollout

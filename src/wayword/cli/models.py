@@ -16,7 +16,8 @@ def models_list() -> None:
     from wayword.models import fetch
 
     for status in fetch.statuses():
-        typer.echo(status.line())
+        where = status.path or f"not here; run `wayword models fetch {status.name}`"
+        typer.echo(f"{status.name}  {status.size / 1e6:.0f} MB  {status.licence}  {where}")
 
 
 @models.command("fetch")
@@ -29,10 +30,18 @@ def models_fetch(name: Name = "smollm2") -> None:
 
 @models.command("check")
 def models_check(name: Name = "smollm2") -> None:
-    """Verify a model's weights, and have it write one word."""
-    from wayword.models import fetch
+    """Verify a model's weights, and have it write a few words."""
+    import asyncio
 
-    typer.echo(fetch.check(name))
+    from wayword.core.model import Sampling, user
+    from wayword.models import fetch
+    from wayword.models.opening import open_model
+
+    typer.echo(f"{fetch.checked(name)}: the SHA-256 is right")
+    asked = [user("Name a colour.")]
+    model = open_model(f"local:{name.removeprefix('local:')}")
+    answer = asyncio.run(model.complete(asked, Sampling(max_tokens=12)))
+    typer.echo(f"it says: {answer.text.strip()!r}")
 
 
 @models.command("serve")

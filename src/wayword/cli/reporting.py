@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -79,6 +80,30 @@ def score(
     typer.echo(written.text)
     for line in written.notices:
         typer.secho(line, fg=typer.colors.YELLOW, err=True)
+
+
+def retell(
+    run: Annotated[Path, typer.Argument(help="A run folder of an indoor run.")],
+    model: Annotated[str, typer.Option("--model", help="The model that retells.")],
+    limit: Annotated[int, typer.Option(help="The first so many episodes.")] = 5,
+    data: Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")] = None,
+) -> None:
+    """Have a model write the instruction of each finished walk, and draw it from above.
+
+    One JSON line an episode: the instruction followed, the one written, the points drawn and how
+    far they are off (NavGPT, section 4.1).
+
+    \b
+    Example:
+      wayword retell runs/oracle-houses-test --model local:smollm2 --limit 3
+    """
+    from wayword.experiment.retelling import Retold
+    from wayword.experiment.retelling import retell as tell
+
+    def show(told: Retold) -> None:
+        typer.echo(json.dumps(told.as_json()))
+
+    tell(run, model, limit, show, data)
 
 
 def _keys(metrics: str) -> list[str]:

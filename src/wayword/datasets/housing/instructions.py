@@ -28,6 +28,7 @@ LEAVE = (
     "exit the {room} through the door into the {to}",
     "walk out of the {room} through the doorway to the {to}",
 )
+ENTER = ("go through the doorway to the {to}", "go through the {to} doorway")
 CROSS = (
     "cross the {room} to the {to} doorway",
     "walk through the {room} to the doorway to the {to}",
@@ -44,8 +45,7 @@ REACH = (
     "continue as far as the {thing}",
     "head for the {thing}",
 )
-STEP = ("take a few steps into the {room}", "walk a little way into the {room}")
-STEP_ON = ("walk a few steps further", "go on for a few steps")
+STEP = ("go a few steps in the {room}", "walk a little way through the {room}")
 FINISH = (
     "stop beside the {thing}",
     "stop next to the {thing}",
@@ -63,20 +63,23 @@ OPENINGS = ("You start in the {room}. ", "You are in the {room} now. ", "Beginni
 
 @dataclass(frozen=True, slots=True)
 class _Manner:
-    """How talkative a wording is: chances of optional parts, and how clauses are joined."""
+    """How talkative a wording is: chances of optional parts, and how clauses are joined.
+
+    A ``terse`` one names no room that one is in, and drops an adjective that nothing hangs on.
+    """
 
     past: float
     side: float
     straight: float
     opening: float
     joints: tuple[str, ...]
-    full_names: bool
+    terse: bool
 
 
 MANNERS = (
-    _Manner(0.5, 0.0, 0.0, 0.0, (". ", ", then "), full_names=False),
-    _Manner(0.9, 0.5, 0.4, 0.0, (". ", ". Then ", ", and then "), full_names=True),
-    _Manner(0.9, 0.9, 0.8, 0.8, (". ", ". After that, ", ". Next, "), full_names=True),
+    _Manner(0.2, 0.0, 0.0, 0.0, (". ", ", then "), terse=True),
+    _Manner(0.5, 0.5, 0.3, 0.0, (". ", ". Then ", ", and then "), terse=False),
+    _Manner(0.7, 0.7, 0.5, 0.7, (". ", ". After that, ", ". Next, "), terse=False),
 )
 
 
@@ -113,24 +116,26 @@ def _clause(
         "to": house.room_name(stretch.to) if stretch.to is not None else "",
         "thing": _name(house, stretch.thing, manner) if stretch.thing is not None else "",
     }
-    parts.append(rng.choice(_target(stretch, names["room"], ends=ends)).format(**names))
+    parts.append(rng.choice(_target(stretch, names["room"], manner, ends=ends)).format(**names))
     if len(parts) == 1:
         return parts[0]
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _target(stretch: Stretch, room: str, *, ends: bool) -> tuple[str, ...]:
+def _target(stretch: Stretch, room: str, manner: _Manner, *, ends: bool) -> tuple[str, ...]:
     if stretch.door is not None:
         if ends:
             return FINISH_DOOR
+        if manner.terse:
+            return ENTER
         return LEAVE if stretch.start == 0 else ALONG if room == HALLWAY else CROSS
     if stretch.thing is not None:
         return FINISH if ends else REACH
-    return STEP if stretch.start else STEP_ON
+    return STEP
 
 
 def _name(house: House, number: int, manner: _Manner) -> str:
     """The full name, or the kind alone where the house has one of the kind and manners allow."""
     thing = house.things[number]
     alone = sum(other.kind == thing.kind for other in house.things) == 1
-    return thing.kind if alone and not manner.full_names else thing.name
+    return thing.kind if alone and manner.terse else thing.name

@@ -10,12 +10,15 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
+
+import numpy as np
 
 from wayword.core.angles import relative
 from wayword.datasets.housing.furnishing import from_line
 from wayword.datasets.housing.house import House
+from wayword.datasets.housing.places import LONGEST
 from wayword.datasets.housing.views import doors_in_sight, named_things
 
 HOPS = range(3, 7)
@@ -90,8 +93,7 @@ def turn_word(angle: float) -> Turn:
 def find_routes(house: House) -> Iterator[Route]:
     """Routes in a fixed order, worked out as they are asked for; all goals once, then again."""
     rng = random.Random(f"routes/{house.scene}")
-    ids = house.graph.ids
-    pairs = [(a, b) for a in ids for b in ids if _far_enough(house, a, b)]
+    pairs = _far_apart(house)
     rng.shuffle(pairs)
     planner = _Planner(house)
     used: set[str] = set()
@@ -111,10 +113,15 @@ def find_routes(house: House) -> Iterator[Route]:
             yield route
 
 
-def _far_enough(house: House, start: str, goal: str) -> bool:
-    one, other = house.place(start), house.place(goal)
-    inside = one.door is None and not set(one.rooms) & set(other.rooms)
-    return inside and SHORTEST <= house.graph.distance(start, goal) < 4.5 * HOPS[-1]
+def _far_apart(house: House) -> list[tuple[str, str]]:
+    """Pairs of a place inside a room and one in no room of its, far enough for a route."""
+    away, found = house.graph.distances, []
+    longest = LONGEST * HOPS[-1]
+    for i, j in np.argwhere((away >= SHORTEST) & (away <= longest)).tolist():
+        start, goal = house.places[i], house.places[j]
+        if start.door is None and start.rooms[0] not in goal.rooms:
+            found.append((start.id, goal.id))
+    return found
 
 
 class _Planner:
@@ -132,7 +139,8 @@ class _Planner:
         stretches: list[Stretch] = []
         here, facing = 0, heading
         while here < len(path) - 1:
-            stretch = self._next(path, here, facing)
+            reached = stretches[-1].thing if stretches else None
+            stretch = self._next(path, here, facing, reached)
             if stretch is None:
                 return None
             stretches.append(stretch)
@@ -142,7 +150,9 @@ class _Planner:
             return None
         return Route(tuple(path), heading, tuple(stretches))
 
-    def _next(self, path: list[str], here: int, facing: float) -> Stretch | None:
+    def _next(
+        self, path: list[str], here: int, facing: float, reached: int | None
+    ) -> Stretch | None:
         doors = [i for i in range(here + 1, len(path)) if self._door(path[i]) is not None]
         limit = doors[0] if doors else len(path) - 1
         angle = relative(self.house.graph.bearing(path[here], path[here + 1])[0], facing)
@@ -150,8 +160,9 @@ class _Planner:
             if not self._leads_there(path, here, end):
                 continue
             found = self._to_door(path, here, end, angle) or self._to_thing(path, here, end, angle)
-            if found:
-                return found
+            if found and self._is_direct(path, found):
+                past = self._past(path, here, end, {found.thing, reached})
+                return replace(found, past=past)
         return self._ahead(path, here, facing, angle)
 
     def _door(self, viewpoint: str) -> int | None:
@@ -168,13 +179,30 @@ class _Planner:
         first, whole = (graph.bearing(path[here], path[i])[0] for i in (here + 1, end))
         return abs(relative(first, whole)) <= ASIDE
 
+    def _is_direct(self, path: list[str], stretch: Stretch) -> bool:
+        """Whether, at every step, no other way leads nearer to where the stretch ends."""
+        graph = self.house.graph
+        if stretch.thing is not None:
+            thing = self.house.things[stretch.thing]
+            spot = thing.x, thing.y
+        else:
+            end = self.house.place(path[stretch.end])
+            spot = end.x, end.y
+        for here in range(stretch.start, stretch.end):
+            left = {
+                near: math.dist(spot, graph.positions[graph.index[near]][:2].tolist())
+                for near in graph.neighbours[path[here]]
+            }
+            if min(left, key=lambda near: left[near]) != path[here + 1]:
+                return False
+        return True
+
     def _to_door(self, path: list[str], here: int, end: int, angle: float) -> Stretch | None:
         door, room = self._door(path[end]), self._room(path, here)
         if door is None or door not in {s.number for s in doors_in_sight(self.house, path[here])}:
             return None
         to = self.house.plan.doors[door].other(room)
-        past = self._past(path, here, end, None)
-        return Stretch(here, end, room, angle, door=door, to=to, past=past)
+        return Stretch(here, end, room, angle, door=door, to=to)
 
     def _to_thing(self, path: list[str], here: int, end: int, angle: float) -> Stretch | None:
         if self._door(path[end]) is not None:
@@ -185,8 +213,7 @@ class _Planner:
             nearest, margin = self.house.nearest_place[number]
             near = math.dist((thing.x, thing.y), (place.x, place.y)) <= BESIDE
             if thing.room == room and nearest == path[end] and margin >= MARGIN and near:
-                past = self._past(path, here, end, number)
-                return Stretch(here, end, room, angle, thing=number, past=past)
+                return Stretch(here, end, room, angle, thing=number)
         return None
 
     def _ahead(self, path: list[str], here: int, facing: float, angle: float) -> Stretch | None:
@@ -204,11 +231,11 @@ class _Planner:
         return Stretch(here, here + 1, room, angle)
 
     def _past(
-        self, path: list[str], here: int, end: int, target: int | None
+        self, path: list[str], here: int, end: int, told: set[int | None]
     ) -> tuple[int, Side] | None:
         """The thing nearest the way that is in sight at its start and then falls behind."""
         room, found = self._room(path, here), []
-        for number in sorted(self._names(path[here]) - {target}):
+        for number in sorted(self._names(path[here]) - told):
             if self.house.things[number].room == room:
                 pairs = zip(path[here:end], path[here + 1 : end + 1], strict=True)
                 found += [self._passing(number, a, b) for a, b in pairs]

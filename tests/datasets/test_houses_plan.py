@@ -1,0 +1,152 @@
+"""Plans, viewpoints and furniture hold in geometry: each line is walked centimetre by centimetre."""
+
+from __future__ import annotations
+
+import math
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from itertools import combinations
+
+import networkx as nx
+import numpy as np
+import pytest
+
+from wayword.datasets.housing.floorplan import FloorPlan
+from wayword.datasets.housing.house import House, build_house, scene_name
+from wayword.datasets.housing.plan_svg import plan_svg
+from wayword.datasets.housing.programme import LARGEST, SMALLEST
+
+SCENES = [scene_name("test", 1, rooms, n) for rooms in (SMALLEST, 9, LARGEST) for n in range(8)]
+
+
+@pytest.fixture(scope="module", params=SCENES)
+def house(request: pytest.FixtureRequest) -> House:
+    return build_house(request.param)
+
+
+def is_clear(plan: FloorPlan, start: tuple[float, float], end: tuple[float, float]) -> bool:
+    """Whether a straight line stays in one room, or changes rooms only inside an opening."""
+    steps = max(2, round(math.dist(start, end) * 100))
+    spots = [
+        (start[0] + (end[0] - start[0]) * i / steps, start[1] + (end[1] - start[1]) * i / steps)
+        for i in range(steps + 1)
+    ]
+    before: int | None = None
+    for spot in spots:
+        here = room_at(plan, spot)
+        if here is None and not any(
+            math.dist(spot, (door.x, door.y)) <= door.width / 2 + 0.03 for door in plan.doors
+        ):
+            return False
+        if here is not None and before is not None and here != before:
+            between = [door for door in plan.doors if {here, before} == set(door.rooms)]
+            near = (math.dist(spot, (d.x, d.y)) <= d.width / 2 + 0.03 for d in between)
+            if not any(near):
+                return False
+        before = before if here is None else here
+    return True
+
+
+def room_at(plan: FloorPlan, spot: tuple[float, float]) -> int | None:
+    """The room a spot lies well inside of, None on a wall line or outside."""
+    for number, room in enumerate(plan.rooms):
+        wide = room.x0 + 1e-9 < spot[0] < room.x1 - 1e-9
+        if wide and room.y0 + 1e-9 < spot[1] < room.y1 - 1e-9:
+            return number
+    return None
+
+
+def ways(house: House) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
+    for i, j in house.graph.edges.tolist():
+        a, b = house.places[i], house.places[j]
+        yield (a.x, a.y), (b.x, b.y)
+
+
+def test_rooms_do_not_overlap_and_have_names_of_their_own(house: House) -> None:
+    rooms = house.plan.rooms
+    for a, b in combinations(rooms, 2):
+        wide = min(a.x1, b.x1) - max(a.x0, b.x0)
+        high = min(a.y1, b.y1) - max(a.y0, b.y0)
+        assert min(wide, high) < 1e-6, (a, b)
+    assert len({room.name for room in rooms}) == len(rooms) == int(house.scene.split("-r")[1][:-5])
+
+
+def test_doors_lie_in_walls_that_two_rooms_share(house: House) -> None:
+    for door in house.plan.doors:
+        half = door.width / 2 + 0.1
+        ends = [(door.x, door.y - half), (door.x, door.y + half)]
+        if not door.vertical:
+            ends = [(door.x - half, door.y), (door.x + half, door.y)]
+        for number in door.rooms:
+            room = house.plan.rooms[number]
+            sides = (room.x0, room.x1) if door.vertical else (room.y0, room.y1)
+            assert (door.x if door.vertical else door.y) in sides
+            assert all(room.x0 <= x <= room.x1 and room.y0 <= y <= room.y1 for x, y in ends)
+
+
+def test_one_can_walk_everywhere(house: House) -> None:
+    graph = nx.Graph([tuple(edge) for edge in house.graph.edges.tolist()])
+    assert len(graph) == len(house.places)
+    assert nx.is_connected(graph)
+    assert np.isfinite(house.graph.distances).all()
+
+
+def test_ways_pass_no_wall_and_keep_clear_of_furniture(house: House) -> None:
+    for start, end in ways(house):
+        assert is_clear(house.plan, start, end)
+        for thing in house.things:
+            steps = np.linspace(start, end, 40)
+            assert np.hypot(*(steps - (thing.x, thing.y)).T).min() > 0.35
+
+
+def test_every_room_has_a_viewpoint_and_every_doorway_too(house: House) -> None:
+    for number, room in enumerate(house.plan.rooms):
+        inside = [p for p in house.places if p.door is None and p.rooms == (number,)]
+        assert 1 <= len(inside) <= (4 if room.name != "hallway" else 20)
+        assert all(room_at(house.plan, (p.x, p.y)) == number for p in inside)
+    assert {p.door for p in house.places} - {None} == set(range(len(house.plan.doors)))
+
+
+def test_sight_agrees_with_walking_the_line(house: House) -> None:
+    for i, place in enumerate(house.places[:6]):
+        for j, thing in enumerate(house.things):
+            clear = is_clear(house.plan, (place.x, place.y), (thing.x, thing.y))
+            near_jamb = any(
+                abs(math.dist((x, y), (door.x, door.y)) - door.width / 2) < 0.05
+                for door in house.plan.doors
+                for x, y in np.linspace((place.x, place.y), (thing.x, thing.y), 400).tolist()
+            )
+            if not near_jamb:
+                assert bool(house.sees_things[i, j]) == clear, (place, thing)
+
+
+def test_names_are_unique_and_no_kind_ends_in_another(house: House) -> None:
+    names = [thing.name for thing in house.things]
+    kinds = {thing.kind for thing in house.things}
+    assert len(set(names)) == len(names)
+    assert not [(a, b) for a in kinds for b in kinds if a != b and a.endswith(f" {b}")]
+
+
+def test_ids_are_opaque_and_sorted(house: House) -> None:
+    ids = house.graph.ids
+    assert list(ids) == sorted(set(ids))
+    assert all(len(name) == 6 and int(name, 16) >= 0 for name in ids)
+
+
+def test_spacing_and_degree_are_like_those_of_real_graphs() -> None:
+    houses = [build_house(scene_name("test", 2, 9, number)) for number in range(20)]
+    degrees = [len(ends) for h in houses for ends in h.graph.neighbours.values()]
+    lengths = [math.dist(a, b) for h in houses for a, b in ways(h)]
+    assert 3.0 < np.mean(degrees) < 5.0
+    assert 2.0 < np.mean(lengths) < 3.0
+    assert max(lengths) < 6.0
+
+
+def test_the_picture_is_well_formed_and_escapes_text(house: House) -> None:
+    path = house.graph.shortest_path(house.graph.ids[0], house.graph.ids[-1])
+    svg = plan_svg(house, path, title="<script>alert('&')</script>")
+    root = ElementTree.fromstring(svg)
+    texts = {each.text for each in root.iter("{http://www.w3.org/2000/svg}text")}
+    assert {room.name for room in house.plan.rooms} <= texts
+    assert "<script" not in svg
+    assert len(list(root.iter("{http://www.w3.org/2000/svg}polyline"))) == 1

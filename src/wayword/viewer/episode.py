@@ -1,0 +1,150 @@
+"""The page of one episode."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wayword.core.trajectory import Step, Trajectory
+from wayword.evaluation.metric import Metric
+from wayword.recording import EpisodeRecord
+from wayword.viewer import maps, numbers, seeing
+from wayword.viewer.geography import geography, place_of
+from wayword.viewer.markup import Html, join, page, tag
+from wayword.viewer.sources import Sources
+from wayword.viewer.steps import Cards, label, outcome
+
+ENDINGS = {
+    "stopped": "stopped by itself",
+    "step_limit": "cut off at the step limit",
+    "failed": "failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Links:
+    """File names of the pages before and after; empty where there is none."""
+
+    before: str = ""
+    after: str = ""
+
+
+def episode_page(
+    record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources, run: str, links: Links
+) -> str:
+    """The whole document. ``run`` is what the run is called."""
+    told = record.trajectory
+    body = join(
+        [
+            _top(record, run, links),
+            tag(
+                "main",
+                _head(record, metrics, sources),
+                tag("div", _aside(told, sources), _steps(told, sources), class_="two"),
+            ),
+        ]
+    )
+    return page(f"{record.episode_id} · {run}", body, "episode")
+
+
+def _top(record: EpisodeRecord, run: str, links: Links) -> Html:
+    before = tag("a", "←", href=links.before, rel="prev", title="previous episode (k)")
+    after = tag("a", "→", href=links.after, rel="next", title="next episode (j)")
+    return tag(
+        "nav",
+        tag("a", "‹ ", run, href="../index.html", rel="up", title="all episodes (u)"),
+        tag("span", tag("bdi", record.episode_id), class_="grow"),
+        before if links.before else None,
+        after if links.after else None,
+        class_="top",
+    )
+
+
+def _head(record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources) -> Html:
+    told, name = record.trajectory, record.episode_id
+    instruction = sources.instruction(name)
+    unknown = tag("p", "The instruction is not known here. ", sources.notice, class_="dim")
+    quoted = tag("blockquote", instruction) if instruction else unknown
+    scene = sources.scene(name)
+    return tag(
+        "header",
+        tag("h1", tag("bdi", name)),
+        quoted,
+        tag(
+            "p",
+            *_verdict(record.scores, told),
+            tag("span", f"scene {scene}", class_="chip") if scene else None,
+        ),
+        tag("p", told.error, class_="why") if told.error else None,
+        _scores(record.scores, metrics),
+        class_="head",
+    )
+
+
+def _verdict(scores: Mapping[str, float], told: Trajectory) -> list[Html | None]:
+    ended = tag("span", ENDINGS.get(told.ended, told.ended), class_="chip")
+    if told.ended == "failed" or "sr" not in scores:
+        kind = "rejected" if told.ended == "failed" else "odd"
+        return [tag("b", ENDINGS.get(told.ended, told.ended), class_=f"badge {kind}")]
+    good = scores["sr"] > 0.5
+    kind, words = ("ok", "success") if good else ("rejected", "no success")
+    return [tag("b", words, class_=f"badge {kind}"), ended]
+
+
+def _scores(scores: Mapping[str, float], metrics: Sequence[Metric]) -> Html | None:
+    cells = [
+        tag("div", tag("dt", metric.label, title=metric.doc), tag("dd", text))
+        for metric in metrics
+        if metric.key in scores
+        for text in [numbers.value(metric, scores[metric.key])]
+    ]
+    return tag("dl", *cells, class_="scores") if cells else None
+
+
+def _aside(told: Trajectory, sources: Sources) -> Html:
+    where = geography(told, sources)
+    drawn = tag("figure", maps.draw(where), maps.legend(where)) if where else None
+    strip = [
+        tag(
+            "a",
+            str(number),
+            href=f"#step-{number}",
+            class_=f"dot {outcome(step)}",
+            title=label(step),
+        )
+        for number, step in enumerate(told.steps, 1)
+    ]
+    keys = tag(
+        "p",
+        *(
+            part
+            for key, words in (("←→", "steps"), ("j k", "episodes"), ("e", "prompts"), ("u", "up"))
+            for part in (tag("kbd", key), f" {words} ")
+        ),
+        class_="keys dim",
+    )
+    return tag("aside", drawn, tag("div", *strip, class_="strip"), keys)
+
+
+def _steps(told: Trajectory, sources: Sources) -> Html:
+    cards = Cards(several=len(told.start) > 1)
+    shown = [cards.opening(told.opening_calls, told.opening_notes)]
+    for number, step in enumerate(told.steps, 1):
+        shown.append(cards.step(number, step, _around(told, step, sources)))
+    return tag("div", *shown, _end(told), class_="steps")
+
+
+def _around(told: Trajectory, step: Step, sources: Sources) -> Html | None:
+    """The place in words, where no prompt of the step has them."""
+    place = place_of(seeing.as_mapping(step.observation))
+    if step.calls or not place:
+        return None
+    found = sources.percept(sources.scene(told.episode_id), place)
+    if found is None:
+        return None
+    return tag("details", tag("summary", "what there is around"), seeing.percept(found))
+
+
+def _end(told: Trajectory) -> Html:
+    head = tag("header", tag("h2", "End"), tag("span", ENDINGS.get(told.ended, told.ended)))
+    return tag("section", head, seeing.facts(told.state), class_="card", id="end")

@@ -1,0 +1,175 @@
+"""Where an episode happened, on paper: metres, x to the east, y to the north.
+
+Places come from the dataset's graph where it could be opened. Without it they are reckoned from
+what the agent saw (the heading and length of each way it took), which is exact for a walk between
+viewpoints; a street without coordinates is drawn with blocks of equal length, and says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from wayword.core.trajectory import Trajectory
+from wayword.viewer.sources import Sources
+
+Point = tuple[float, float]
+
+METRES_PER_DEGREE = 111_320.0
+"""Of latitude; of longitude on the equator."""
+STOREY = 1.5
+"""Places that lie so many metres higher or lower are on another floor."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Somebody at a place. ``step`` is 0 at the start, else the step that led here."""
+
+    step: int
+    place: str
+    point: Point
+    heading: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A rectangle of a floor plan, from its south-west to its north-east corner."""
+
+    name: str
+    low: Point
+    high: Point
+
+
+@dataclass(slots=True)
+class Geography:
+    """Everything a map shows. ``walks`` holds each actor's stands; ``scale`` is whether lengths
+    are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way."""
+
+    walks: dict[str, list[Stand]]
+    places: dict[str, Point] = field(default_factory=dict)
+    edges: list[tuple[Point, Point]] = field(default_factory=list)
+    gold: list[tuple[str, Point]] = field(default_factory=list)
+    rooms: list[Room] = field(default_factory=list)
+    doors: list[tuple[Point, Point]] = field(default_factory=list)
+    scale: bool = True
+    radius: float = 0.0
+
+
+def geography(trajectory: Trajectory, sources: Sources) -> Geography | None:
+    """The map of an episode, or None where places have no position at all."""
+    name, scene = trajectory.episode_id, sources.scene(trajectory.episode_id)
+    graph = sources.graph(scene)
+    known = _positions(graph)
+    walks = {
+        actor: list(_walk(trajectory, actor, known))
+        for actor in trajectory.start
+        if isinstance(trajectory.start[actor], Mapping)
+    }
+    walks = {actor: stands for actor, stands in walks.items() if stands}
+    if not walks:
+        return None
+    family = getattr(sources.dataset, "family", "")
+    drawn = Geography(walks, dict(known), scale=bool(known) or _exact(trajectory))
+    drawn.gold = [(place, known[place]) for place in sources.gold(name) if place in known]
+    drawn.radius = 3.0 if family == "indoor" and drawn.gold else 0.0
+    if known:
+        drawn.edges = list(_edges(graph, known))
+        _furnish(drawn, sources.plan(scene))
+    else:
+        for stands in walks.values():
+            drawn.places |= {stand.place: stand.point for stand in stands if stand.place}
+    return drawn
+
+
+def place_of(where: Mapping[str, Any]) -> str:
+    """The name of a place in ``step.where``, or empty."""
+    return str(where.get("viewpoint") or where.get("panorama") or "")
+
+
+def _positions(graph: Any) -> dict[str, Point]:
+    """Every place's point; those of a street, latitude and longitude, are laid flat."""
+    positions, ids = getattr(graph, "positions", None), getattr(graph, "ids", ())
+    if positions is None or len(positions) != len(ids):
+        return {}
+    if positions.shape[1] == 3:
+        return {name: (row[0], row[1]) for name, row in zip(ids, positions.tolist(), strict=True)}
+    if not positions.any():
+        return {}
+    middle = math.cos(math.radians(float(positions[:, 0].mean())))
+    return {
+        name: (row[1] * METRES_PER_DEGREE * middle, row[0] * METRES_PER_DEGREE)
+        for name, row in zip(ids, positions.tolist(), strict=True)
+    }
+
+
+def _edges(graph: Any, known: Mapping[str, Point]) -> Iterator[tuple[Point, Point]]:
+    """Each edge once."""
+    if hasattr(graph, "edges"):
+        pairs = ((int(a), int(b)) for a, b in graph.edges.tolist() if a < b)
+        yield from ((known[graph.ids[a]], known[graph.ids[b]]) for a, b in pairs)
+    elif hasattr(graph, "targets"):
+        points = list(known.values())
+        for start, (low, high) in enumerate(
+            zip(graph.offsets[:-1].tolist(), graph.offsets[1:].tolist(), strict=True)
+        ):
+            yield from ((points[start], points[end]) for end in graph.targets[low:high].tolist())
+
+
+def _furnish(drawn: Geography, plan: Any) -> None:
+    for room in getattr(plan, "rooms", ()):
+        drawn.rooms.append(Room(room.name, (room.x0, room.y0), (room.x1, room.y1)))
+    for door in getattr(plan, "doors", ()):
+        half = door.width / 2
+        dx, dy = (0.0, half) if door.vertical else (half, 0.0)
+        drawn.doors.append(((door.x - dx, door.y - dy), (door.x + dx, door.y + dy)))
+
+
+def _walk(trajectory: Trajectory, actor: str, known: Mapping[str, Point]) -> Iterator[Stand]:
+    """The actor's stands, as far as they have a position."""
+    where: Mapping[str, Any] = trajectory.start[actor]
+    point = _own_point(where, known) or ((0.0, 0.0) if place_of(where) and not known else None)
+    if point is None:
+        return
+    yield Stand(0, place_of(where), point, _number(where.get("heading")))
+    for number, step in enumerate(trajectory.steps, 1):
+        if step.actor != actor:
+            continue
+        moved = place_of(step.where) != place_of(where)
+        reckoned = _reckoned(point, step.observation, step.where) if moved else point
+        found = _own_point(step.where, known) or (None if known else reckoned)
+        if found is None:
+            return
+        point, where = found, step.where
+        yield Stand(number, place_of(where), point, _number(where.get("heading")))
+
+
+def _own_point(where: Mapping[str, Any], known: Mapping[str, Point]) -> Point | None:
+    x, y = _number(where.get("x")), _number(where.get("y"))
+    if x is not None and y is not None:
+        return x, y
+    return known.get(place_of(where))
+
+
+def _reckoned(point: Point, seen: Any, where: Mapping[str, Any]) -> Point:
+    """Along the way that was taken; a unit along the new heading where its length is unknown."""
+    place, heading, length = place_of(where), _number(where.get("heading")) or 0.0, 1.0
+    for way in seen.get("ways", ()) if isinstance(seen, Mapping) else ():
+        if isinstance(way, Mapping) and way.get("viewpoint") == place:
+            heading = _number(way.get("heading")) or 0.0
+            slope = math.radians(_number(way.get("elevation")) or 0.0)
+            length = (_number(way.get("distance")) or 0.0) * math.cos(slope)
+    angle = math.radians(heading)
+    return point[0] + length * math.sin(angle), point[1] + length * math.cos(angle)
+
+
+def _exact(trajectory: Trajectory) -> bool:
+    """Whether reckoned places are true: viewpoints and coordinates are, panoramas are not."""
+    return not any("panorama" in where for where in trajectory.start.values())
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or None: a folder from elsewhere may hold anything."""
+    usable = isinstance(value, int | float) and abs(value) < 1e9
+    return float(value) if usable else None

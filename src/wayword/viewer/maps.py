@@ -1,0 +1,283 @@
+"""The map of an episode as SVG: rooms, graph, gold path, walked path, numbered steps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from wayword.viewer.geography import Geography, Point, Stand
+from wayword.viewer.markup import Html, join, tag
+
+WIDTH, TALLEST = 520.0, 620.0
+_MARGIN, _SMALLEST = 2.2, 7.0
+_MOST_EDGES = 4000
+
+
+@dataclass(frozen=True, slots=True)
+class _Paper:
+    """From metres to the drawing's units, north up."""
+
+    low: Point
+    high: Point
+
+    @property
+    def unit(self) -> float:
+        wide, tall = self.high[0] - self.low[0], self.high[1] - self.low[1]
+        return min(WIDTH / wide, TALLEST / tall)
+
+    @property
+    def size(self) -> Point:
+        unit = self.unit
+        return (self.high[0] - self.low[0]) * unit, (self.high[1] - self.low[1]) * unit
+
+    def at(self, point: Point) -> Point:
+        unit = self.unit
+        x, y = (point[0] - self.low[0]) * unit, (self.high[1] - point[1]) * unit
+        return round(x, 1), round(y, 1)
+
+    def holds(self, point: Point) -> bool:
+        return all(a - 3 <= x <= b + 3 for a, x, b in zip(self.low, point, self.high, strict=True))
+
+
+def draw(where: Geography) -> Html:
+    """The map. Steps carry ``data-step``, for the page's script to point at."""
+    paper = _paper(where)
+    wide, tall = paper.size
+    parts = [
+        _rooms(where, paper),
+        _graph(where, paper),
+        _gold(where, paper),
+        *(_walk(stands, n, paper) for n, stands in enumerate(where.walks.values())),
+        _bar(where, paper),
+    ]
+    return tag(
+        "svg",
+        _arrowheads(),
+        *parts,
+        viewBox=f"0 0 {wide:.0f} {tall:.0f}",
+        class_="map",
+        role="img",
+        aria_label="Map of the episode, north up",
+    )
+
+
+def legend(where: Geography) -> Html:
+    """What the lines mean."""
+    items = [tag("li", tag("i", class_="k walk0"), f"walked{_of(where, 0)}")]
+    items += [
+        tag("li", tag("i", class_=f"k walk{n % 4}"), f"walked{_of(where, n)}")
+        for n in range(1, len(where.walks))
+    ]
+    if where.gold:
+        items.append(tag("li", tag("i", class_="k gold"), "gold path"))
+    if where.radius:
+        items.append(tag("li", tag("i", class_="k near"), f"{where.radius:g} m around the goal"))
+    if not where.scale:
+        items.append(tag("li", "reckoned from headings, not to scale"))
+    return tag("ul", *items, class_="legend")
+
+
+def _of(where: Geography, number: int) -> str:
+    return f" by {list(where.walks)[number]}" if len(where.walks) > 1 else ""
+
+
+def _paper(where: Geography) -> _Paper:
+    points = [stand.point for stands in where.walks.values() for stand in stands]
+    points += [point for _, point in where.gold]
+    corners = [corner for room in where.rooms for corner in (room.low, room.high)]
+    margin = 0.4 if corners else _MARGIN
+    if not where.scale or where.radius == 0:
+        margin = max(margin, 0.12 * _span(points))
+    low, high = _box([*points, *corners])
+    out = []
+    for axis in (0, 1):
+        a, b = low[axis] - margin, high[axis] + margin
+        short = max(0.0, _SMALLEST - (b - a)) / 2
+        out.append((a - short, b + short))
+    return _Paper((out[0][0], out[1][0]), (out[0][1], out[1][1]))
+
+
+def _box(points: Sequence[Point]) -> tuple[Point, Point]:
+    xs, ys = [p[0] for p in points], [p[1] for p in points]
+    return (min(xs), min(ys)), (max(xs), max(ys))
+
+
+def _span(points: Sequence[Point]) -> float:
+    low, high = _box(points)
+    return max(high[0] - low[0], high[1] - low[1])
+
+
+def _rooms(where: Geography, paper: _Paper) -> Html:
+    drawn = []
+    for room in where.rooms:
+        (x0, y1), (x1, y0) = paper.at(room.low), paper.at(room.high)
+        wide, tall = x1 - x0, y1 - y0
+        drawn.append(tag("rect", x=x0, y=y0, width=wide, height=tall, class_="room"))
+    drawn += [_line(a, b, paper, "door") for a, b in where.doors]
+    for room in where.rooms:
+        x, y = paper.at(room.low)
+        drawn.append(tag("text", room.name, x=x + 6, y=y - 7, class_="roomname"))
+    return tag("g", *drawn)
+
+
+def _graph(where: Geography, paper: _Paper) -> Html:
+    near = [edge for edge in where.edges if paper.holds(edge[0]) and paper.holds(edge[1])]
+    lines = [_line(a, b, paper, "edge") for a, b in near[:_MOST_EDGES]]
+    dots: list[Html] = []
+    for name, point in where.places.items():
+        if paper.holds(point) and len(dots) < _MOST_EDGES:
+            x, y = paper.at(point)
+            dots.append(tag("circle", tag("title", name), cx=x, cy=y, r=2.4, class_="place"))
+    return tag("g", *lines, *dots)
+
+
+def _line(a: Point, b: Point, paper: _Paper, kind: str) -> Html:
+    (x1, y1), (x2, y2) = paper.at(a), paper.at(b)
+    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
+
+
+def _gold(where: Geography, paper: _Paper) -> Html | None:
+    if not where.gold:
+        return None
+    points = [paper.at(point) for _, point in where.gold]
+    x, y = points[-1]
+    ring = where.radius * paper.unit
+    near = tag("circle", cx=x, cy=y, r=round(ring, 1), class_="near") if ring else None
+    line = tag("polyline", points=_points(points), class_="gold") if len(points) > 1 else None
+    goal = tag("circle", tag("title", "goal"), cx=x, cy=y, r=13, class_="goal")
+    return tag("g", near, line, goal)
+
+
+def _points(points: Iterable[Point]) -> str:
+    return " ".join(f"{x:g},{y:g}" for x, y in points)
+
+
+def _walk(stands: Sequence[Stand], number: int, paper: _Paper) -> Html:
+    moves = []
+    for before, after in pairwise(stands):
+        (x1, y1), (x2, y2) = paper.at(before.point), paper.at(after.point)
+        length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
+        if length > 1:
+            cut = max(0.0, 1 - 12 / length)  # the arrow ends at the edge of the next marker
+            end = (round(x1 + (x2 - x1) * cut, 1), round(y1 + (y2 - y1) * cut, 1))
+            moves.append(
+                tag(
+                    "line",
+                    x1=x1,
+                    y1=y1,
+                    x2=end[0],
+                    y2=end[1],
+                    class_="move",
+                    marker_end=f"url(#tip{number % 4})",
+                    data_step=after.step,
+                )
+            )
+    poses = [_pose(stand, after, paper) for stand, after in pairwise(stands)]
+    spots = [_spot(group, paper) for group in _gathered(stands)]
+    return tag("g", *moves, *poses, *spots, class_=f"walk walk{number % 4}")
+
+
+def _pose(stand: Stand, after: Stand, paper: _Paper) -> Html | None:
+    """A cone that shows where the actor looked before it decided; seen for one step at a time."""
+    if stand.heading is None:
+        return None
+    x, y = paper.at(stand.point)
+    turn = f"translate({x:g} {y:g}) rotate({stand.heading:.0f})"
+    return tag(
+        "path", d="M0 0L-17 -36A40 40 0 0 1 17 -36Z",
+        transform=turn, class_="pose", data_step=after.step,
+    )  # fmt: skip
+
+
+def _gathered(stands: Sequence[Stand]) -> list[list[Stand]]:
+    """Stands at one point together: they share a marker."""
+    found: dict[Point, list[Stand]] = {}
+    for stand in stands:
+        found.setdefault((round(stand.point[0], 2), round(stand.point[1], 2)), []).append(stand)
+    return list(found.values())
+
+
+def _spot(group: Sequence[Stand], paper: _Paper) -> Html:
+    x, y = paper.at(group[0].point)
+    steps = [stand.step for stand in group]
+    text = _label(steps)
+    half = max(9.0, 3.6 * len(text) + 4)
+    shape = tag(
+        "rect", x=x - half, y=y - 9, width=2 * half, height=18, rx=9,
+        class_="spot start" if steps[0] == 0 else "spot",
+    )  # fmt: skip
+    label = tag("text", text, x=x, y=y + 3.7, class_="number")
+    told = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
+    title = tag("title", f"{group[0].place}: {told}" if group[0].place else told)
+    first = next((step for step in steps if step), None)
+    names = " ".join(str(step) for step in steps)
+    return tag("g", title, shape, label, class_="stop", data_steps=names, data_go=first)
+
+
+def _label(steps: Sequence[int]) -> str:
+    """``S`` for the start; ``2·5``; ``3–8`` for a stay; ``2…14`` for more than three visits."""
+    names = ["S" if step == 0 else str(step) for step in steps]
+    if len(steps) > 2 and steps[-1] - steps[0] == len(steps) - 1:
+        return f"{names[0]}–{names[-1]}"
+    return "·".join(names) if len(names) <= 3 else f"{names[0]}…{names[-1]}"
+
+
+def _arrowheads() -> Html:
+    tips = [
+        tag(
+            "marker", tag("path", d="M0 0L7 3.5L0 7Z", class_=f"tip walk{number}"),
+            id=f"tip{number}", viewBox="0 0 7 7", refX=6, refY=3.5,
+            markerWidth=11, markerHeight=11, markerUnits="userSpaceOnUse", orient="auto",
+        )
+        for number in range(4)
+    ]  # fmt: skip
+    return tag("defs", *tips)
+
+
+def _bar(where: Geography, paper: _Paper) -> Html | None:
+    """A scale bar of a round length, bottom right."""
+    if not where.scale:
+        return None
+    wide, tall = paper.size
+    lengths = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+    length = next((n for n in lengths if n * paper.unit > 48), lengths[-1])
+    x1, x2, y = wide - 10 - length * paper.unit, wide - 10, tall - 10
+    return tag(
+        "g",
+        tag("path", d=f"M{x1:.1f} {y - 4:.1f}v4H{x2:.1f}v-4", class_="bar"),
+        tag("text", f"{length} m", x=round((x1 + x2) / 2, 1), y=round(y - 5, 1), class_="barlabel"),
+    )
+
+
+def dial(ways: Sequence[tuple[float, str]], taken: str) -> Html:
+    """Ways around the actor, who faces up: relative degrees (right positive) and their names."""
+    spokes = []
+    for angle, name in ways:
+        kind = "way taken" if name and name == taken else "way"
+        spokes.append(
+            tag(
+                "g",
+                tag("title", f"{name} {side(angle)}".strip()),
+                tag("line", x1=0, y1=-10, x2=0, y2=-34),
+                tag("circle", cx=0, cy=-36, r=5),
+                transform=f"rotate({angle:.1f})",
+                class_=kind,
+            )
+        )
+    me = tag("path", d="M0 -7L5 6L0 3L-5 6Z", class_="me")
+    rim = tag("circle", cx=0, cy=0, r=36, class_="rim")
+    drawn = join([rim, *spokes, me])
+    return tag(
+        "svg", drawn, viewBox="-44 -44 88 88", class_="dial",
+        role="img", aria_label=f"{len(ways)} ways, ahead is up",
+    )  # fmt: skip
+
+
+def side(angle: float) -> str:
+    """``ahead``, ``right 34°``, ``left 90°``, ``behind``."""
+    if abs(angle) < 0.5:
+        return "ahead"
+    if abs(angle) > 179.5:
+        return "behind"
+    return f"{'right' if angle > 0 else 'left'} {abs(angle):.0f}°"

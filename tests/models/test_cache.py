@@ -1,0 +1,170 @@
+"""The response cache: hits, samples, many coroutines, several processes, broken files."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from wayword.core.errors import DataError, ModelError, RecordingError
+from wayword.core.model import Completion, Image, Message, Model, Sampling, TokenLogprob, Usage
+from wayword.models.scripted import ScriptedModel
+from wayword.models.wrapping.cache import AnswerCache, CachedModel
+
+
+def _counting() -> ScriptedModel:
+    """A model whose answers are 0, 1, 2 …"""
+    numbers: Iterator[int] = iter(range(10**6))
+    return ScriptedModel(answers=lambda prompt, sampling: str(next(numbers)))
+
+
+async def _texts(model: Model, *questions: tuple[object, Sampling]) -> list[str]:
+    found = [(await model.complete(p, s)).text for p, s in questions]  # type: ignore[arg-type]
+    await model.aclose()
+    return found
+
+
+def test_equal_questions_are_asked_once_and_different_ones_are_told_apart(tmp_path: Path) -> None:
+    model = CachedModel(_counting(), AnswerCache(tmp_path / "sub" / "c.db"))
+    picture = [Message("user", "x", (Image(b"1"),))]
+    other = [Message("user", "x", (Image(b"2"),))]
+    cold, seeded = Sampling(), Sampling(temperature=1.0, seed=1)
+    asked = [("x", cold), ("x", cold), ("y", cold), ("x", seeded), ("x", seeded)]
+    asked += [(picture, cold), (other, cold), (picture, cold)]  # type: ignore[list-item]
+    assert asyncio.run(_texts(model, *asked)) == ["0", "0", "1", "2", "2", "3", "4", "3"]
+
+
+def test_answers_of_chance_are_numbered_and_come_back_in_order(tmp_path: Path) -> None:
+    warm = Sampling(temperature=1.0)
+    for expected_first in ("0", "0"):
+        model = CachedModel(_counting(), AnswerCache(tmp_path / "c.db"))
+        texts = asyncio.run(_texts(model, *[("x", warm)] * 3))
+        assert texts == [expected_first, "1", "2"]
+
+
+def test_everything_about_an_answer_survives(tmp_path: Path) -> None:
+    whole = Completion(
+        texts=("ä", "b"),
+        finish=("stop", "length"),
+        usage=Usage(3, 2, 1),
+        logprobs=(TokenLogprob("ä", -0.5, {"b": -1.5}),),
+        cost=0.25,
+        seconds=9.0,
+    )
+    inner = ScriptedModel(answers=[whole, "right"])
+    model = CachedModel(inner, AnswerCache(tmp_path / "c.db"))
+
+    async def twice() -> None:
+        for cached in (False, True):
+            found = await model.complete("x", Sampling(n=1))
+            assert (found.texts, found.finish, found.usage) == (
+                ("ä", "b"),
+                ("stop", "length"),
+                whole.usage,
+            )
+            assert found.logprobs == whole.logprobs
+            assert (found.cached, found.cost) == ((True, 0.0) if cached else (False, 0.25))
+        first, second = [await model.choose("x", ["left", "right"]) for _ in range(2)]
+        assert (first.best, second.best, second.cached) == ("right", "right", True)
+        assert second.logprobs == (pytest.approx(math.log(0.1)), pytest.approx(math.log(0.9)))
+        await model.aclose()
+
+    asyncio.run(twice())
+
+
+def test_equal_questions_in_the_air_become_one(tmp_path: Path) -> None:
+    calls = 0
+
+    async def slow(prompt: object, sampling: Sampling) -> str:
+        nonlocal calls
+        calls += 1
+        await asyncio.sleep(0.02)
+        return str(prompt)
+
+    model = CachedModel(ScriptedModel(answers=slow), AnswerCache(tmp_path / "c.db"))
+
+    async def many() -> None:
+        asked = (model.complete(str(i % 5), Sampling()) for i in range(100))
+        found = await asyncio.gather(*asked)
+        assert [answer.text for answer in found] == [str(i % 5) for i in range(100)]
+        await model.aclose()
+
+    asyncio.run(many())
+    assert calls == 5
+
+
+def test_failures_are_not_kept(tmp_path: Path) -> None:
+    model = CachedModel(ScriptedModel(answers=[]), AnswerCache(tmp_path / "c.db"))
+
+    async def twice() -> None:
+        for _ in range(2):
+            with pytest.raises(ModelError, match="used up"):
+                await model.complete("x", Sampling())
+        await model.aclose()
+
+    asyncio.run(twice())
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from wayword.models.wrapping.cache import AnswerCache
+cache = AnswerCache(Path(sys.argv[1]))
+for i in range(200):
+    cache.put(f"{sys.argv[2]}-{i}", {"i": i})
+    cache.put(f"shared-{i}", {"by": sys.argv[2]})
+    assert cache.get(f"shared-{i}")["by"] in "abc"
+"""
+
+
+def test_several_processes_share_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    command = [sys.executable, "-c", _WRITER, str(path)]
+    running = [subprocess.Popen([*command, name]) for name in "abc"]
+    assert [process.wait(60) for process in running] == [0, 0, 0]
+    cache = AnswerCache(path)
+    assert all(cache.get(f"{name}-{i}") == {"i": i} for name in "abc" for i in range(200))
+    cache.close()
+
+
+def test_a_file_that_is_no_cache_is_one_clear_line(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    path.write_bytes(b"this is not a database" * 1000)
+    with pytest.raises(DataError, match="cannot be used as a cache: file is not a database") as e:
+        AnswerCache(path)
+    assert "\n" not in str(e.value)
+    assert path.read_bytes().startswith(b"this is not")
+
+
+def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match="cannot be used as a cache"):
+        AnswerCache(tmp_path / "file" / "c.db")
+
+
+def test_a_kept_value_of_another_kind_ends_the_run_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    asyncio.run(_texts(CachedModel(_counting(), AnswerCache(path)), ("x", Sampling())))
+    with sqlite3.connect(path) as db:
+        db.execute("UPDATE answers SET value = ?", (json.dumps({"foreign": 1}),))
+    db.close()
+    with pytest.raises(RecordingError, match=r"c\.db: holds an unreadable answer"):
+        asyncio.run(_texts(CachedModel(_counting(), AnswerCache(path)), ("x", Sampling())))
+
+
+def test_a_file_damaged_under_way_ends_the_run_in_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "c.db"
+    cache = AnswerCache(path)
+    with sqlite3.connect(path) as db:
+        db.execute("DROP TABLE answers")
+    db.close()
+    with pytest.raises(RecordingError, match="the answer cache failed: no such table"):
+        cache.put("a", 1)
+    cache.close()

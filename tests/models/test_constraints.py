@@ -1,0 +1,68 @@
+"""Schemas are closed, closed lists become grammars, and options meet their prompt at a blank."""
+
+from __future__ import annotations
+
+import pytest
+
+from wayword.models.constraints import choice_grammar, longest, tightened
+from wayword.models.continuing import continued
+
+
+def test_every_object_is_closed_and_free_white_space_is_off() -> None:
+    schema = {
+        "type": "object",
+        "properties": {
+            "action": {"enum": [{"type": "object"}, "left"]},
+            "type": {"type": "string"},
+            "inner": {"type": "array", "items": {"type": "object", "properties": {"a": {}}}},
+        },
+        "$defs": {"open": {"type": "object", "additionalProperties": True}},
+    }
+    closed = tightened(schema)
+    assert closed["additionalProperties"] is False
+    assert closed["x-guidance"] == {"whitespace_flexible": False}
+    assert closed["properties"]["inner"]["items"]["additionalProperties"] is False
+    assert closed["properties"]["action"]["enum"] == [{"type": "object"}, "left"]
+    assert closed["properties"]["type"] == {"type": "string"}
+    assert closed["$defs"]["open"]["additionalProperties"] is True
+    assert "additionalProperties" not in schema
+
+
+def test_hosted_servers_get_no_key_they_would_refuse() -> None:
+    assert "x-guidance" not in tightened({"type": "object"}, guidance=False)
+
+
+def test_a_property_called_properties_is_a_property() -> None:
+    closed = tightened({"properties": {"properties": {"type": "integer"}}})
+    assert closed["properties"] == {"properties": {"type": "integer"}}
+
+
+def test_choices_are_quoted_for_the_grammar() -> None:
+    grammar = choice_grammar(['a "b"', "back\\slash", "two\nlines", "bell\a"])
+    assert grammar == (r'root ::= "a \"b\"" | "back\\slash" | "two\nlines" | "bell\U00000007"')
+
+
+def test_no_choices_is_an_error() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        choice_grammar([])
+
+
+def test_the_longest_choice_fits_even_at_a_byte_a_token() -> None:
+    assert longest(["go", "größer"]) == len("größer".encode()) + 1
+
+
+@pytest.mark.parametrize(
+    ("prompt", "option", "expected"),
+    [
+        ("5.", "left", ("5.", " left")),
+        ("5. ", "left", ("5.", " left")),
+        ("5.", " left", ("5.", " left")),
+        ("line\n", "left", ("line\n", "left")),
+        ("(", "A", ("(", "A")),
+        ("", "left", ("", "left")),
+    ],
+)
+def test_the_blank_belongs_to_the_option(
+    prompt: str, option: str, expected: tuple[str, str]
+) -> None:
+    assert continued(prompt, option) == expected

@@ -1,0 +1,227 @@
+"""Retry, rate, budget and pricing, on clocks that only sleeping moves."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wayword.core.errors import BudgetExhausted, DataError, ModelError
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
+from wayword.models.scripted import ScriptedModel
+from wayword.models.wrapping import Account, Options, wrap
+from wayword.models.wrapping.budget import BudgetedModel
+from wayword.models.wrapping.pricing import PricedModel, Prices, load_prices
+from wayword.models.wrapping.rate import Limiter, RateLimitedModel
+from wayword.models.wrapping.retry import RetryingModel, RetryPolicy
+
+
+class Flaky:
+    """Raises the errors given, in order, then answers."""
+
+    name = "flaky:1"
+
+    def __init__(self, *errors: ModelError) -> None:
+        self.errors = list(errors)
+        self.calls = 0
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        self._fail()
+        return Completion(("done",), usage=Usage(100, 20, 40))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        self._fail()
+        return Choice(tuple(options), tuple(0.0 for _ in options), Usage(100, 1))
+
+    async def aclose(self) -> None:
+        self.calls = -1
+
+    def _fail(self) -> None:
+        self.calls += 1
+        if self.errors:
+            raise self.errors.pop(0)
+
+
+def _retrying(inner: Model, clock: Any, **policy: Any) -> RetryingModel:
+    given = RetryPolicy(sleep=clock.sleep, rng=random.Random(1), **policy)
+    return RetryingModel(inner, given)
+
+
+def _passing(wish: float | None = None) -> ModelError:
+    return ModelError("busy", retryable=True, retry_after=wish)
+
+
+def test_passing_failures_are_tried_again_with_growing_waits(clock: Any) -> None:
+    model = _retrying(Flaky(_passing(), _passing(), _passing()), clock)
+    assert asyncio.run(model.complete("x", Sampling())).text == "done"
+    assert len(clock.slept) == 3
+    for k, wait in enumerate(clock.slept):
+        assert 0.5 * 2**k <= wait <= 2**k
+
+
+def test_waits_have_an_upper_bound(clock: Any) -> None:
+    model = _retrying(Flaky(*[_passing()] * 9), clock, retries=9, longest=5.0)
+    asyncio.run(model.complete("x", Sampling()))
+    assert max(clock.slept) <= 5.0
+
+
+def test_retry_after_is_honoured(clock: Any) -> None:
+    model = _retrying(Flaky(_passing(17.0)), clock)
+    asyncio.run(model.choose("x", ["a"]))
+    assert 17.0 <= clock.slept[0] <= 17.5
+
+
+def test_gives_up_after_the_last_attempt(clock: Any) -> None:
+    inner = Flaky(*[_passing()] * 9)
+    with pytest.raises(ModelError, match="busy; gave up after 3 attempts") as caught:
+        asyncio.run(_retrying(inner, clock, retries=2).complete("x", Sampling()))
+    assert inner.calls == 3
+    assert not caught.value.retryable
+
+
+def test_a_server_that_asks_for_an_hour_ends_the_call(clock: Any) -> None:
+    with pytest.raises(ModelError, match="asks to wait 3600 s"):
+        asyncio.run(_retrying(Flaky(_passing(3600.0)), clock).complete("x", Sampling()))
+    assert clock.slept == []
+
+
+def test_lasting_failures_are_not_tried_again(clock: Any) -> None:
+    inner = Flaky(ModelError("no such model"))
+    with pytest.raises(ModelError, match="no such model"):
+        asyncio.run(_retrying(inner, clock).complete("x", Sampling()))
+    assert inner.calls == 1
+
+
+def test_requests_a_minute(clock: Any) -> None:
+    limiter = Limiter(requests=60, clock=clock, sleep=clock.sleep)
+    model = RateLimitedModel(Flaky(), limiter)
+    began = clock.now
+
+    async def many() -> None:
+        await asyncio.gather(*(model.complete("x", Sampling()) for _ in range(126)))
+
+    asyncio.run(many())
+    # six seconds' worth may go at once, the other 120 one a second
+    assert clock.now - began == pytest.approx(120, abs=0.01)
+
+
+def test_tokens_a_minute_by_what_was_really_used(clock: Any) -> None:
+    limiter = Limiter(tokens=1200, clock=clock, sleep=clock.sleep)
+    model = RateLimitedModel(Flaky(), limiter)
+    began = clock.now
+
+    async def one_by_one() -> None:
+        for _ in range(11):
+            await model.complete("x", Sampling(max_tokens=20))
+
+    asyncio.run(one_by_one())
+    # 11 × 120 tokens at 20 a second; the first 120 were there, and the last are still owed
+    assert clock.now - began == pytest.approx(55, abs=6)
+
+
+def test_a_request_above_the_limit_still_gets_its_turn(clock: Any) -> None:
+    limiter = Limiter(tokens=60, clock=clock, sleep=clock.sleep)
+    asyncio.run(limiter.admit(10_000))
+    assert clock.slept == []
+    asyncio.run(limiter.admit(1))
+    assert clock.slept[0] > 9_000
+
+
+def test_turns_are_in_the_order_of_asking(clock: Any) -> None:
+    limiter = Limiter(tokens=600, clock=clock, sleep=clock.sleep)
+    order: list[int] = []
+
+    async def ask(number: int, tokens: float) -> None:
+        await limiter.admit(tokens)
+        order.append(number)
+
+    async def many() -> None:
+        await asyncio.gather(*(ask(i, 1000 if i == 1 else 1) for i in range(6)))
+
+    asyncio.run(many())
+    assert order == [0, 1, 2, 3, 4, 5]
+
+
+def test_the_budget_in_tokens_is_one_for_all_models() -> None:
+    account = Account(max_tokens=250)
+    one, other = BudgetedModel(Flaky(), account), BudgetedModel(Flaky(), account)
+    asyncio.run(one.complete("x", Sampling()))
+    asyncio.run(other.choose("x", ["a"]))
+    asyncio.run(one.complete("x", Sampling()))
+    with pytest.raises(BudgetExhausted, match="250 tokens is spent"):
+        asyncio.run(other.complete("x", Sampling()))
+    assert (account.calls, account.tokens) == (3, 341)
+
+
+def test_the_budget_in_dollars() -> None:
+    prices = load_prices()
+    inner = Flaky()
+    inner.name = "openai:gpt-4.1"
+    account = Account(max_dollars=0.0002)
+    model = BudgetedModel(PricedModel(inner, prices), account)
+    asyncio.run(model.complete("x", Sampling()))
+    # 60 fresh tokens at $2, 40 cached at $0.50, 20 written at $8 a million
+    assert account.dollars == pytest.approx((60 * 2 + 40 * 0.5 + 20 * 8) / 1e6)
+    with pytest.raises(BudgetExhausted, match=r"\$0.00 is spent"):
+        asyncio.run(model.complete("x", Sampling()))
+
+
+def test_a_limit_in_dollars_needs_prices() -> None:
+    model = BudgetedModel(PricedModel(Flaky(), Prices({})), Account(max_dollars=1.0))
+    assert asyncio.run(model.complete("x", Sampling())).cost is None
+    with pytest.raises(BudgetExhausted, match="needs prices"):
+        asyncio.run(model.complete("x", Sampling()))
+
+
+def test_the_users_prices_go_first_and_the_most_specific_wins(tmp_path: Path) -> None:
+    own = tmp_path / "prices.yaml"
+    own.write_text("openai:gpt-4o: {input: 1, output: 2}\nopenai:gpt-*: {input: 9, output: 9}\n")
+    prices = load_prices(own)
+    found = {name: prices.of(name) for name in ("openai:gpt-4o", "openai:gpt-9", "local:x")}
+    assert [price.input if price else None for price in found.values()] == [1.0, 9.0, 0.0]
+    assert prices.of("unheard:of") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[1]", "not a mapping"),
+        ("a: {input: 1}", "a: needs the fields input and output"),
+        ("a: {input: x, output: 1}", "a, field 'input': is not a positive number"),
+        ("a: {input: -1, output: 1}", "a, field 'input'"),
+        ("a: [", "cannot be read as prices"),
+    ],
+)
+def test_a_bad_price_file_is_one_clear_line(tmp_path: Path, text: str, problem: str) -> None:
+    own = tmp_path / "prices.yaml"
+    own.write_text(text)
+    with pytest.raises(DataError, match=problem) as caught:
+        load_prices(own)
+    assert "\n" not in str(caught.value)
+
+
+def test_wrap_puts_the_cache_before_the_budget_and_retries_inside(tmp_path: Path) -> None:
+    inner = Flaky(ModelError("busy", retryable=True, retry_after=0.0))
+    account = Account(max_tokens=10_000)
+    model = wrap(inner, Options(cache=tmp_path / "c.db", requests_per_minute=6000), account)
+
+    async def twice() -> tuple[Completion, Completion]:
+        first = await model.complete("x", Sampling())
+        second = await model.complete("x", Sampling())
+        await model.aclose()
+        return first, second
+
+    first, second = asyncio.run(twice())
+    assert (first.cached, second.cached) == (False, True)
+    assert (account.calls, account.tokens) == (1, 120)
+    assert inner.calls == -1
+    assert model.name == "flaky:1"
+
+
+def test_wrap_prices_local_answers_at_nothing() -> None:
+    model = wrap(ScriptedModel(answers=["a"]), Options(retries=0))
+    assert asyncio.run(model.complete("x", Sampling())).cost == 0.0

@@ -1,0 +1,300 @@
+"""VELMA: the walk so far as one growing text, the next action as its next word.
+
+    wayword run velma --on towns --model local:smollm2
+
+The prompt holds the task, the action space, solved examples, the instruction, and then each action
+and each observation on a line of its own; it ends in the number of the next action. Nothing that
+was written is ever rewritten, so a model that keeps its prefix reads every token once an episode.
+
+Departures from the released code, on purpose: an action that the street did not let the agent do
+is written down as what was carried out instead; an answer that is no action still becomes
+``forward``, but the decision holds what was said and why it does not count.
+
+Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
+Language Navigation in Street View", section 5, figure 7.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from wayword.agents.history import TokenRate
+from wayword.agents.landmarks_extraction import Landmarks, extract, tidy
+from wayword.agents.prompting import Prompts
+from wayword.core.action import Action, Menu
+from wayword.core.agent import Demonstration, Toolkit
+from wayword.core.decision import Decision, Rejection
+from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
+from wayword.core.model import Sampling
+from wayword.core.world import Feedback, Observation
+from wayword.perception.landmark_scorers import neural_scorer, recorded_scorer
+from wayword.perception.landmarks import TAU, LandmarkScorer, visible
+from wayword.verbalize import street
+from wayword.worlds.street import StreetObservation
+from wayword.worlds.streetmoves import WORDS
+
+FALLBACK = Action("forward")
+"""What the paper's recipe does when an answer is no action."""
+
+RESERVE = 55 * 45
+"""Characters kept free for the walk itself when examples are counted: 55 steps, 45 each."""
+
+STOPS = ("\nThere is", "\nYou see", "\nNavigation")
+"""Where a completion goes on to invent what it would see, or another example."""
+
+_KEPT = 200
+_LINE = re.compile(r"^\s*(?:(\d+)\s*[.):]\s*)?[`'\"*]*([A-Za-z_ ]+?)[`'\"*.,;]*\s*$")
+
+
+@dataclass(frozen=True, slots=True)
+class VelmaSettings:
+    """How VELMA sees, asks and is answered.
+
+    ``shots``: solved examples of a training split, drawn by ``examples`` (a seed), the same for all
+    episodes. ``landmarks``: the ``recorded`` lists, or a list by the ``model`` (role ``landmarks``,
+    where it has a model of its own), or ``none``. ``scores``: which landmarks are in view is told
+    by the ``dataset`` itself (towns; published ones have no pictures, the paper's "no image"), by
+    ``recorded`` scores (``scores_file``), by a ``neural`` model (``clip``) on the panoramas in
+    ``images``, standardised on the seen area of ``nodes`` (a graph's nodes.txt), or by ``none``.
+    ``tau``: the threshold on standardised scores. ``traffic``: tell the flow of traffic at starts
+    that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
+    ``complete`` takes what the model writes, several actions at once as long as nothing new is
+    seen. ``context``: tokens that a prompt may take before whole examples are dropped.
+    ``prompts``: a folder of texts to use instead of the shipped ones.
+    """
+
+    shots: int = 2
+    examples: int = 0
+    landmarks: Literal["recorded", "model", "none"] = "recorded"
+    scores: Literal["dataset", "recorded", "neural", "none"] = "dataset"
+    scores_file: str = ""
+    images: str = ""
+    nodes: str = ""
+    clip: str = "laion/CLIP-ViT-bigG-14-laion2B-39B-b160k"
+    tau: float = TAU
+    traffic: bool = True
+    decoding: Literal["choose", "complete"] = "choose"
+    max_tokens: int = 80
+    temperature: float = 0.0
+    context: int = 8192
+    prompts: str = ""
+
+    def __post_init__(self) -> None:
+        if self.shots < 0 or self.max_tokens < 4 or self.context < 1:
+            raise UsageError("velma: shots is at least 0, max_tokens 4 and context 1")
+
+
+class Velma:
+    """One episode of VELMA."""
+
+    Settings: ClassVar[type[VelmaSettings]] = VelmaSettings
+    families: ClassVar[frozenset[str]] = frozenset({"street"})
+    needs_model: ClassVar[bool] = True
+
+    def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
+        self._settings, self._toolkit = settings, toolkit
+        self._prompts = Prompts("velma", settings.prompts)
+        self._scorer = _scorer(settings, toolkit)
+        self._rate = TokenRate()
+        self._rate.characters_per_token = 2.2  # numbered action lines are short and full of digits
+        self._examples: list[str] = []
+        self._walk = ""
+        self._landmarks: tuple[str, ...] = ()
+        self._forced: list[str] = []
+        self._planned: list[str] = []
+        self._number = 1
+        self._asked = self._oriented = self._blind = False
+
+    async def begin(self, episode: Episode) -> None:
+        """Read the instruction, list its landmarks, and replay the examples."""
+        self._landmarks = await self._listed(episode)
+        self._forced = [str(word) for word in episode.extra.get("opening", ())]
+        self._oriented = bool(self._forced)
+        self._walk = self._route(episode)
+        if self._settings.shots:
+            drawn = self._toolkit.demonstrations(self._settings.shots, self._settings.examples)
+            self._examples = [await self._solved(example) for example in drawn]
+        self._fit(RESERVE)
+
+    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+        if not isinstance(observation, StreetObservation):
+            raise UsageError("velma reads street observations only")
+        self._look(observation)
+        if self._forced:
+            return Decision(Action(self._forced.pop(0)))
+        if self._planned:
+            return Decision(Action(self._planned.pop(0)))
+        if self._settings.decoding == "choose":
+            return await self._chosen()
+        return await self._written()
+
+    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Write down what was carried out; a plan made for something else is void."""
+        if isinstance(decision, Rejection):
+            return
+        executed = str(feedback.details.get("executed", decision.action.name))
+        self._walk += f" {executed}\n"
+        self._number += 1
+        self._asked = False
+        if executed != decision.action.name:
+            self._planned.clear()
+
+    @property
+    def prompt(self) -> str:
+        """The whole text that the next action is asked with."""
+        return "\n\n".join([self._prompts["task"], *self._examples, self._walk])
+
+    def _look(self, seen: StreetObservation) -> None:
+        """Append what is new to see, and the next action's number."""
+        if self._asked:
+            return  # the last answer changed nothing, and the prompt stands as it is
+        lines = self._lines(seen, self._landmarks, turned=self._oriented)
+        if lines:
+            self._planned.clear()
+        self._walk += "\n".join([*lines, street.cue(self._number)])
+        self._asked = True
+
+    def _lines(self, seen: StreetObservation, landmarks: Sequence[str], turned: bool) -> list[str]:
+        flow = None
+        told: list[tuple[str, int]] = []
+        if self._scorer is not None:
+            if landmarks:
+                told = self._sightings(self._scorer, seen, landmarks)
+            if self._settings.traffic and seen.step == 0 and not turned:
+                flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
+        return street.observation(seen.ways, seen.changed, told, flow)
+
+    def _sightings(
+        self, scorer: LandmarkScorer, seen: StreetObservation, landmarks: Sequence[str]
+    ) -> list[tuple[str, int]]:
+        headings = [(seen.heading + view) % 360 for view in street.VIEWS]
+        scores = scorer.score(seen.scene, seen.panorama, headings, landmarks)
+        if np.isnan(scores).all() and not self._blind:
+            self._blind = True
+            self._toolkit.note("no_landmark_scores", panorama=seen.panorama, heading=seen.heading)
+        return [(landmarks[row], view) for row, view in visible(scores, self._settings.tau)]
+
+    async def _chosen(self) -> Decision:
+        self._fit()
+        prompt = self.prompt
+        choice = await self._toolkit.model().choose(prompt, WORDS)
+        self._rate.learn(len(prompt), choice.usage.prompt)
+        return Decision(Action(choice.best))
+
+    async def _written(self) -> Decision:
+        self._fit()
+        prompt, settings = self.prompt, self._settings
+        seed = self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None
+        sampling = Sampling(settings.temperature, 1.0, settings.max_tokens, STOPS, seed=seed)
+        answer = await self._toolkit.model().complete(prompt, sampling)
+        self._rate.learn(len(prompt), answer.usage.prompt)
+        read = read_actions(answer.text, self._number)
+        if isinstance(read, Rejection):
+            return Decision(FALLBACK, fallback_for=read)
+        self._planned = read[1:]
+        return Decision(Action(read[0]))
+
+    async def _listed(self, episode: Episode) -> tuple[str, ...]:
+        """The landmarks to look for; none where nothing could see them."""
+        found = Landmarks()
+        if self._scorer is None or self._settings.landmarks == "none":
+            return ()
+        if self._settings.landmarks == "model":
+            prompt = self._prompts.fill("landmarks", instruction=_line(episode.instruction))
+            found = await extract(self._toolkit.model("landmarks"), prompt)
+        elif "landmarks" in episode.extra:
+            found = tidy(episode.extra["landmarks"])
+        else:
+            self._toolkit.note("no_recorded_landmarks", episode=episode.id)
+        if found.ignored:
+            self._toolkit.note("landmarks_ignored", episode=episode.id, count=found.ignored)
+        return found.names
+
+    def _route(self, episode: Episode) -> str:
+        return self._prompts.fill("route", instruction=_line(episode.instruction)) + "\n"
+
+    async def _solved(self, example: Demonstration) -> str:
+        """A demonstration as the finished text of its walk."""
+        landmarks = await self._listed(example.episode)
+        turned = bool(example.episode.extra.get("opening"))
+        world = example.world()
+        world.reset(example.episode)
+        (actor,) = world.actors
+        lines = []
+        for number, action in enumerate(example.actions, 1):
+            seen = world.observe(actor)
+            if isinstance(seen, StreetObservation):
+                lines += self._lines(seen, landmarks, turned)
+            lines.append(street.action(number, action.name))
+            world.step(actor, action)
+        return self._route(example.episode) + "\n".join(lines)
+
+    def _fit(self, reserve: int = 0) -> None:
+        """Drop whole examples, the first ones first, until the prompt fits the context."""
+        room = self._settings.context - self._settings.max_tokens
+        before = len(self._examples)
+        while self._examples and (
+            len(self.prompt) + reserve > room * self._rate.characters_per_token
+        ):
+            del self._examples[0]
+        if gone := before - len(self._examples):
+            context = self._settings.context
+            self._toolkit.note(
+                "examples_dropped", count=gone, left=len(self._examples), context=context
+            )
+
+
+def read_actions(text: str, number: int) -> list[str] | Rejection:
+    """The actions at the head of a completion that begins at the action of that number.
+
+        >>> read_actions(" forward\\n6. forward\\n7. left\\nThen I see", 5)
+        ['forward', 'forward', 'left']
+
+    The first line is an action, with or without its number; the following ones count as long as
+    they are numbered in sequence. Nothing follows a stop.
+    """
+    words: list[str] = []
+    for line in text.strip().splitlines():
+        match = _LINE.match(line)
+        word = match.group(2).strip().lower().replace(" ", "_") if match else ""
+        stated = int(match.group(1)[:6]) if match and match.group(1) else None
+        due = number + len(words)
+        fits = stated == due or (stated is None and not words)
+        if word not in WORDS or not fits or "stop" in words:
+            break
+        words.append(word)
+    return words or _no_action(text)
+
+
+def _no_action(text: str) -> Rejection:
+    said = text.strip()
+    if not said:
+        return Rejection("empty", "the answer was empty")
+    first = said.splitlines()[0]
+    kind = "unknown" if len(first.split()) <= 2 else "no_action"
+    reason = f"{first[:60]!r} is none of: {', '.join(WORDS)}"
+    return Rejection(kind, reason, said[:_KEPT])
+
+
+def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> LandmarkScorer | None:
+    if settings.scores == "recorded":
+        return recorded_scorer(settings.scores_file)
+    if settings.scores == "neural":
+        return neural_scorer(settings.clip, settings.images, settings.nodes)
+    own = toolkit.perceiver
+    sees = settings.scores == "dataset" and isinstance(own, LandmarkScorer)
+    return own if sees and isinstance(own, LandmarkScorer) else None
+
+
+def _line(text: str) -> str:
+    """The instruction on one line, its quotes not to be confused with the ones around it."""
+    return " ".join(text.split()).replace('"', "'")
+
+
+agent = Velma

@@ -1,0 +1,53 @@
+"""Street observations in words, line by line, as VELMA's prompt takes them.
+
+Three kinds of observation line: the junction one has just come to, the landmarks in view, and
+(where a scorer offers it) the flow of traffic at the start. Between them stand the numbered
+actions.
+
+Source: VELMA (Schumann et al. 2023), section 5.3, figures 1 and 7, appendix D. The junction's line,
+the five directions and the numbering are the paper's; the other sentences are our own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+VIEWS = (-90, -45, 0, 45, 90)
+"""The five views of a step, degrees relative to the heading, right positive."""
+
+DIRECTIONS = ("on your left", "slightly left", "ahead", "slightly right", "on your right")
+"""What the five views are called."""
+
+Flow = Literal["with", "against"]
+FLOWS: dict[Flow, str] = {
+    "with": "You face the way the traffic flows.",
+    "against": "You face the oncoming traffic.",
+}
+
+
+def observation(
+    ways: int, changed: bool, landmarks: Sequence[tuple[str, int]] = (), flow: Flow | None = None
+) -> list[str]:
+    """The lines of one step, none where there is nothing to tell.
+
+        >>> observation(3, True, [("a park", 0)])
+        ['There is a 3-way intersection.', 'You see a park on your left.']
+
+    ``ways`` is the number of ways out and ``changed`` whether the panorama is a new one.
+    ``landmarks`` holds names and the number of the view (0 to 4, see ``VIEWS``) they are told in.
+    """
+    lines = [FLOWS[flow]] if flow else []
+    if ways > 2 and changed:
+        lines.append(f"There is a {ways}-way intersection.")
+    return lines + [f"You see {name} {DIRECTIONS[view]}." for name, view in landmarks]
+
+
+def cue(number: int) -> str:
+    """What the next action is written behind: ``9.``"""
+    return f"{number}."
+
+
+def action(number: int, word: str) -> str:
+    """A numbered action: ``9. forward``"""
+    return f"{cue(number)} {word}"

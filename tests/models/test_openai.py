@@ -1,0 +1,336 @@
+"""The OpenAI adapter against a server on loopback: what it asks, what it makes of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from wayword.core.errors import ModelError
+from wayword.core.model import Completion, Image, Message, Prompt, Sampling, Usage, system, user
+from wayword.models.compatible.failures import retry_after
+from wayword.models.openai import UNRANKED, OpenAIModel
+from wayword.models.opening import open_model
+from wayword.models.wrapping import Options, wrap
+
+HELLO = [user("hello")]
+
+
+def said(*texts: str, **more: Any) -> dict[str, Any]:
+    """A chat answer."""
+    choices = [
+        {"index": i, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        for i, text in enumerate(texts)
+    ]
+    counted = {"prompt_tokens": 10, "completion_tokens": 2 * len(texts)}
+    counted |= {"prompt_tokens_details": {"cached_tokens": 4}}  # type: ignore[dict-item]
+    return {"object": "chat.completion", "choices": choices, "usage": counted, **more}
+
+
+def listed(**tokens: float) -> dict[str, Any]:
+    """A text completion of one token, with the likeliest ones; ``_`` stands for a blank."""
+    named = {name.replace("_", " "): value for name, value in tokens.items()}
+    first = next(iter(named))
+    logprobs = {
+        "tokens": [first],
+        "token_logprobs": [named[first]],
+        "top_logprobs": [named],
+    }
+    choice = {"index": 0, "text": first, "finish_reason": "length", "logprobs": logprobs}
+    return {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
+
+
+class Asked:
+    """One call against a fake server: the answer or error, and what the server saw."""
+
+    def __init__(self, serving: Any, *replies: Any, **settings: object) -> None:
+        self.serving, self.replies, self.settings = serving, replies, settings
+        self.server: Any = None
+
+    def complete(self, prompt: Prompt = "", sampling: Sampling | None = None) -> Completion:
+        return asyncio.run(self._go("complete", prompt or HELLO, sampling or Sampling()))
+
+    def choose(self, prompt: Prompt, options: Sequence[str]) -> Any:
+        return asyncio.run(self._go("choose", prompt, options))
+
+    async def _go(self, verb: str, *arguments: Any) -> Any:
+        async with self.serving(*self.replies) as server:
+            self.server = server
+            model = open_model("openai:m", {"base_url": server.address, **self.settings})
+            try:
+                return await getattr(model, verb)(*arguments)
+            finally:
+                await model.aclose()
+
+
+def test_a_conversation_with_a_picture(serving: Any, reply: Any) -> None:
+    asked = Asked(serving, reply(said("hi")))
+    prompt = [system("be brief"), Message("user", "what?", (Image(b"png", "image/png"),))]
+    sampling = Sampling(temperature=0.5, top_p=0.9, max_tokens=7, stop=("\n",), seed=3, logprobs=2)
+    answer = asked.complete(prompt, sampling)
+    assert (answer.text, answer.finish, answer.usage) == ("hi", ("stop",), Usage(10, 2, 4))
+    body = asked.server.asked[0]
+    assert asked.server.routes == ["/v1/chat/completions"]
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,cG5n"}}
+    assert body["messages"] == [
+        {"role": "system", "content": "be brief"},
+        {"role": "user", "content": [{"type": "text", "text": "what?"}, picture]},
+    ]
+    wanted = {"model": "m", "temperature": 0.5, "top_p": 0.9, "max_tokens": 7, "stop": ["\n"]}
+    wanted |= {"seed": 3, "logprobs": True, "top_logprobs": 2}
+    assert {name: body[name] for name in wanted} == wanted
+    assert "n" not in body
+
+
+def test_raw_text_goes_to_the_completions_route(serving: Any, reply: Any) -> None:
+    asked = Asked(serving, reply(listed(_left=-0.5, _right=-1.5)))
+    answer = asked.complete("go", Sampling(logprobs=2))
+    assert asked.server.routes == ["/v1/completions"]
+    assert asked.server.asked[0]["prompt"] == "go"
+    assert answer.text == " left"
+    assert answer.logprobs[0].alternatives == {" left": -0.5, " right": -1.5}
+
+
+def test_a_server_that_ignores_n_is_asked_again(serving: Any, reply: Any) -> None:
+    asked = Asked(serving, reply(said("a")), reply(said("b")), reply(said("c")))
+    answer = asked.complete(sampling=Sampling(n=3, seed=5, temperature=1.0))
+    assert sorted(answer.texts) == ["a", "b", "c"]
+    assert [body.get("n") for body in asked.server.asked] == [3, None, None]
+    assert sorted(body["seed"] for body in asked.server.asked) == [5, 6, 7]
+    assert answer.usage == Usage(30, 6, 12)
+
+
+def test_n_samples_from_one_answer(serving: Any, reply: Any) -> None:
+    asked = Asked(serving, reply(said("a", "b")))
+    assert asked.complete(sampling=Sampling(n=2, temperature=1.0)).texts == ("a", "b")
+    assert len(asked.server.asked) == 1
+
+
+def test_choices_are_wrapped_in_json_and_unwrapped(serving: Any, reply: Any) -> None:
+    asked = Asked(serving, reply(said('{"answer": "go left"}')))
+    assert asked.complete(sampling=Sampling(choices=("go left", "stop"))).text == "go left"
+    wanted = asked.server.asked[0]["response_format"]["json_schema"]
+    assert wanted["strict"] is True
+    assert wanted["schema"]["properties"] == {
+        "answer": {"type": "string", "enum": ["go left", "stop"]}
+    }
+
+
+def test_an_answer_that_breaks_the_wrapping_is_handed_on(serving: Any, reply: Any) -> None:
+    asked = Asked(serving, reply(said("I think left")))
+    assert asked.complete(sampling=Sampling(choices=("left",))).text == "I think left"
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sampling", "field", "value"),
+    [
+        ("llamacpp", Sampling(choices=("a",)), "grammar", 'root ::= "a"'),
+        ("llamacpp", Sampling(grammar="root ::= x"), "grammar", "root ::= x"),
+        ("vllm", Sampling(choices=("a",)), "structured_outputs", {"choice": ["a"]}),
+        ("vllm", Sampling(grammar="root ::= x"), "structured_outputs", {"grammar": "root ::= x"}),
+        (
+            "vllm",
+            Sampling(json_schema=SCHEMA),
+            "structured_outputs",
+            {"json": {**SCHEMA, "additionalProperties": False}},
+        ),
+        (
+            "openai",
+            Sampling(json_schema=SCHEMA),
+            "response_format",
+            {
+                "type": "json_schema",
+                "json_schema": {
+                    "name": "answer",
+                    "schema": {**SCHEMA, "additionalProperties": False},
+                    "strict": False,
+                },
+            },
+        ),
+    ],
+)
+def test_each_dialect_asks_in_its_own_way(
+    serving: Any, reply: Any, dialect: str, sampling: Sampling, field: str, value: object
+) -> None:
+    asked = Asked(serving, reply(said("a")), dialect=dialect)
+    asked.complete(sampling=sampling)
+    assert asked.server.asked[0][field] == value
+
+
+def test_what_a_dialect_cannot_say_is_an_error_and_not_left_out(serving: Any, reply: Any) -> None:
+    for prompt, sampling in (("raw", Sampling(choices=("a",))), (HELLO, Sampling(grammar="x"))):
+        asked = Asked(serving, reply(said("a")))
+        with pytest.raises(ModelError, match="setting 'dialect'"):
+            asked.complete(prompt, sampling)
+        assert asked.server.asked == []
+
+
+def test_fields_can_be_left_out_and_added(serving: Any, reply: Any) -> None:
+    extra = {"reasoning_effort": "low"}
+    asked = Asked(serving, reply(said("a")), omit=["temperature"], extra=extra, text_as="message")
+    asked.complete("raw")
+    body = asked.server.asked[0]
+    assert "temperature" not in body
+    assert body["reasoning_effort"] == "low"
+    assert body["messages"] == [{"role": "user", "content": "raw"}]
+
+
+def test_the_key_comes_from_the_environment(
+    serving: Any, reply: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MY_KEY", "k123")
+    asked = Asked(serving, reply(said("a")), key_env="MY_KEY")
+    asked.complete()
+    assert asked.server.keys == ["bearer k123"]
+
+
+def test_choose_follows_options_of_several_tokens(serving: Any, reply: Any) -> None:
+    asked = Asked(
+        serving,
+        reply(listed(_turn=-0.25, _left=-2.0, _le=-9.0, x=-8.0)),
+        reply(listed(_around=-0.5, _back=-1.0)),
+    )
+    choice = asked.choose("5. ", ["left", "turn around", "turn back", "zigzag"])
+    # what is not listed gets the lowest listed value: its upper bound
+    assert choice.logprobs == (-2.0, -0.75, -1.25, -9.0)
+    assert choice.best == "turn around"
+    assert [body["prompt"] for body in asked.server.asked] == ["5.", "5. turn"]
+    assert choice.usage == Usage(6, 2, 0)
+
+
+def test_choose_after_a_conversation_ranks_by_the_first_token(serving: Any, reply: Any) -> None:
+    def top(token: str, value: float) -> dict[str, Any]:
+        return {"token": token, "logprob": value}
+
+    others = [top("left", -0.5), top("tur", -1.0)]
+    answer = said("left")
+    answer["choices"][0]["logprobs"] = {"content": [{**others[0], "top_logprobs": others}]}
+    choice = Asked(serving, reply(answer)).choose(HELLO, ["turn", "left"])
+    assert choice.logprobs == (-1.0, -0.5)
+    with pytest.raises(ModelError, match="several options begin with the token 'tur'"):
+        Asked(serving, reply(answer)).choose(HELLO, ["turn", "turf"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [(said("a"), "gives no log-probabilities"), (None, "none of the options is among")],
+)
+def test_choose_says_what_the_server_lacks(
+    serving: Any, reply: Any, answer: Any, problem: str
+) -> None:
+    body = answer or listed(_up=-0.5)
+    with pytest.raises(ModelError, match=f"{problem}.*choose=constrained"):
+        Asked(serving, reply(body)).choose(HELLO if answer else "x", ["left", "right"])
+
+
+def test_choose_constrained_names_a_winner(serving: Any, reply: Any) -> None:
+    asked = Asked(serving, reply(said('{"answer": "right"}')), choose="constrained")
+    choice = asked.choose(HELLO, ["left", "right"])
+    assert (choice.best, choice.logprobs) == ("right", (UNRANKED, 0.0))
+    asked = Asked(serving, reply(said("both")), choose="constrained")
+    with pytest.raises(ModelError, match="let 'both' be an answer"):
+        asked.choose(HELLO, ["left", "right"])
+
+
+def refusal(message: str, code: str = "") -> dict[str, Any]:
+    return {"error": {"message": message, "code": code, "type": code}}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "retryable", "message"),
+    [
+        (429, refusal("slow down"), True, "answered 429: slow down"),
+        (429, refusal("pay", "insufficient_quota"), False, "answered 429: pay"),
+        (500, refusal("oops"), True, "answered 500: oops"),
+        (503, b"<html>busy</html>", True, "answered 503"),
+        (400, refusal("too\nlong"), False, "answered 400: too long"),
+        (401, refusal("bad key"), False, "refused the key"),
+        (404, refusal("no such model"), False, "answered 404: no such model"),
+        (200, b'{"choices": [', True, "unreadable answer"),
+        (200, b"<html>hello</html>", True, "unreadable answer|holds no choices"),
+        (200, {"choices": []}, True, "holds no choices"),
+        (200, {"choices": [3]}, True, "holds no choices"),
+        (200, [1, 2], True, "holds no choices"),
+    ],
+)
+def test_failures_say_what_happened_and_whether_to_try_again(
+    serving: Any, reply: Any, status: int, body: Any, retryable: bool, message: str
+) -> None:
+    with pytest.raises(ModelError, match=message) as caught:
+        Asked(serving, reply(body, status)).complete()
+    assert caught.value.retryable is retryable
+    assert "\n" not in str(caught.value)
+
+
+def test_a_late_answer_and_a_dropped_connection_may_be_tried_again(
+    serving: Any, reply: Any
+) -> None:
+    with pytest.raises(ModelError, match="did not answer in time") as late:
+        Asked(serving, reply(said("a"), delay=2.0), timeout=0.1).complete()
+    with pytest.raises(ModelError, match="no connection") as dropped:
+        Asked(serving, reply(drop=True)).complete()
+    assert late.value.retryable
+    assert dropped.value.retryable
+
+
+def test_nobody_listens(reply: Any) -> None:
+    model = OpenAIModel("m", OpenAIModel.Settings(base_url="http://127.0.0.1:9/v1"))
+    with pytest.raises(ModelError, match=r"no connection to http://127\.0\.0\.1:9/v1") as caught:
+        asyncio.run(model.complete(HELLO, Sampling()))
+    assert caught.value.retryable
+
+
+def test_retry_after_reaches_the_retry_wrapper(serving: Any, reply: Any) -> None:
+    async def go() -> tuple[Completion, int]:
+        headers = {"retry-after-ms": "30"}
+        async with serving(reply(refusal("x"), 429, headers), reply(said("hi"))) as server:
+            model = wrap(open_model("openai:m", {"base_url": server.address}), Options())
+            answer = await model.complete(HELLO, Sampling())
+            await model.aclose()
+            return answer, len(server.asked)
+
+    answer, asked = asyncio.run(go())
+    assert (answer.text, asked) == ("hi", 2)
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
+        ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, 90.0),
+        ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after": "-3"}, None),
+        ({"retry-after": "nan"}, None),
+    ],
+)
+def test_retry_after_in_all_its_forms(headers: dict[str, str], seconds: float | None) -> None:
+    assert retry_after(headers, now=10.0) == seconds
+
+
+def test_one_model_serves_several_event_loops(serving: Any, reply: Any) -> None:
+    """``asyncio.run`` twice: connections of a closed loop are not used again."""
+    texts = []
+    model: list[Any] = []
+
+    async def go() -> None:
+        async with serving(reply(said("hi"))) as server:
+            model[:] = [OpenAIModel("m", OpenAIModel.Settings(base_url=server.address))]
+            texts.append((await model[0].complete(HELLO, Sampling())).text)
+            await model[0].aclose()
+            texts.append((await model[0].complete(HELLO, Sampling())).text)
+            await model[0].aclose()
+
+    asyncio.run(go())
+    asyncio.run(go())
+    assert texts == ["hi"] * 4
+    assert json.dumps(texts)

@@ -1,0 +1,179 @@
+"""Write docs/reference from the code: the command line, the parts and their settings, the metrics.
+
+    python tools/reference.py
+
+A test compares the pages with what this would write, so they cannot fall behind.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import MISSING, fields
+from pathlib import Path
+from typing import Any
+
+FOLDER = Path(__file__).parents[1] / "docs" / "reference"
+NOTE = "<!-- Written by tools/reference.py from the code. Change the code, then run it again. -->"
+WIDTH = 96
+KINDS = ("agent", "dataset", "world", "model")
+
+
+def pages() -> dict[str, str]:
+    """File name -> text of every page, from the code as it is now."""
+    parts = {f"{kind}s.md": _parts(kind) for kind in KINDS}
+    return {"cli.md": _cli(), **parts, "metrics.md": _metrics()}
+
+
+def main() -> None:
+    """Write the pages that differ, and name them."""
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in pages().items():
+        path = FOLDER / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            sys.stdout.write(f"{path}\n")
+
+
+def _page(title: str, *blocks: str) -> str:
+    return "\n\n".join([f"# {title}", NOTE, *(b.strip("\n") for b in blocks if b.strip())]) + "\n"
+
+
+def _cli() -> str:
+    import typer
+
+    from wayword.cli.app import app
+
+    return _page("The command line", *_commands(typer.main.get_command(app), "wayword", None))
+
+
+def _commands(command: Any, name: str, above: Any) -> Iterator[str]:
+    """A command's help, and that of the commands in it."""
+    context = type(command).context_class(
+        command, info_name=name, parent=above, terminal_width=WIDTH, max_content_width=WIDTH
+    )
+    help_text = "\n".join(line.rstrip() for line in command.get_help(context).splitlines())
+    yield f"## {context.command_path}\n\n```text\n{help_text.strip()}\n```"
+    for inner in getattr(command, "commands", {}):
+        yield from _commands(command.commands[inner], inner, context)
+
+
+def _parts(kind: Any) -> str:
+    from wayword.core import registry
+
+    return _page(
+        f"{kind.capitalize()}s",
+        *(_part(kind, name, registry.load(kind, name)) for name in registry.names(kind)),
+    )
+
+
+def _part(kind: str, name: str, part: Any) -> str:
+    module = inspect.getdoc(sys.modules[part.__module__]) or ""
+    blocks = [f"## {name}", _markdown(module), _markdown(inspect.getdoc(part) or "")]
+    blocks += _facts(kind, part)
+    settings = getattr(part, "Settings", None)
+    if settings is not None:
+        blocks += _settings(settings)
+    return "\n\n".join(block for block in blocks if block)
+
+
+def _facts(kind: str, part: Any) -> list[str]:
+    """What the class itself declares, as one line."""
+    if kind == "agent":
+        families = ", ".join(sorted(part.families)) or "all"
+        model = "asks a language model" if part.needs_model else "needs no model"
+        return [f"Families: {families}. It {model}."]
+    if kind == "dataset":
+        splits = ", ".join(f"`{split}`" for split in part.splits)
+        steps = f"An episode is cut off after {part.max_steps} steps."
+        return [f"Family: {part.family}. Splits, the default first: {splits}. {steps}"]
+    return []
+
+
+def _settings(settings: Any) -> list[str]:
+    rows = [
+        f"| `{field.name}` | {_cell(_type(field.type))} | {_cell(_default(field))} |"
+        for field in fields(settings)
+    ]
+    if not rows:
+        return ["No settings."]
+    head = ["| Setting | Type | Default |", "| --- | --- | --- |"]
+    doc = inspect.getdoc(settings) or ""
+    own = "" if doc.startswith(f"{settings.__name__}(") else _markdown(doc)  # made by dataclass
+    return [own, "\n".join([*head, *rows])]
+
+
+def _type(annotation: Any) -> str:
+    return annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "")
+
+
+def _default(field: Any) -> str:
+    if field.default is not MISSING:
+        return repr(field.default)
+    return repr(field.default_factory()) if field.default_factory is not MISSING else "required"
+
+
+def _cell(code: str) -> str:
+    return "`" + code.replace("|", r"\|") + "`"
+
+
+def _metrics() -> str:
+    from wayword.evaluation import accounting, predictions
+
+    intro = (
+        "Rates are fractions of one in JSON and CSV, and percentages where people read them. "
+        "[Metrics](../metrics.md) gives the formulas and where they come from."
+    )
+    blocks = [_table(f"Family {s.family}", s.metrics) for s in _scorers()]
+    blocks.append(_table("Accounting, in every family", accounting.METRICS))
+    blocks.append(_table("Predictions made elsewhere", predictions.METRICS))
+    return _page("The metrics", intro, *blocks)
+
+
+def _scorers() -> Iterator[Any]:
+    """The scorer of every family that has one, by name."""
+    from wayword import evaluation
+
+    for module in sorted(m.name for m in pkgutil.iter_modules(evaluation.__path__)):
+        found = getattr(importlib.import_module(f"wayword.evaluation.{module}"), "scorer", None)
+        if getattr(found, "family", None) == module:
+            yield found
+
+
+def _table(title: str, metrics: Any) -> str:
+    head = ["| Key | In tables | Kind | Better | What it is |", "| --- | --- | --- | --- | --- |"]
+    rows = [
+        f"| `{m.key}` | {m.label} | {m.kind} | {m.better or 'neither'} | {m.doc} |" for m in metrics
+    ]
+    return "\n".join([f"## {title}", "", *head, *rows])
+
+
+def _markdown(doc: str) -> str:
+    """A docstring as Markdown: double backticks made single, sessions and samples fenced."""
+    doc = re.sub(r":[a-z]+:`~?\.?([^`]+)`", r"`\1`", doc).replace("``", "`")
+    blocks = re.split(r"\n\s*\n", doc)
+    return "\n\n".join(_block(block) for block in blocks)
+
+
+def _block(block: str) -> str:
+    lines = block.strip("\n").splitlines()
+    if lines and lines[0].lstrip().startswith(">>>"):
+        return "\n".join(["```pycon", *_outdented(lines), "```"])
+    if lines and all(line.startswith("    ") for line in lines):
+        return "\n".join(["```text", *_outdented(lines), "```"])
+    return "\n".join(lines)
+
+
+def _outdented(lines: list[str]) -> list[str]:
+    import textwrap
+
+    shown = (re.sub(r"\s*# doctest:.*", "", line) for line in lines)
+    return textwrap.dedent("\n".join(shown)).splitlines()
+
+
+if __name__ == "__main__":
+    main()

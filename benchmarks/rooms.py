@@ -1,0 +1,344 @@
+"""A full step in a house of words at 30, 80, 300 and 1,000 objects, against plain shapely.
+
+A step is what a run pays for each: is the action on the menu, carry it out (with its collisions),
+observe, and put the feedback and the observation into words. Both versions walk the same way,
+action for action, in the same houses (rooms of 4 m, about ten objects in each), and must see the
+same objects at every step.
+
+The plain version is written the way such testbeds are written: an object at a time, a shapely
+geometry each, the view cone and the line of sight built anew for every object, every wall, door
+and tall box asked for every line.
+
+Times are the best of several rounds over the same steps, in this process, so that a busy machine
+blurs both alike. ``python -m benchmarks.rooms`` prints the ratios and exits with 1 under a bound:
+0.15 ms at 80 objects, at most 3 times as long at 1,000 as at 30, 15 times as fast as shapely at 80
+objects and 50 times at 1,000.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wayword.core.action import Action
+from wayword.core.episode import Episode
+from wayword.verbalize.rooms import describe, feedback
+from wayword.worlds.housework.builder import SceneBuilder
+from wayword.worlds.housework.geometry import unit
+from wayword.worlds.housework.scene import HouseObject, Scene
+from wayword.worlds.rooms import RoomsWorld
+
+SIZES = (30, 80, 300, 1000)
+STEPS, ROUNDS, PLAIN_STEPS = 200, 15, {30: 40, 80: 40, 300: 12, 1000: 6}
+LIMIT_MS, FLAT, AT_80, AT_1000 = 0.15, 3.0, 15.0, 50.0
+MOVES = ("move_ahead", "move_ahead", "turn_left", "turn_right", "pan_left", "pan_right")
+TABLES = ("counter", "table", "shelf", "cabinet")
+THINGS = ("apple", "mug", "knife", "bowl", "book")
+ROOM = 4.0
+
+
+def house(objects: int) -> Scene:
+    """Rooms in a square grid, doors between neighbours (one in four shut), ten objects a room:
+    three pieces of furniture along the walls, one of them tall, and what is in or on them."""
+    rng = random.Random(objects)
+    rooms = max(2, objects // 10)
+    wide = math.ceil(math.sqrt(rooms))
+    made = SceneBuilder(f"house-{objects}")
+    cells = [(n % wide, n // wide) for n in range(rooms)]
+    for n, (i, j) in enumerate(cells):
+        x, y = ROOM * i, ROOM * j
+        made.room(f"room_{n}", [(x, y), (x + ROOM, y), (x + ROOM, y + ROOM), (x, y + ROOM)])
+    for i, j in cells:
+        x, y = ROOM * i, ROOM * j
+        if (i + 1, j) in cells:
+            a, b = (x + ROOM, y + 1.5), (x + ROOM, y + 2.5)
+            made.door(f"door|{i}|{j}|e", a, b, shut=rng.random() < 0.25)
+        if (i, j + 1) in cells:
+            a, b = (x + 1.5, y + ROOM), (x + 2.5, y + ROOM)
+            made.door(f"door|{i}|{j}|n", a, b, shut=rng.random() < 0.25)
+    for n in range(objects):
+        i, j = cells[n // 10 % rooms]
+        x, y = ROOM * i, ROOM * j
+        if n % 10 < 3:
+            tall = n % 10 == 0
+            kind = "fridge" if tall else rng.choice(TABLES)
+            at = ((x + 0.5, y + 0.5), (x + 3.4, y + 0.4), (x + 0.5, y + 3.5))[n % 10]
+            size = (0.8, 0.7, 1.9 if tall else 0.8)
+            affordances = ("openable",) if tall else ()
+            holder = made.furniture(
+                *(kind, *at, *size, *affordances),
+                receptacle="in" if tall else "on",
+                open=rng.random() < 0.5,
+            )
+        elif n % 10 < 8:
+            spread = {"x": at[0] + rng.uniform(-0.3, 0.3), "y": at[1] + rng.uniform(-0.2, 0.2)}
+            made.thing(rng.choice(THINGS), parent=holder, **spread)
+        else:
+            made.thing(rng.choice(THINGS), x=x + rng.uniform(1, 3), y=y + rng.uniform(1, 3))
+    return made.build()
+
+
+def walk(objects: int) -> list[Action]:
+    """The steps that both versions take."""
+    rng = random.Random(7)
+    return [Action(rng.choice(MOVES)) for _ in range(STEPS)]
+
+
+def start(scene: Scene) -> RoomsWorld:
+    """A world with one body in the middle of the house's middle room."""
+    middle = scene.rooms[len(scene.rooms) // 2].polygon[0]
+    pose = {"x": middle[0] + ROOM / 2, "y": middle[1] + ROOM / 2, "heading": 0.0}
+    world = RoomsWorld(scene)
+    world.reset(Episode("bench", "", scene.name, {"poses": {"agent": pose}}))
+    return world
+
+
+def full_step(world: RoomsWorld, action: Action) -> str:
+    """What a run pays for a step."""
+    if action not in world.menu("agent"):
+        raise ValueError(str(action))
+    told = world.step("agent", action)
+    return f"{feedback(told)}\n{describe(world.observe('agent'))}"
+
+
+class Plain:
+    """The same rules, an object at a time, with shapely."""
+
+    def __init__(self, scene: Scene) -> None:
+        from shapely.geometry import LineString, box
+
+        self.scene = scene
+        self.objects = {thing.id: thing for thing in scene.objects}
+        self.walls = [LineString([w.a, w.b]) for w in scene.walls]
+        self.doors = {d.id: LineString([d.a, d.b]) for d in scene.doors}
+        self.boxes = {
+            o.id: box(o.x - o.width / 2, o.y - o.depth / 2, o.x + o.width / 2, o.y + o.depth / 2)
+            for o in scene.objects
+        }
+        self.names: dict[str, str] = {}
+        self.counts: dict[str, int] = {}
+        middle = scene.rooms[len(scene.rooms) // 2].polygon[0]
+        self.x, self.y, self.heading = middle[0] + ROOM / 2, middle[1] + ROOM / 2, 0.0
+        self.eye, self.range, self.radius, self.step_length = 1.5, 6.0, 0.2, 0.25
+        self.angle = 2 * math.degrees(math.atan(18 / 10))
+
+    def full_step(self, action: Action) -> str:
+        """Act, look, and say it."""
+        turn = {"turn_left": -90, "turn_right": 90, "pan_left": -30, "pan_right": 30}
+        said = "Done."
+        if action.name == "move_ahead":
+            said = "Done." if self._move() else "The way is blocked."
+        else:
+            self.heading = (self.heading + turn[action.name]) % 360
+        return f"{said}\n{self._describe()}"
+
+    def seen(self) -> dict[str, float]:
+        """Objects and doors in view, with their distances."""
+        found: dict[str, float] = {}
+        for thing in self.scene.objects:
+            target, hidden = self._target(thing)
+            if not hidden and self._visible(target):
+                found[thing.id] = self._distance(target)
+        for door in self.scene.doors:
+            centre = (door.a[0] + door.b[0]) / 2, (door.a[1] + door.b[1]) / 2
+            half = abs(door.b[0] - door.a[0]) / 2, abs(door.b[1] - door.a[1]) / 2
+            aims = [centre, self._nearest(centre, half)]
+            if any(self._clear(aim, 1.0, door.id) for aim in aims):
+                found[door.id] = math.dist(aims[1], (self.x, self.y))
+        return found
+
+    def _move(self) -> bool:
+        from shapely.geometry import LineString, box
+
+        east, north = unit(self.heading)
+        end = self.x + self.step_length * east, self.y + self.step_length * north
+        way = LineString([(self.x, self.y), end])
+        for wall in self.walls:
+            if wall.distance(way) < self.radius - 1e-6:
+                return False
+        for door in self.scene.doors:
+            if not door.open and self.doors[door.id].distance(way) < self.radius - 1e-6:
+                return False
+        for thing in self.scene.objects:
+            if thing.solid:
+                west, south, east_, north_ = self.boxes[thing.id].bounds
+                grow = self.radius - 1e-6
+                grown = box(west - grow, south - grow, east_ + grow, north_ + grow)
+                if grown.intersects(way) and not grown.touches(way):
+                    return False
+        self.x, self.y = round(end[0], 9), round(end[1], 9)
+        return True
+
+    def _target(self, thing: HouseObject) -> tuple[HouseObject, bool]:
+        target, hidden, at = thing, False, thing.parent
+        while at:
+            holder = self.objects[at]
+            if "openable" in holder.affordances:
+                target, hidden = holder, hidden or not holder.open
+            at = holder.parent
+        return target, hidden
+
+    def _nearest(
+        self, centre: tuple[float, float], half: tuple[float, float]
+    ) -> tuple[float, float]:
+        wide, deep = half[0] - min(0.05, half[0]), half[1] - min(0.05, half[1])
+        return (
+            max(centre[0] - wide, min(self.x, centre[0] + wide)),
+            max(centre[1] - deep, min(self.y, centre[1] + deep)),
+        )
+
+    def _distance(self, thing: HouseObject) -> float:
+        half = thing.width / 2, thing.depth / 2
+        return math.dist(self._nearest((thing.x, thing.y), half), (self.x, self.y))
+
+    def _visible(self, thing: HouseObject) -> bool:
+        level = thing.bottom + thing.height / 2
+        near = self._nearest((thing.x, thing.y), (thing.width / 2, thing.depth / 2))
+        return any(self._clear(aim, level, thing.id) for aim in ((thing.x, thing.y), near))
+
+    def _clear(self, aim: tuple[float, float], level: float, name: str) -> bool:
+        from shapely.geometry import LineString, Point, Polygon
+
+        eye, fan = (self.x, self.y), [(self.x, self.y)]
+        for k in range(41):
+            east, north = unit(self.heading + self.angle * (k / 40 - 0.5))
+            fan.append((self.x + self.range * east, self.y + self.range * north))
+        cone = Polygon(fan)
+        if not (cone.covers(Point(aim)) or self._in_sector(aim)):
+            return False
+        if not self._in_sector(aim):
+            return False
+        line = LineString([eye, aim])
+        short = LineString([eye, _towards(eye, aim, 1 - 1e-9)])
+        for wall in self.walls:
+            if wall.intersects(short):
+                return False
+        for door in self.scene.doors:
+            if not door.open and self.doors[door.id].intersects(short):
+                return False
+        return not any(self._hides(o, line, aim, level) for o in self.scene.objects)
+
+    def _in_sector(self, aim: tuple[float, float]) -> bool:
+        dx, dy = aim[0] - self.x, aim[1] - self.y
+        away = math.hypot(dx, dy)
+        turn = (math.degrees(math.atan2(dx, dy)) - self.heading + 180) % 360 - 180
+        return away <= self.range and (away == 0 or abs(turn) <= self.angle / 2)
+
+    def _hides(
+        self, other: HouseObject, line: object, aim: tuple[float, float], level: float
+    ) -> bool:
+        from shapely.geometry import Point
+
+        shape = self.boxes[other.id]
+        top = other.bottom + other.height
+        if not other.opaque or "pickupable" in other.affordances or top <= self.eye:
+            return False
+        if shape.covers(Point(aim)) or shape.covers(Point(self.x, self.y)):
+            return False
+        crossing = shape.exterior.intersection(line)
+        length = max(math.dist(aim, (self.x, self.y)), 1e-12)
+        for point in getattr(crossing, "geoms", [crossing]):
+            if not point.is_empty:
+                t = point.distance(Point(self.x, self.y)) / length
+                if other.bottom <= self.eye + t * (level - self.eye) <= top:
+                    return True
+        return False
+
+    def _describe(self) -> str:
+        parts = []
+        for name, away in sorted(self.seen().items(), key=lambda pair: pair[1]):
+            if name not in self.names:
+                kind = self.objects[name].type if name in self.objects else "door"
+                self.counts[kind] = self.counts.get(kind, 0) + 1
+                self.names[name] = f"{kind}_{self.counts[kind]}"
+            parts.append(f"{self.names[name]} ({away:.1f} m)")
+        return "You see " + (", ".join(parts) or "nothing") + "."
+
+
+def _towards(a: tuple[float, float], b: tuple[float, float], share: float) -> tuple[float, float]:
+    return a[0] + (b[0] - a[0]) * share, a[1] + (b[1] - a[1]) * share
+
+
+@dataclass(frozen=True)
+class Row:
+    """Milliseconds a step, ours and plain, and how many objects were in view on average."""
+
+    objects: int
+    ours: float
+    plain: float
+    seen: float
+
+
+def agree(scene: Scene, steps: list[Action]) -> float:
+    """Raises where the two versions see different things; the mean number in view else."""
+    world, plain = start(scene), Plain(scene)
+    total = 0
+    for action in steps:
+        full_step(world, action)
+        plain.full_step(action)
+        view = world.observe("agent")
+        names = [thing.name for thing in (*view.objects, *view.doors)]
+        ours = {world.object_id("agent", name) for name in names}
+        if ours != set(plain.seen()):
+            raise AssertionError(f"{scene.name}: the versions differ: {ours ^ set(plain.seen())}")
+        total += len(ours)
+    return total / len(steps)
+
+
+def best(begin: Callable[[], Callable[[Action], str]], steps: list[Action], rounds: int) -> float:
+    """Milliseconds a step: for each step the best of the rounds, then the mean."""
+    times = [math.inf] * len(steps)
+    for _ in range(rounds):
+        step = begin()
+        for n, action in enumerate(steps):
+            began = time.perf_counter()
+            step(action)
+            times[n] = min(times[n], time.perf_counter() - began)
+    return 1000 * sum(times) / len(times)
+
+
+def measure(objects: int) -> Row:
+    """One size, both versions."""
+    scene, steps = house(objects), walk(objects)
+    short = steps[: PLAIN_STEPS[objects]]
+    seen = agree(scene, short)
+    world = start(scene)
+
+    def ours() -> Callable[[Action], str]:
+        middle = scene.rooms[len(scene.rooms) // 2].polygon[0]
+        me = world.house.actors["agent"]
+        me.heading = 0.0
+        world.house.stand(me, middle[0] + ROOM / 2, middle[1] + ROOM / 2)
+        return lambda action: full_step(world, action)
+
+    fast = best(ours, steps, ROUNDS)
+    slow = best(lambda: Plain(scene).full_step, short, 2)
+    return Row(objects, fast, slow, seen)
+
+
+def main() -> int:
+    """Print the table; 1 where a bound is missed."""
+    rows = [measure(size) for size in SIZES]
+    print("objects  in view   ours ms   plain ms   ratio")
+    for row in rows:
+        ratio = row.plain / row.ours
+        print(f"{row.objects:7d} {row.seen:8.1f} {row.ours:9.3f} {row.plain:10.2f} {ratio:7.0f}")
+    by_size = {row.objects: row for row in rows}
+    growth = by_size[1000].ours / by_size[30].ours
+    checks = {
+        f"at most {LIMIT_MS} ms at 80 objects": by_size[80].ours <= LIMIT_MS,
+        f"at most {FLAT:g} times as long at 1,000 as at 30 ({growth:.2f})": growth <= FLAT,
+        f"{AT_80:g} times plain at 80": by_size[80].plain / by_size[80].ours >= AT_80,
+        f"{AT_1000:g} times plain at 1,000": by_size[1000].plain / by_size[1000].ours >= AT_1000,
+    }
+    for check, kept in checks.items():
+        print(f"{'kept  ' if kept else 'MISSED'} {check}")
+    return 0 if all(checks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

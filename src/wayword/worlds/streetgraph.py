@@ -15,7 +15,6 @@ import os
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -117,10 +116,8 @@ def load(nodes: Path, links: Path, cache: Path | None = None, name: str = "") ->
     found = _from_cache(name, stored) if stored else None
     if found is not None:
         return found
-    with ThreadPoolExecutor(1) as aside:  # unzipping needs no interpreter, parsing does
-        link_text = aside.submit(_unzip, links, raw[1])
-        panoramas = read_nodes(nodes, _unzip(nodes, raw[0]))
-        parsed = read_links(links, link_text.result(), panoramas)
+    panoramas = read_nodes(nodes, _unzip(nodes, raw[0]))
+    parsed = read_links(links, _unzip(links, raw[1]), panoramas)
     graph = _assemble(name, panoramas, parsed, stored)
     if stored:
         _to_cache(graph, stored)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -83,19 +83,29 @@ class Hops:
         return found
 
     def _table(self) -> NDArray[np.float32]:
-        """Distances (H, H) to each hub (rows) from every hub, from the disk or searched once."""
-        count = len(self._rows.hubs)
-        if self._stored is not None:
-            try:
-                found = np.load(self._stored, allow_pickle=False)
-                if found.shape == (count, count) and found.dtype == np.float32:
-                    return np.asarray(found)
-            except (OSError, ValueError, EOFError):
-                pass  # not there yet, or damaged: made anew
-        table = self._search(list(range(count))).astype(np.float32)
+        """Distances (H, H) to each hub (rows) from every hub."""
+        table = self._search(list(range(len(self._rows.hubs)))).astype(np.float32)
         if self._stored is not None:
             _keep(table, self._stored)
+            _keep(self._rows.places, self._stored.with_suffix(".rows.npy"))
         return table
+
+    def _restore(self) -> _Rows | None:
+        """What an earlier process worked out, table and all; None where it is not there whole."""
+        if self._stored is None:
+            return None
+        try:
+            table = np.load(self._stored, mmap_mode="r", allow_pickle=False)
+            places = np.load(self._stored.with_suffix(".rows.npy"), allow_pickle=False)
+        except (OSError, ValueError, EOFError):
+            return None
+        if places.shape != (5, len(self._offsets) - 1) or places.dtype != np.int64:
+            return None
+        rows = _Rows(places)
+        if table.shape != (len(rows.hubs), len(rows.hubs)) or table.dtype != np.float32:
+            return None
+        self._whole = np.asarray(table)
+        return rows
 
     def _search(self, hubs: list[int]) -> Floats:
         """Distances (len(hubs), H) from every hub to each of these."""
@@ -105,7 +115,7 @@ class Hops:
 
     @cached_property
     def _rows(self) -> _Rows:
-        return _lay_out(self._offsets, self._targets)
+        return self._restore() or _lay_out(self._offsets, self._targets)
 
     @cached_property
     def _reversed_hub_graph(self) -> csr_matrix[np.float64]:
@@ -116,7 +126,7 @@ class Hops:
         return csr_matrix((rows.weights, (rows.links[:, 1], rows.links[:, 0])), (count, count))
 
 
-def _keep(table: NDArray[np.float32], stored: Path) -> None:
+def _keep(table: NDArray[Any], stored: Path) -> None:
     partial = stored.with_suffix(f".{os.getpid()}.tmp")
     try:
         stored.parent.mkdir(parents=True, exist_ok=True)
@@ -128,19 +138,17 @@ def _keep(table: NDArray[np.float32], stored: Path) -> None:
 
 
 class _Rows:
-    """Where each panorama stands. All (N,) but ``hubs`` (H,), ``links`` (K, 2), ``weights`` (K,).
+    """Where each panorama stands: ``places`` (5, N), and its rows by name.
 
     ``number`` is the row's, -1 for a hub; ``first`` and ``last`` the hubs (numbered 0 to H - 1)
-    at its ends, ``to_first`` and ``to_last`` the links to them.
+    at its ends, ``to_first`` and ``to_last`` the links to them. ``hubs`` (H,) are the panoramas
+    that are hubs; ``links`` (K, 2) and ``weights`` (K,) lead from hub to hub, and are not kept.
     """
 
-    def __init__(self, panoramas: int) -> None:
-        self.number = np.full(panoramas, -1, np.int64)
-        self.first = np.zeros(panoramas, np.int64)
-        self.last = np.zeros(panoramas, np.int64)
-        self.to_first = np.zeros(panoramas, np.int64)
-        self.to_last = np.zeros(panoramas, np.int64)
-        self.hubs = np.zeros(0, np.int64)
+    def __init__(self, places: Ints) -> None:
+        self.places = places
+        self.number, self.first, self.last, self.to_first, self.to_last = places
+        self.hubs = np.flatnonzero(self.number < 0)
         self.links = np.zeros((0, 2), np.int64)
         self.weights = np.zeros(0)
 
@@ -149,7 +157,6 @@ def _lay_out(offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> _Rows:
     count = len(offsets) - 1
     ways = [targets[offsets[i] : offsets[i + 1]].tolist() for i in range(count)]
     inner = _in_a_row(offsets, targets, ways)
-    rows = _Rows(count)
     seen = [not is_inner for is_inner in inner]
     chains: list[list[int]] = []
     for hub in [i for i in range(count) if not inner[i]]:
@@ -158,7 +165,7 @@ def _lay_out(offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> _Rows:
         if not seen[panorama]:
             inner[panorama], seen[panorama] = False, True
             chains += _chains(panorama, ways, inner, seen)
-    rows.hubs = np.flatnonzero(~np.array(inner, bool)).astype(np.int64)
+    rows = _Rows(np.where(np.array(inner, bool), 0, [[-1], [0], [0], [0], [0]]).astype(np.int64))
     _place(rows, chains)
     return rows
 

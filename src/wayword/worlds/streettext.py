@@ -71,7 +71,7 @@ def read_nodes(path: Path, text: bytes) -> Nodes:
 
 def read_links(path: Path, text: bytes, nodes: Nodes) -> Links:
     """Parse ``panorama,heading,panorama`` lines. Raises ``DataError`` naming the line."""
-    if not text.strip():
+    if not text or text.isspace():
         none = np.zeros(0, np.int32)
         return Links(none, none, np.zeros(0, np.int16))
     text = _trimmed(path, text)
@@ -131,9 +131,12 @@ def _even_links(text: bytes, nodes: Nodes) -> _Columns | None:
 def _runs(column: NDArray[np.bytes_], nodes: Nodes) -> NDArray[np.int32]:
     """The numbers of a column in which each name stands several times in a row."""
     changes = np.concatenate([[0], np.flatnonzero(column[1:] != column[:-1]) + 1])
+    lengths = np.diff(changes, append=len(column))
+    joined = b"".join(nodes.index)
+    if joined == column[changes].tobytes():  # every panorama has links, and they are in its order
+        return np.repeat(np.arange(len(nodes.index), dtype=np.int32), lengths)
     names = map(nodes.index.__getitem__, column[changes].tolist())
-    heads = np.fromiter(names, np.int32, len(changes))
-    return np.repeat(heads, np.diff(changes, append=len(column)))
+    return np.repeat(np.fromiter(names, np.int32, len(changes)), lengths)
 
 
 def whole_degrees(heading: float) -> int:
@@ -147,9 +150,9 @@ def _trimmed(path: Path, text: bytes) -> bytes:
     """Without the last line end, and with plain ones. Raises ``DataError`` for an empty file."""
     if b"\r" in text:
         text = text.replace(b"\r\n", b"\n")
-    if not text.strip():
+    if not text or text.isspace():
         raise DataError(path, "", "holds no panorama", "fetch it again")
-    return text.rstrip(b"\n")
+    return text[:-1] if text[-1:] == b"\n" and text[-2:-1] != b"\n" else text.rstrip(b"\n")
 
 
 # What follows runs only when something is wrong: find the first line at fault, and say why.

@@ -1,0 +1,61 @@
+"""NavGPT on R2R with the embedded model, in this process and behind a real server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wayword.experiment import Plan, run
+from wayword.models.serving import serve
+from wayword.models.weights import located
+from wayword.recording import RecordedRun, RunFolder
+
+pytestmark = [pytest.mark.real, pytest.mark.local_model]
+SHORT = {"thought_length": 60}
+
+
+def played(plan: Plan) -> RecordedRun:
+    result = run(plan)
+    assert result.outcome.failed == 0, result.notices
+    return RunFolder.read(result.path)
+
+
+def test_constrained_answers_are_never_rejected(data: Path, tmp_path: Path) -> None:
+    plan = Plan(
+        "navgpt", "r2r:val_seen", "local:smollm2", SHORT,
+        limit=2, max_steps=3, data=data, out=tmp_path / "run",
+    )  # fmt: skip
+    scores = [one for _, one in played(plan).scores()]
+    assert len(scores) == 2
+    assert sum(one["rejections"] for one in scores) == 0
+    assert all(one["prompt_tokens"] > 800 for one in scores)
+
+
+def test_a_real_server_gives_the_same_kind_of_run(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serve(located("smollm2")) as address:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        plan = Plan(
+            "navgpt", "r2r:val_seen", "openai:smollm2", SHORT,
+            limit=2, max_steps=3, data=data, out=tmp_path / "run",
+        )  # fmt: skip
+        scores = [one for _, one in played(plan).scores()]
+    assert len(scores) == 2
+    assert sum(one["rejections"] for one in scores) == 0
+    assert all(one["calls"] >= 1 for one in scores)
+
+
+def test_rejections_of_free_answers_are_counted(data: Path, tmp_path: Path) -> None:
+    plan = Plan(
+        "navgpt", "r2r:val_seen", "local:smollm2",
+        {"decoding": "free", "max_tokens": 60},
+        limit=1, max_steps=3, data=data, out=tmp_path / "run",
+    )  # fmt: skip
+    run_of = played(plan)
+    (scores,) = [one for _, one in run_of.scores()]
+    (record,) = run_of.records()
+    rejected = [s for s in record.trajectory.steps if type(s.decision).__name__ == "Rejection"]
+    assert scores["rejections"] == len(rejected)
+    assert scores["steps"] == len(record.trajectory.steps)

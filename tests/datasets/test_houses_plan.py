@@ -1,4 +1,4 @@
-"""Plans, viewpoints and furniture hold in geometry: each line is walked centimetre by centimetre."""
+"""Plans, viewpoints and furniture hold in geometry: every line is walked by the centimetre."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Routes: gold paths, and what an instruction must say about each stretch of one.
 
 A route is cut into stretches. A stretch ends at a doorway or a piece of furniture that is named
-in the captions where the stretch begins, or else goes one step on in a direction that only one
+in the captions all along the stretch, or else goes one step on in a direction that only one
 way leads in. So the stretches, in order, suffice to find the goal.
 """
 
@@ -130,6 +130,7 @@ class _Planner:
     def __init__(self, house: House) -> None:
         self.house = house
         self._named: dict[str, frozenset[int]] = {}
+        self._offered: dict[str, frozenset[int]] = {}
 
     def route(self, start: str, goal: str, heading: float) -> Route | None:
         """The route, or None where it cannot be told without doubt."""
@@ -199,7 +200,7 @@ class _Planner:
 
     def _to_door(self, path: list[str], here: int, end: int, angle: float) -> Stretch | None:
         door, room = self._door(path[end]), self._room(path, here)
-        if door is None or door not in {s.number for s in doors_in_sight(self.house, path[here])}:
+        if door is None or not all(self._offers(each, door) for each in path[here:end]):
             return None
         to = self.house.plan.doors[door].other(room)
         return Stretch(here, end, room, angle, door=door, to=to)
@@ -208,7 +209,8 @@ class _Planner:
         if self._door(path[end]) is not None:
             return None
         place, room = self.house.place(path[end]), self._room(path, here)
-        for number in sorted(self._names(path[here]) & self._names(path[end])):
+        names = [self._names(each) for each in path[here : end + 1]]
+        for number in sorted(frozenset.intersection(*names)):
             thing = self.house.things[number]
             nearest, margin = self.house.nearest_place[number]
             near = math.dist((thing.x, thing.y), (place.x, place.y)) <= BESIDE
@@ -254,6 +256,13 @@ class _Planner:
         leftward = (other.x - one.x) * along - (other.y - one.y) * across
         near = away if 0.2 <= share <= 0.8 else math.inf
         return near, number, "left" if leftward > 0 else "right"
+
+    def _offers(self, viewpoint: str, door: int) -> bool:
+        """Whether the captions name a doorway at a viewpoint."""
+        if viewpoint not in self._offered:
+            seen = doors_in_sight(self.house, viewpoint)
+            self._offered[viewpoint] = frozenset(each.number for each in seen)
+        return door in self._offered[viewpoint]
 
     def _names(self, viewpoint: str) -> frozenset[int]:
         if viewpoint not in self._named:

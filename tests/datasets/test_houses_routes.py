@@ -1,0 +1,125 @@
+"""What instructions say is true of the geometry: turns, sides, doors, landmarks, stopping places."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pytest
+
+from wayword.core.angles import relative
+from wayword.datasets.houses import Houses
+from wayword.datasets.housing.house import House
+from wayword.datasets.housing.routes import Route, Stretch, turn_word
+from wayword.datasets.housing.views import named_things
+
+SIZES = Houses.Settings(houses=30, episodes=270, seed=6)
+HOUSES = Houses("train", None, SIZES)
+CASES = [(HOUSES.scene(number), path) for number in range(30) for path in range(3)]
+
+
+@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}_{case[1]}")
+def told(request: pytest.FixtureRequest) -> tuple[House, Route]:
+    return HOUSES.house(request.param[0]), HOUSES.route(*request.param)
+
+
+def headings(house: House, route: Route) -> list[float]:
+    """The start's heading, then that of each step."""
+    spots = [house.place(viewpoint) for viewpoint in route.path]
+    steps = zip(spots, spots[1:], strict=False)
+    return [route.heading, *(math.degrees(math.atan2(b.x - a.x, b.y - a.y)) for a, b in steps)]
+
+
+def test_stretches_cover_the_path(told: tuple[House, Route]) -> None:
+    _, route = told
+    ends = [0, *(stretch.end for stretch in route.stretches)]
+    assert ends[-1] == len(route.path) - 1
+    assert [stretch.start for stretch in route.stretches] == ends[:-1]
+    assert all(a < b for a, b in zip(ends, ends[1:], strict=False))
+
+
+def test_turns_agree_with_the_geometry(told: tuple[House, Route]) -> None:
+    house, route = told
+    facing = headings(house, route)
+    for stretch in route.stretches:
+        angle = relative(facing[stretch.start + 1], facing[stretch.start])
+        assert stretch.angle == pytest.approx(angle)
+        word = turn_word(angle)
+        if "left" in word:
+            assert -155 <= angle < -25
+        elif "right" in word:
+            assert 25 < angle <= 155
+        else:
+            assert abs(angle) <= 25 if word == "straight" else abs(angle) > 155
+
+
+def test_doors_lead_where_they_are_said_to(told: tuple[House, Route]) -> None:
+    house, route = told
+    for stretch in route.stretches:
+        if stretch.door is None:
+            continue
+        assert house.place(route.path[stretch.end]).door == stretch.door
+        assert set(house.plan.doors[stretch.door].rooms) == {stretch.room, stretch.to}
+        if stretch.end + 1 < len(route.path):
+            assert stretch.to in house.place(route.path[stretch.end + 1]).rooms
+
+
+def test_landmarks_are_named_where_they_are_mentioned_and_are_unambiguous(
+    told: tuple[House, Route],
+) -> None:
+    house, route = told
+    names = [thing.name for thing in house.things]
+    for stretch in route.stretches:
+        for number in landmarks(stretch):
+            assert number in named_things(house, route.path[stretch.start])
+            assert names.count(names[number]) == 1
+
+
+def landmarks(stretch: Stretch) -> list[int]:
+    past = [stretch.past[0]] if stretch.past else []
+    return past + ([stretch.thing] if stretch.thing is not None else [])
+
+
+def test_what_is_passed_lies_on_the_side_that_is_told(told: tuple[House, Route]) -> None:
+    house, route = told
+    for stretch in route.stretches:
+        if stretch.past is None:
+            continue
+        thing, side = house.things[stretch.past[0]], stretch.past[1]
+        spots = [house.place(v) for v in route.path[stretch.start : stretch.end + 1]]
+        sides = set()
+        for a, b in zip(spots, spots[1:], strict=False):
+            way = math.degrees(math.atan2(b.x - a.x, b.y - a.y))
+            before = relative(math.degrees(math.atan2(thing.x - a.x, thing.y - a.y)), way)
+            after = relative(math.degrees(math.atan2(thing.x - b.x, thing.y - b.y)), way)
+            if abs(before) < 90 < abs(after):
+                sides.add("right" if before > 0 else "left")
+        assert side in sides
+
+
+def test_one_stops_beside_the_thing_or_in_the_doorway(told: tuple[House, Route]) -> None:
+    house, route = told
+    last, goal = route.stretches[-1], house.place(route.path[-1])
+    if last.door is not None:
+        assert goal.door == last.door
+        return
+    assert last.thing is not None
+    thing = house.things[last.thing]
+    column = house.sees_things[:, last.thing]
+    away = {
+        place.id: math.dist((place.x, place.y), (thing.x, thing.y))
+        for row, place in enumerate(house.places)
+        if column[row]
+    }
+    assert min(away, key=lambda name: away[name]) == goal.id
+    assert away[goal.id] <= 1.9
+
+
+def test_instructions_are_clean_and_varied() -> None:
+    said = [task.episode.instruction for task in HOUSES.tasks]
+    assert all(re.fullmatch(r"[A-Z][A-Za-z ,.:'-]+\.", each) for each in said)
+    assert not any(re.search(r"  |\.\.|,,|\{|None", each) for each in said)
+    assert len(set(said)) == len(said)
+    words = {word for each in said for word in re.findall(r"[a-z]+", each.lower())}
+    assert len(words) > 150
+    assert 20 < sum(len(each.split()) for each in said) / len(said) < 45

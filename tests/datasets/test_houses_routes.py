@@ -1,7 +1,8 @@
-"""What instructions say is true of the geometry: turns, sides, doors, landmarks, stopping places."""
+"""What instructions say is true of the geometry: turns, sides, doors, landmarks, where to stop."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 
@@ -26,7 +27,7 @@ def told(request: pytest.FixtureRequest) -> tuple[House, Route]:
 def headings(house: House, route: Route) -> list[float]:
     """The start's heading, then that of each step."""
     spots = [house.place(viewpoint) for viewpoint in route.path]
-    steps = zip(spots, spots[1:], strict=False)
+    steps = itertools.pairwise(spots)
     return [route.heading, *(math.degrees(math.atan2(b.x - a.x, b.y - a.y)) for a, b in steps)]
 
 
@@ -35,7 +36,7 @@ def test_stretches_cover_the_path(told: tuple[House, Route]) -> None:
     ends = [0, *(stretch.end for stretch in route.stretches)]
     assert ends[-1] == len(route.path) - 1
     assert [stretch.start for stretch in route.stretches] == ends[:-1]
-    assert all(a < b for a, b in zip(ends, ends[1:], strict=False))
+    assert all(a < b for a, b in itertools.pairwise(ends))
 
 
 def test_turns_agree_with_the_geometry(told: tuple[House, Route]) -> None:
@@ -88,7 +89,7 @@ def test_what_is_passed_lies_on_the_side_that_is_told(told: tuple[House, Route])
         thing, side = house.things[stretch.past[0]], stretch.past[1]
         spots = [house.place(v) for v in route.path[stretch.start : stretch.end + 1]]
         sides = set()
-        for a, b in zip(spots, spots[1:], strict=False):
+        for a, b in itertools.pairwise(spots):
             way = math.degrees(math.atan2(b.x - a.x, b.y - a.y))
             before = relative(math.degrees(math.atan2(thing.x - a.x, thing.y - a.y)), way)
             after = relative(math.degrees(math.atan2(thing.x - b.x, thing.y - b.y)), way)

@@ -88,7 +88,7 @@ def _progress() -> Iterator[OnPage]:
 
     def tell(done: int, total: int) -> None:
         bar.update(row, completed=done, total=total)
-        if time.monotonic() - began > 2:
+        if done < total and time.monotonic() - began > 2:
             bar.start()
 
     try:

@@ -65,7 +65,7 @@ def _head(record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources) ->
     instruction = sources.instruction(name)
     unknown = tag("p", "The instruction is not known here. ", sources.notice, class_="dim")
     quoted = tag("blockquote", instruction) if instruction else unknown
-    scene = sources.scene(name)
+    scene = sources.scene(name) or _scene_seen(told)
     return tag(
         "header",
         tag("h1", tag("bdi", name)),
@@ -81,6 +81,12 @@ def _head(record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources) ->
     )
 
 
+def _scene_seen(told: Trajectory) -> str:
+    """The scene by the first observation, where the dataset cannot say."""
+    seen = seeing.as_mapping(told.steps[0].observation) if told.steps else {}
+    return str(seen.get("scene") or "")
+
+
 def _verdict(scores: Mapping[str, float], told: Trajectory) -> list[Html | None]:
     ended = tag("span", ENDINGS.get(told.ended, told.ended), class_="chip")
     if told.ended == "failed" or "sr" not in scores:
@@ -93,7 +99,7 @@ def _verdict(scores: Mapping[str, float], told: Trajectory) -> list[Html | None]
 
 def _scores(scores: Mapping[str, float], metrics: Sequence[Metric]) -> Html | None:
     cells = [
-        tag("div", tag("dt", metric.label, title=metric.doc), tag("dd", text))
+        tag("div", tag("dt", numbers.title(metric), title=metric.doc), tag("dd", text))
         for metric in metrics
         if metric.key in scores
         for text in [numbers.value(metric, scores[metric.key])]

@@ -75,7 +75,12 @@ def geography(trajectory: Trajectory, sources: Sources) -> Geography | None:
     drawn.gold = [(place, known[place]) for place in sources.gold(name) if place in known]
     drawn.radius = 3.0 if family == "indoor" and drawn.gold else 0.0
     if known:
-        drawn.edges = list(_edges(graph, known))
+        drawn.places = _same_floor(graph, drawn)
+        drawn.edges = [
+            (known[a], known[b])
+            for a, b in _edges(graph)
+            if a in drawn.places and b in drawn.places
+        ]
         _furnish(drawn, sources.plan(scene))
     else:
         for stands in walks.values():
@@ -104,17 +109,26 @@ def _positions(graph: Any) -> dict[str, Point]:
     }
 
 
-def _edges(graph: Any, known: Mapping[str, Point]) -> Iterator[tuple[Point, Point]]:
-    """Each edge once."""
+def _same_floor(graph: Any, drawn: Geography) -> dict[str, Point]:
+    """The places on the floors that the walk or the gold path touches; all of a flat graph."""
+    if graph.positions.shape[1] < 3:
+        return drawn.places
+    height = dict(zip(graph.ids, graph.positions[:, 2].tolist(), strict=True))
+    touched = [stand.place for stands in drawn.walks.values() for stand in stands]
+    levels = [height[place] for place in [*touched, *(n for n, _ in drawn.gold)] if place in height]
+    low, high = min(levels, default=0.0) - STOREY, max(levels, default=0.0) + STOREY
+    return {name: point for name, point in drawn.places.items() if low <= height[name] <= high}
+
+
+def _edges(graph: Any) -> Iterator[tuple[str, str]]:
+    """Each edge by its ends; one of a street in each direction that it can be taken."""
+    ids = graph.ids
     if hasattr(graph, "edges"):
-        pairs = ((int(a), int(b)) for a, b in graph.edges.tolist() if a < b)
-        yield from ((known[graph.ids[a]], known[graph.ids[b]]) for a, b in pairs)
+        yield from ((ids[a], ids[b]) for a, b in graph.edges.tolist() if a < b)
     elif hasattr(graph, "targets"):
-        points = list(known.values())
-        for start, (low, high) in enumerate(
-            zip(graph.offsets[:-1].tolist(), graph.offsets[1:].tolist(), strict=True)
-        ):
-            yield from ((points[start], points[end]) for end in graph.targets[low:high].tolist())
+        for start in range(len(ids)):
+            ways = slice(int(graph.offsets[start]), int(graph.offsets[start + 1]))
+            yield from ((ids[start], ids[end]) for end in graph.targets[ways].tolist())
 
 
 def _furnish(drawn: Geography, plan: Any) -> None:

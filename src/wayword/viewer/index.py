@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from wayword.core.episode import Json
+from wayword.evaluation import accounting
 from wayword.evaluation.metric import Metric
 from wayword.viewer import numbers, seeing
 from wayword.viewer.markup import Html, data, join, page, tag, visible
@@ -81,21 +82,30 @@ def _cards(run: Overview) -> Html | None:
     if not run.row:
         return tag("p", "No episode has ended yet.", class_="lead")
     scored = [head.scores for head in run.heads if head.ended != "failed"]
-    cards = []
+    own: list[Html] = []
+    took: list[Html] = []
     for metric in run.metrics:
         found = run.row["metrics"].get(metric.key)
         if found is not None:
             scores = [score[metric.key] for score in scored if metric.key in score]
-            cards.append(_card(metric, found, scores))
-    return tag("section", *cards, class_="cards", aria_label="Metrics")
+            group = took if metric in accounting.METRICS else own
+            group.append(_card(metric, found, scores))
+    return tag(
+        "section",
+        tag("div", *own, class_="cards"),
+        tag("div", *took, class_="cards took"),
+        aria_label="Metrics",
+    )
 
 
 def _card(metric: Metric, found: Mapping[str, float | None], scores: Sequence[float]) -> Html:
+    alike = len(scores) > 1 and len(set(scores)) == 1
+    words = f"in all {len(scores):,} episodes" if alike else numbers.interval(metric, found)
     return tag(
         "div",
-        tag("h3", metric.label, title=metric.doc),
+        tag("h3", numbers.title(metric), title=metric.doc),
         tag("p", numbers.value(metric, found.get("mean")), class_="big"),
-        tag("p", numbers.interval(metric, found), class_="dim"),
+        tag("p", words, class_="dim"),
         numbers.histogram(metric, scores),
         class_="metric",
     )
@@ -149,23 +159,23 @@ def _missing(run: Overview) -> Html | None:
 def columns(run: Overview) -> list[Metric]:
     """The metrics of the table: the family's two main ones, then what the episodes took."""
     there = {key for head in run.heads for key in head.scores}
-    own = [m for m in run.metrics if m.key in there and m.key in _MAIN]
-    own = own or [m for m in run.metrics if m.key in there]
+    own = [m for m in run.metrics if m.key in there and m not in accounting.METRICS]
+    own.sort(key=lambda m: _MAIN.index(m.key) if m.key in _MAIN else len(_MAIN))
     account = [m for m in run.metrics if m.key in there and m.key in ACCOUNT]
-    return [*[m for m in own if m not in account][:2], *account]
+    return [*own[:2], *account]
 
 
 def _data(run: Overview) -> Json:
     shown = columns(run)
     described = [
-        {"key": m.key, "label": numbers.label(m), "kind": m.kind, "better": m.better, "doc": m.doc}
+        {"key": m.key, "label": numbers.column(m), "kind": m.kind, "better": m.better, "doc": m.doc}
         for m in shown
     ]
     every = [m.key for m in run.metrics]
     rows = [
         [
             visible(head.episode_id),
-            visible(run.sources.instruction(head.episode_id) or head.error),
+            visible(_text(run, head)),
             run.pages.get(head.episode_id),
             head.ended,
             *(_number(head.scores.get(key)) for key in every),
@@ -173,6 +183,12 @@ def _data(run: Overview) -> Json:
         for head in run.heads
     ]
     return {"columns": described, "keys": every, "rows": rows}
+
+
+def _text(run: Overview, head: Head) -> str:
+    """The instruction; before it, why the episode failed."""
+    parts = (head.error, run.sources.instruction(head.episode_id))
+    return " · ".join(part for part in parts if part)
 
 
 def _number(score: float | None) -> float | None:
@@ -221,7 +237,7 @@ def _totals(run: Overview) -> Html | None:
     totals = run.row.get("totals") or {}
     known = {metric.key: metric for metric in run.metrics}
     told = {
-        f"{metric.label.lower()} in all": numbers.value(metric, total)
+        f"{numbers.title(metric).lower()} in all": numbers.value(metric, total)
         for key, total in totals.items()
         if total is not None and (metric := known.get(key)) is not None
     }

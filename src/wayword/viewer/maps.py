@@ -12,6 +12,8 @@ from wayword.viewer.markup import Html, join, tag
 WIDTH, TALLEST = 520.0, 620.0
 _MARGIN, _SMALLEST = 2.2, 7.0
 _MOST_EDGES = 4000
+_STRIP = 24
+"""Below the map, for the scale bar."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ def draw(where: Geography) -> Html:
         "svg",
         _arrowheads(),
         *parts,
-        viewBox=f"0 0 {wide:.0f} {tall:.0f}",
+        viewBox=f"0 0 {wide:.0f} {tall + _STRIP:.0f}",
         class_="map",
         role="img",
         aria_label="Map of the episode, north up",
@@ -85,6 +87,9 @@ def _of(where: Geography, number: int) -> str:
 def _paper(where: Geography) -> _Paper:
     points = [stand.point for stands in where.walks.values() for stand in stands]
     points += [point for _, point in where.gold]
+    if where.radius:
+        (x, y), r = points[-1], where.radius
+        points += [(x - r, y - r), (x + r, y + r)]
     corners = [corner for room in where.rooms for corner in (room.low, room.high)]
     margin = 0.4 if corners else _MARGIN
     if not where.scale or where.radius == 0:
@@ -242,7 +247,7 @@ def _bar(where: Geography, paper: _Paper) -> Html | None:
     wide, tall = paper.size
     lengths = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
     length = next((n for n in lengths if n * paper.unit > 48), lengths[-1])
-    x1, x2, y = wide - 10 - length * paper.unit, wide - 10, tall - 10
+    x1, x2, y = wide - 6 - length * paper.unit, wide - 6, tall + _STRIP - 4
     return tag(
         "g",
         tag("path", d=f"M{x1:.1f} {y - 4:.1f}v4H{x2:.1f}v-4", class_="bar"),

@@ -6,12 +6,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from wayword.evaluation import accounting, table
 from wayword.evaluation.metric import Metric
-from wayword.evaluation.table import label as label
-from wayword.evaluation.table import number
 from wayword.viewer.markup import Html, tag
 
 _BINS = 12
+_UNITS = {"rate": ("", "%"), "metres": ("", " m"), "seconds": ("", " s"), "dollars": ("$", "")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,20 +29,44 @@ def value(metric: Metric, score: float | None) -> str:
         return "–"
     if math.isinf(score):
         return "∞"
-    whole = metric.kind == "count" and float(score).is_integer()
-    text = number(metric, score, 0) if whole else number(metric, score)
-    before, after = {
-        "rate": ("", "%"), "metres": ("", " m"), "seconds": ("", " s"), "dollars": ("$", ""),
-    }.get(metric.kind, ("", ""))  # fmt: skip
+    if metric.kind == "seconds" and score < 1:
+        return f"{1000 * score:.0f} ms"
+    plain = metric.kind == "count" and float(score).is_integer()
+    text = table.number(metric, score, 0 if plain else _digits(metric, score))
+    before, after = _UNITS.get(metric.kind, ("", ""))
     return f"{before}{text}{after}"
 
 
+def _digits(metric: Metric, score: float) -> int | None:
+    """Decimals; as in tables, but zero and a whole percentage need none of them."""
+    if score == 0 and metric.kind == "dollars":
+        return 2
+    whole = metric.kind == "rate" and score in (0.0, 1.0)
+    return 0 if whole else None
+
+
+def title(metric: Metric) -> str:
+    """What the metric is called here: there is room to write the accounting's out in full."""
+    if metric in accounting.METRICS:
+        return metric.key.replace("_", " ").capitalize()
+    return metric.label
+
+
+def column(metric: Metric) -> str:
+    """The head of a table's column, short and with its unit."""
+    return f"{metric.label} tok." if metric.kind == "tokens" else table.label(metric)
+
+
 def interval(metric: Metric, found: Mapping[str, float | None]) -> str:
-    """``95%: 38.1 to 55.2``, or why there is none."""
+    """``95%: 38.1 to 55.2%``, or why there is none."""
     low, high = found.get("low"), found.get("high")
     if low is None or high is None:
         return "too few episodes for an interval"
-    return f"95%: {value(metric, low)} to {value(metric, high)}"
+    first, last = value(metric, low), value(metric, high)
+    unit = _UNITS.get(metric.kind, ("", ""))[1]
+    if unit and first.endswith(unit) and last.endswith(unit) and not first.endswith("ms"):
+        first = first.removesuffix(unit)
+    return f"95%: {first} to {last}"
 
 
 def bins(metric: Metric, scores: Sequence[float]) -> list[Bin]:
@@ -63,6 +87,17 @@ def bins(metric: Metric, scores: Sequence[float]) -> list[Bin]:
     return _even(finite)
 
 
+def _within(score: float, each: Bin, last: bool) -> bool:
+    return each.low <= score < each.high or (last and score == each.high)
+
+
+def _words(metric: Metric, each: Bin, held: set[float]) -> str:
+    """The one value that the bin holds, or from where to where it goes."""
+    if len(held) == 1:
+        return value(metric, held.pop())
+    return f"{value(metric, each.low)} to {value(metric, each.high)}"
+
+
 def _even(finite: Sequence[float]) -> list[Bin]:
     low, high = min(finite), max(finite)
     return _binned(finite, low, high if high > low else low + 1, _BINS if high > low else 1)
@@ -77,7 +112,12 @@ def _binned(finite: Sequence[float], low: float, high: float, count: int) -> lis
 
 
 def histogram(metric: Metric, scores: Sequence[float]) -> Html | None:
-    """Bars that the page's script makes into filters by their ``data-low`` and ``data-high``."""
+    """Bars that the page's script makes into filters by their ``data-low`` and ``data-high``.
+
+    None where all scores are the same: there is nothing to see and nothing to filter.
+    """
+    if len(set(scores)) < 2:
+        return None
     found = bins(metric, scores)
     if not found:
         return None
@@ -86,8 +126,8 @@ def histogram(metric: Metric, scores: Sequence[float]) -> Html | None:
     bars = []
     for at, each in enumerate(found):
         height = 0 if each.count == 0 else max(1.5, 34 * each.count / most)
-        words = f"{value(metric, each.low)} to {value(metric, each.high)}: {each.count:,}"
         last = at == len(found) - 1
+        words = _words(metric, each, {s for s in scores if _within(s, each, last)})
         left, wide = round(at * step, 2), round(step, 2)
         hit = tag("rect", x=left, y=0, width=wide, height=36, class_="hit")
         bar = tag(
@@ -95,12 +135,12 @@ def histogram(metric: Metric, scores: Sequence[float]) -> Html | None:
             width=round(wide - 1.5, 2), height=round(height, 1), rx=1,
         )  # fmt: skip
         group = tag(
-            "g", tag("title", words), hit, bar,
+            "g", tag("title", f"{words}: {each.count:,}"), hit, bar,
             data_key=metric.key, data_low=repr(each.low), data_high=repr(each.high),
-            data_last=last, data_words=f"{metric.label} {words.rpartition(':')[0]}",
+            data_last=last, data_words=f"{title(metric)} {words}",
         )  # fmt: skip
         bars.append(group)
     return tag(
         "svg", *bars, viewBox="0 0 120 37", class_="histogram", role="img",
-        preserveAspectRatio="none", aria_label=f"distribution of {metric.label}",
+        preserveAspectRatio="none", aria_label=f"distribution of {title(metric)}",
     )  # fmt: skip

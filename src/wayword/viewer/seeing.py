@@ -21,9 +21,14 @@ def observation(seen: Any, taken: str) -> Html:
     """What an actor perceived; ``taken`` is the place it went to then, to be marked."""
     held = as_mapping(seen)
     around = _ways(held)
-    rest = {key: value for key, value in held.items() if key not in ("type", "ways", "angles")}
+    rest = {key: value for key, value in held.items() if not _elsewhere(key, value)}
     dialled = dial(around, taken) if around else None
     return tag("div", dialled, tag("div", facts(rest), _way_table(held, taken)), class_="seen")
+
+
+def _elsewhere(key: str, value: Any) -> bool:
+    """What the page shows in another form, or once for all steps; a level gaze is nothing new."""
+    return key in ("ways", "angles", "scene") or (key == "elevation" and value == 0)
 
 
 def as_mapping(seen: Any) -> Mapping[str, Any]:

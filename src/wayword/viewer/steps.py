@@ -133,6 +133,7 @@ def _saw(step: Step) -> Html:
 
 
 def _decided(step: Step) -> list[Html]:
+    """The thought, and what is not in the card's head: why an answer was rejected."""
     decision = step.decision
     parts = [_part("Thought", tag("p", decision.thought, class_="thought"))]
     parts = parts if decision.thought.strip() else []
@@ -143,7 +144,7 @@ def _decided(step: Step) -> list[Html]:
         parts.append(_part("Rejected", why))
         told = tag("p", tag("code", str(decision.action)), " by the recipe's own fallback")
         return [*parts, _part("Decision", told)]
-    return [*parts, _part("Decision", tag("p", tag("code", str(decision.action))))]
+    return parts
 
 
 def _rejection(rejection: Rejection) -> Html:
@@ -154,8 +155,8 @@ def _rejection(rejection: Rejection) -> Html:
 
 def _came_of_it(step: Step) -> Html:
     status = tag("b", step.feedback.status, class_="ok" if step.feedback.ok else "odd")
-    where = seeing.facts({"now at": _brief(step.where)})
-    return tag("div", tag("p", status), seeing.facts(step.feedback.details), where)
+    told = {**step.feedback.details, "now at": _brief(step.where)}
+    return tag("div", status, seeing.facts(told), class_="outcome")
 
 
 def _brief(where: Any) -> Any:

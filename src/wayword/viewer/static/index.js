@@ -42,6 +42,7 @@
     const value = row[column.index];
     if (column.kind === "id") {
       td.className = "id";
+      td.title = value;
       if (row[2]) {
         const link = document.createElement("a");
         link.href = "episodes/" + encodeURIComponent(row[2]);

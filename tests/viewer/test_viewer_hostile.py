@@ -1,0 +1,103 @@
+"""Nothing that a model, a dataset or a run folder says becomes markup, code or a path."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from parsed_page import Page, check_safe
+from recorded_run import make_run, told
+
+from wayword import viewer
+from wayword.core.model import Image, Message
+from wayword.core.trajectory import ModelCall
+from wayword.viewer.markup import data, tag, visible
+from wayword.viewer.names import file_name
+from wayword.viewer.steps import Cards
+
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "</title></style></textarea></pre><img src=x onerror=alert(1)>",
+    '" onmouseover="alert(1)" x=\'',
+    "' onload='alert(1)",
+    "../../../../tmp/evil",
+    "..\\..\\evil",
+    "/etc/passwd",
+    "a\x00b\x1b[31mc",
+    "<!-- --!> <!--<script>",
+    "]]><svg/onload=alert(1)>",
+    "javascript:alert(1)",
+    "&lt;b&gt; &amp;",
+    "\u202egnp.exe\u2066",
+    "\ud800 half a pair",
+    "{{7*7}} ${7*7} {said}",
+    "line\r\nline\u2028line",
+    "CON",
+    "." * 300,
+]
+
+
+@pytest.mark.parametrize("said", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_everywhere_is_shown_as_text(said: str, tmp_path: Path) -> None:
+    run = make_run(
+        tmp_path / "run", [said, "plain"], said, {f"{said}!": told("x", said), "y": None}
+    )
+    index = viewer.write(run)
+    pages = sorted(index.parent.rglob("*.html"))
+    assert len(pages) == 5
+    for path in pages:
+        assert path.parent in (index.parent, index.parent / "episodes")
+        assert "\x00" not in path.read_text(encoding="utf-8")
+        check_safe(Page.read(path))
+    plain = Page.read(index.parent / "episodes" / "plain.html")
+    assert all(visible(line) in plain.text for line in said.split("\n"))
+    assert visible(said) in [row[0] for row in Page.read(index).data["rows"]]
+
+
+def test_a_hostile_run_opens_no_dataset_from_a_file(tmp_path: Path) -> None:
+    evil = tmp_path / "evil.py"
+    evil.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n", encoding="utf-8")
+    written = viewer.write_pages(make_run(tmp_path / "run", dataset=f"{evil}:test"))
+    assert not (tmp_path / "ran").exists()
+    assert "there is no dataset" in written.notice
+
+
+@given(st.text(max_size=200))
+def test_every_id_has_a_safe_file_name(name: str) -> None:
+    found = file_name(name)
+    assert Path(found).name == found
+    assert len(found) < 110
+    assert set(found) <= set("abcdefghijklmnopqrstuvwxyz0123456789_-.")
+    assert found.endswith(".html")
+    assert not found.startswith((".", "-"))
+
+
+@given(st.text(max_size=20), st.text(max_size=20))
+def test_two_ids_never_share_a_file(one: str, other: str) -> None:
+    assert (file_name(one) == file_name(other)) == (one == other)
+
+
+@given(st.text(max_size=40))
+def test_a_name_made_up_for_an_id_is_no_other_ids_name(name: str) -> None:
+    made = file_name(name).removesuffix(".html")
+    assert made == name or file_name(made) != file_name(name)
+
+
+@given(st.text(st.characters(codec=None), max_size=60))
+def test_text_comes_back_from_an_element_and_from_data(said: str) -> None:
+    page = Page.parse(f"<body>{tag('p', said, title=said)}{data('data', [said])}</body>")
+    assert [e.tag for e in page.elements] == ["body", "p", "script"]
+    assert page.elements[1].text == visible(said)
+    assert page.elements[1].attributes["title"] == visible(said)
+    assert page.data == [said]
+
+
+def test_only_pictures_are_shown_as_pictures() -> None:
+    images = (Image(b"\x89PNG", "image/png"), Image(b"<svg onload=alert(1)>", "image/svg+xml"))
+    call = ModelCall("main", (Message("user", "look", images),), None, error="none")
+    page = Page.parse(str(Cards(False).opening([call], [])))
+    assert [e.attributes["src"] for e in page.all("img")] == ["data:image/png;base64,iVBORw=="]
+    assert "not shown" in page.all("section")[0].text

@@ -1,0 +1,126 @@
+"""Maps, dials and histograms show what is there."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from parsed_page import Page
+
+from wayword.core.action import Action
+from wayword.core.decision import Decision
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.datasets.houses import Houses
+from wayword.evaluation.metric import Metric
+from wayword.viewer import maps, numbers, seeing
+from wayword.viewer.geography import geography
+from wayword.viewer.sources import Sources
+
+
+def houses_walk() -> tuple[Trajectory, Sources]:
+    """The gold path of an episode, walked."""
+    dataset = Houses("test", None, Houses.Settings(houses=1, episodes=3))
+    task = dataset.tasks[0]
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    told = Trajectory(task.episode.id, {"agent": world.where("agent")})
+    for place in task.reference.path[1:]:  # type: ignore[attr-defined]
+        seen = seeing.as_mapping(world.observe("agent"))
+        plain = {**seen, "ways": [seeing.as_mapping(way) for way in seen["ways"]]}
+        action = Action("goto", (place,))
+        feedback = world.step("agent", action)
+        told.steps.append(Step("agent", plain, Decision(action), feedback, world.where("agent")))
+    return told, Sources(dataset, {task.episode.id: task})
+
+
+def test_a_reckoned_walk_is_the_true_one_moved() -> None:
+    told, sources = houses_walk()
+    true, reckoned = geography(told, sources), geography(told, Sources())
+    assert true is not None
+    assert reckoned is not None
+    pairs = list(zip(true.walks["agent"], reckoned.walks["agent"], strict=True))
+    assert len(pairs) > 3
+    moved = pairs[0][0].point
+    for known, found in pairs:
+        assert found.point[0] == pytest.approx(known.point[0] - moved[0], abs=1e-6)
+        assert found.point[1] == pytest.approx(known.point[1] - moved[1], abs=1e-6)
+    assert [name for name, _ in true.gold] == [stand.place for stand in true.walks["agent"]]
+    assert reckoned.gold == []
+
+
+def test_a_street_without_coordinates_says_that_lengths_are_not_true() -> None:
+    walked = (("a", 0), ("b", 90), ("b", 180))
+    where = [{"panorama": name, "heading": heading} for name, heading in walked]
+    steps = [
+        Step(
+            "agent", {"heading": 0, "angles": [-90, 0]}, Decision(Action("forward")), Feedback(), w
+        )
+        for w in where[1:]
+    ]
+    drawn = geography(Trajectory("1", {"agent": where[0]}, steps), Sources())
+    assert drawn is not None
+    assert [s.point for s in drawn.walks["agent"]] == [(0, 0), pytest.approx((1, 0)),
+                                                        pytest.approx((1, 0))]  # fmt: skip
+    page = Page.parse(maps.draw(drawn) + maps.legend(drawn))
+    assert "not to scale" in page.all("ul")[0].text
+    assert not page.all("path", class_="bar")
+
+
+def test_actors_with_coordinates_get_a_line_each() -> None:
+    start = {"ann": {"x": 0.0, "y": 0.0}, "bob": {"x": 3.0, "y": 1.0, "heading": 10.0}}
+    steps = [
+        Step(who, {}, Decision(Action("move_ahead")), Feedback(), {"x": x, "y": 2.0})
+        for who, x in (("ann", 1.0), ("bob", 4.0), ("ann", 2.0))
+    ]
+    drawn = geography(Trajectory("1", start, steps), Sources())
+    assert drawn is not None
+    assert [[s.step for s in walk] for walk in drawn.walks.values()] == [[0, 1, 3], [0, 2]]
+    assert "walked by bob" in maps.legend(drawn)
+
+
+def test_places_of_no_kind_have_no_map() -> None:
+    assert geography(Trajectory("1", {"agent": {"room": "kitchen"}}), Sources()) is None
+    assert geography(Trajectory("1", {}), Sources()) is None
+    assert geography(Trajectory("1", {"agent": {"x": math.inf, "y": "3"}}), Sources()) is None
+
+
+def test_a_dial_shows_the_way_that_was_taken() -> None:
+    ways = [{"viewpoint": "a", "heading": 350.0}, {"viewpoint": "b", "heading": 100.0}]
+    page = Page.parse(seeing.observation({"heading": 10.0, "ways": ways}, "b"))
+    (taken,) = page.all("g", class_="taken")
+    assert taken.attributes["transform"] == "rotate(90.0)"
+    assert [e.text for e in page.all("title")] == ["a left 20°", "b right 90°"]
+
+
+RATE, COUNT = Metric("sr", "SR", "rate", "higher", ""), Metric("x", "X", "count", None, "")
+finite = st.lists(st.floats(-1e6, 1e6) | st.integers(0, 9).map(float), max_size=40)
+
+
+@given(finite, st.sampled_from([RATE, COUNT]))
+def test_every_score_is_in_one_bin(scores: list[float], metric: Metric) -> None:
+    found = numbers.bins(metric, scores)
+    assert sum(each.count for each in found) == len(scores)
+    assert all(each.low < each.high for each in found)
+    assert len(found) <= 12
+    for each, after in pairwise(found):
+        assert each.high == pytest.approx(after.low)
+
+
+def test_numbers_as_people_read_them() -> None:
+    metres, cost = (
+        Metric("ne", "NE", "metres", "lower", ""),
+        Metric("cost", "C", "dollars", None, ""),
+    )
+    took = Metric("seconds", "S", "seconds", None, "")
+    assert numbers.value(RATE, 0.4667) == "46.7%"
+    assert numbers.value(metres, 7.371) == "7.37 m"
+    assert numbers.value(metres, math.inf) == "∞"
+    assert numbers.value(metres, math.nan) == numbers.value(metres, None) == "–"
+    assert numbers.value(cost, 0.00123) == "$0.0012"
+    assert numbers.value(took, 0.0301) == "30 ms"
+    assert numbers.interval(metres, {"low": 1.0, "high": 2.5}) == "95%: 1.00 to 2.50 m"
+    assert numbers.interval(metres, {"low": None, "high": None}).startswith("too few")

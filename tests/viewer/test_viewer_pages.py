@@ -1,0 +1,155 @@
+"""The pages of a run: what is on them, which are written, and where they may be written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from parsed_page import Page, check_safe
+from recorded_run import make_run, told
+
+from wayword import viewer
+from wayword.core.errors import RecordingError, UsageError
+from wayword.experiment import Plan, run
+from wayword.recording import EpisodeRecord, RunFolder
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A NavGPT run in generated houses with a scripted model."""
+    out = tmp_path_factory.mktemp("viewer") / "walked"
+    return run(Plan("navgpt", "houses", "scripted:first", limit=4, out=out)).path
+
+
+def test_the_index_tells_what_was_run_and_what_came_out(walked: Path) -> None:
+    page = Page.read(viewer.write(walked))
+    check_safe(page)
+    for words in ("navgpt", "scripted:first", "houses:test", "4 of 180 episodes", "95%", "seed"):
+        assert words in page.text
+    row = json.loads((walked / "episodes.jsonl").read_text().splitlines()[0])
+    names = page.data["keys"]
+    first = page.data["rows"][0]
+    assert first[0] == row["episode"]
+    assert first[1] != ""
+    shown = dict(zip(names, first[4:], strict=True))
+    assert shown["ne"] == pytest.approx(row["scores"]["ne"], rel=1e-4)
+    assert [c["key"] for c in page.data["columns"]][:3] == ["sr", "ne", "steps"]
+
+
+def test_every_link_leads_to_a_page(walked: Path) -> None:
+    index = viewer.write(walked)
+    pages = [row[2] for row in Page.read(index).data["rows"]]
+    assert len(pages) == 4
+    for name in pages:
+        page = Page.read(index.parent / "episodes" / name)
+        check_safe(page)
+        for link in page.all("a"):
+            target = link.attributes["href"] or ""
+            if not target.startswith("#"):
+                assert (index.parent / "episodes" / target).is_file(), target
+            else:
+                assert page.all("section", id=target[1:])
+
+
+def test_an_episode_page_shows_every_step_and_the_map(walked: Path) -> None:
+    index = viewer.write(walked)
+    record = next(iter(RunFolder.read(walked).records()))
+    page = Page.read(index.parent / "episodes" / f"{record.episode_id}.html")
+    assert len(page.all("section", class_="step")) == len(record.trajectory.steps)
+    for step in record.trajectory.steps:
+        assert str(step.decision.action) in page.text
+        assert step.calls[0].answer.text in page.text
+    assert len(page.all("polyline", class_="gold")) == 1
+    assert page.all("rect", class_="room")
+    stops = [e.attributes["data-steps"].split() for e in page.all("g", class_="stop")]
+    seen = sorted(int(step) for stop in stops for step in stop)
+    assert seen == list(range(len(record.trajectory.steps) + 1))
+
+
+def test_without_the_dataset_the_walk_is_reckoned_from_what_was_seen(tmp_path: Path) -> None:
+    written = viewer.write_pages(make_run(tmp_path / "run"))
+    page = Page.read(written.index.parent / "episodes" / "one.html")
+    assert "The instruction is not known here" in page.text
+    assert len(page.all("g", class_="stop")) == 2
+    assert not page.all("polyline", class_="gold")
+    assert "rejected: unknown" in page.text
+    assert "by the recipe's own fallback" in page.text
+
+
+def test_a_limit_and_single_episodes(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run", [f"way{i}" for i in range(5)])
+    written = viewer.write_pages(folder, limit=2)
+    assert (written.new, written.pages, written.of) == (2, 2, 5)
+    page = Page.read(written.index)
+    assert "2 of 5 episodes have a page" in page.text
+    assert [row[2] for row in page.data["rows"]] == ["way0.html", "way1.html", None, None, None]
+    again = viewer.write_pages(folder, episodes=["way3"])
+    assert (again.new, again.pages) == (1, 3)
+    (before,) = Page.read(again.index.parent / "episodes" / "way3.html").all("a", rel="prev")
+    assert before.attributes["href"] == "way1.html"
+    with pytest.raises(UsageError, match="no episode 'way9'; did you mean"):
+        viewer.write_pages(folder, episodes=["way9"])
+    with pytest.raises(UsageError, match="at least 0"):
+        viewer.write_pages(folder, limit=-1)
+
+
+def test_failed_episodes_come_first_and_say_why(tmp_path: Path) -> None:
+    failed = {"two": told("two"), "bad": told("bad"), "worse": None}
+    folder = make_run(tmp_path / "run", ["one", "three"], "no answer came", failed)
+    with RunFolder.open(folder, {"identity": RunFolder.read(folder).config["identity"]}) as going:
+        going.append(EpisodeRecord("two", {"sr": 0.0}, told("two")))  # finished since
+    index = viewer.write(folder)
+    rows = Page.read(index).data["rows"]
+    assert [row[0] for row in rows] == ["bad", "worse", "one", "three", "two"]
+    assert [row[3] for row in rows][:3] == ["failed", "failed", "step_limit"]
+    assert "no answer came" in rows[0][1]
+    assert "no answer came" in Page.read(index.parent / "episodes" / "worse.html").text
+
+
+def test_a_run_that_has_no_episode_yet(tmp_path: Path) -> None:
+    page = Page.read(viewer.write(make_run(tmp_path / "run", [])))
+    assert "No episode has ended yet" in page.text
+
+
+def test_a_run_that_is_being_written(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    with (folder / "episodes.jsonl").open("a") as lines:
+        lines.write('{"episode":"half","scores":{"sr"')
+    assert viewer.write_pages(folder).of == 2
+
+
+def test_lines_with_their_fields_in_another_order(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    path = folder / "episodes.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    turned = [json.dumps(dict(reversed(line.items())), sort_keys=False) for line in lines]
+    path.write_text("\n".join(turned) + "\n")
+    rows = Page.read(viewer.write(folder)).data["rows"]
+    assert [(row[0], row[3]) for row in rows] == [("one", "step_limit"), ("two", "step_limit")]
+
+
+def test_pages_go_only_where_pages_may(tmp_path: Path) -> None:
+    one, other = make_run(tmp_path / "one"), make_run(tmp_path / "other", seed=1)
+    index = viewer.write(one, tmp_path / "out")
+    assert index == tmp_path / "out" / "index.html"
+    with pytest.raises(UsageError, match="another run"):
+        viewer.write(other, tmp_path / "out")
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "index.html").write_text("mine")
+    with pytest.raises(UsageError, match="holds other files"):
+        viewer.write(one, home)
+    assert (home / "index.html").read_text() == "mine"
+    with pytest.raises(RecordingError, match="is no run folder"):
+        viewer.write(tmp_path / "nothing")
+    with pytest.raises(RecordingError, match="--out"):
+        viewer.write(one, tmp_path / "home" / "index.html" / "below")
+
+
+def test_pages_say_the_same_again(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    page = viewer.write(folder).parent / "episodes" / "one.html"
+    first = page.read_bytes()
+    viewer.write(folder)
+    assert page.read_bytes() == first

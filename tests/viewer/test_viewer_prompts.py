@@ -1,0 +1,59 @@
+"""What the pages leave out of a prompt can be filled in again, exactly."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wayword.core.model import Message, Prompt
+from wayword.viewer.prompts import Block, PromptHistory, split_lines
+
+line = st.sampled_from(["a\n", "b\n", "\n", "None\n", "x\r\n", "u\u2028v\n", "tail"])
+text = st.lists(line, max_size=40).map("".join)
+long = st.builds(lambda n, t: "the task is long and wordy, so it is told in full\n" * n + t,
+                 st.integers(0, 12), text)  # fmt: skip
+conversation = st.lists(st.builds(Message, st.sampled_from(["system", "user"]), long), max_size=4)
+prompts = st.lists(long | conversation.map(tuple), max_size=6)
+
+
+def filled_in(calls: list[tuple[Block, ...]], call: int, block: int) -> list[str]:
+    """The lines of a block, as the page's script puts them together."""
+    found: list[str] = []
+    for piece in calls[call][block].pieces:
+        if piece.kind == "folded":
+            base = filled_in(calls, piece.call, block)
+            found += base[piece.start : piece.start + piece.count]
+        else:
+            found += split_lines(piece.text)
+    return found
+
+
+def texts(prompt: Prompt) -> list[str]:
+    return [prompt] if isinstance(prompt, str) else [message.content for message in prompt]
+
+
+@given(prompts)
+def test_a_prompt_is_restored_from_its_pieces(asked: list[Prompt]) -> None:
+    history = PromptHistory()
+    calls = [history.add("main", prompt) for prompt in asked]
+    for number, prompt in enumerate(asked):
+        restored = ["".join(filled_in(calls, number, at)) for at in range(len(calls[number]))]
+        assert restored == texts(prompt)
+
+
+def test_a_growing_prompt_takes_space_for_its_new_part_only() -> None:
+    history, told = PromptHistory(), ["You stand in a hall.\n" for _ in range(20)]
+    history.add("main", "".join(told))
+    for number in range(30):
+        told.append(f"Step {number}: on you go.\n")
+        (block,) = history.add("main", "".join([*told, "Now answer.\n"]))
+        shown = sum(len(piece.text) for piece in block.pieces)
+        assert shown < 80
+        assert any(p.kind == "new" and f"Step {number}:" in p.text for p in block.pieces)
+
+
+def test_prompts_of_another_template_are_not_compared() -> None:
+    history = PromptHistory()
+    history.add("main", "Summarise this:\n" + "line\n" * 20)
+    (block,) = history.add("main", "Act on this:\n" + "line\n" * 20)
+    assert [piece.kind for piece in block.pieces] == ["new"]

@@ -53,7 +53,9 @@ class SmallPerceiver:
             Sector(i * 45.0, 45.0, f"{place} to the {name}", lamp if (place, i) == ("b", 2) else ())
             for i, name in enumerate(compass)
         )
-        return Percept(sectors, f"view of the place called {place}.")
+        return Percept(
+            sectors, f"The scene from the viewpoint is a view of the place called {place}."
+        )
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ from wayword.core.world import Feedback, Observation
 from wayword.verbalize import indoor
 from wayword.worlds.indoor import IndoorObservation
 
+OPENING = "The scene from the viewpoint is a"
+"""What an online summary completes, as the recorded ones do."""
 START = "The navigation starts; no action has been taken yet."
 
 
@@ -165,7 +167,8 @@ class NavGPT:
             return percept.summary
         prompt = [user(self._prompts.fill("summary", description=description))]
         sampling = Sampling(max_tokens=80, stop=("\n",))
-        return (await self._toolkit.model("summary").complete(prompt, sampling)).text.strip()
+        written = await self._toolkit.model("summary").complete(prompt, sampling)
+        return f"{OPENING} {written.text.strip()}"
 
 
 def _said(decision: Decision | Rejection) -> str:

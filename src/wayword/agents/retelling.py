@@ -84,7 +84,7 @@ def history(trajectory: Trajectory, perceiver: Perceiver, scene: str) -> str:
     lines = ["Observation: The walk starts."]
     for number, (place, heading) in enumerate(places):
         summary = perceiver.perceive(scene, place).summary
-        lines.append(f"The scene from the viewpoint is a {summary}")
+        lines.append(summary)
         if number + 1 < len(places):
             lines.append("Action: go to the next viewpoint")
             lines.append(f"Observation: {indoor.turn(heading, places[number + 1][1])}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,10 +49,14 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(path, "", f"is not whole ({error})", "fetch it again") from error
 
 
-def read_json(path: Path) -> Any:
-    """A JSON file, plain or gzipped. Raises ``DataError``."""
+def read_json(path: Path, without: re.Pattern[bytes] | None = None) -> Any:
+    """A JSON file, plain or gzipped; what matches ``without`` is cut out before it is parsed.
+
+    Raises ``DataError``.
+    """
+    text = read_bytes(path)
     try:
-        return json.loads(read_bytes(path))
+        return json.loads(without.sub(b"", text) if without else text)
     except ValueError as error:
         raise DataError(path, "", f"is not valid JSON ({error})", "fetch it again") from error
 

@@ -34,7 +34,7 @@ class Sector:
 class Percept:
     """What there is around a place: sectors clockwise from north, and one sentence for it all.
 
-    ``summary`` is empty where the source has none; agents then write their own.
+    ``summary`` is a whole sentence, empty where the source has none; agents then write their own.
     """
 
     sectors: tuple[Sector, ...]

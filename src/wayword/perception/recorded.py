@@ -68,8 +68,13 @@ class RecordedPerceiver:
                 Sector(i * WIDTH, WIDTH, sentences[i].strip(), tuple(seen[i]))
                 for i in range(SECTORS)
             ),
-            self._summaries[scene].get(place, "").strip(),
+            _sentence(self._summaries[scene].get(place, "")),
         )
+
+
+def _sentence(summary: str) -> str:
+    """The pack's summaries complete the sentence that they were asked to complete."""
+    return f"The scene from the viewpoint is a {summary.strip()}" if summary.strip() else ""
 
 
 def pack_sightings(folder: Path) -> Sightings:

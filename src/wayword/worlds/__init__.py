@@ -1,3 +1,10 @@
 """One world a file; the file's name is its registered name. See ``wayword.core.registry``."""
 
-SHARED: tuple[str, ...] = ("viewpoints", "housework", "streetgraph", "streethops", "streetmoves", "streettext")
+SHARED: tuple[str, ...] = (
+    "viewpoints",
+    "housework",
+    "streetgraph",
+    "streethops",
+    "streetmoves",
+    "streettext",
+)

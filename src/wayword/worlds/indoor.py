@@ -1,7 +1,7 @@
 """The indoor world: stand at a viewpoint, look around, move to a neighbour, stop.
 
     >>> from wayword.datasets.houses import dataset
-    >>> houses = dataset("small", None, dataset.Settings())
+    >>> houses = dataset("test", None, dataset.Settings())
     >>> world = houses.world(houses.tasks[0].episode)
     >>> world.reset(houses.tasks[0].episode)
     >>> world.step("agent", world.menu("agent").actions[0]).status

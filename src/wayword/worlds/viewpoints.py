@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -19,13 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import dijkstra
+from scipy.sparse.csgraph import dijkstra, floyd_warshall
 
 from wayword.core.angles import absolute
 from wayword.core.errors import DataError
 from wayword.core.files import read_json
 
 CACHE_VERSION = 1
+SMALL = 200
+"""Viewpoints up to which Floyd-Warshall's plain loop beats a search from every place."""
+_VISIBLE = re.compile(rb'"visible"\s*:\s*\[[^\]]*\]\s*,')
+"""Half of every connectivity file, and never read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +112,8 @@ def build(
     """A graph with its distances. ``edges`` (E, 2) must list both directions."""
     lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
     weights = csr_matrix((lengths, (edges[:, 0], edges[:, 1])), shape=(len(ids), len(ids)))
-    distances = np.asarray(dijkstra(weights, directed=False), dtype=np.float64)
+    all_pairs = floyd_warshall if len(ids) < SMALL else dijkstra
+    distances = np.asarray(all_pairs(weights, directed=True), dtype=np.float64)
     return ViewpointGraph(scan, ids, positions, edges, distances)
 
 
@@ -117,29 +123,30 @@ def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
     ``cache`` is a folder for the parsed graph and its distances; a cached file that is stale or
     damaged is made anew. Raises ``DataError``.
     """
+    scan = path.name.split("_connectivity")[0]
+    if cache is None:
+        return _parse(scan, path)
     try:
         digest = hashlib.sha1(path.read_bytes()).hexdigest()[:16]
     except OSError as error:
         raise DataError(path, "", f"cannot be read ({error.strerror})") from error
-    scan = path.name.split("_connectivity")[0]
-    stored = cache / f"{scan}-{CACHE_VERSION}-{digest}.graph" if cache else None
-    found = _from_cache(scan, stored) if stored else None
-    if found is not None:
-        return found
-    graph = _parse(scan, path)
-    if stored:
+    stored = cache / f"{scan}-{CACHE_VERSION}-{digest}.graph"
+    graph = _from_cache(scan, stored)
+    if graph is None:
+        graph = _parse(scan, path)
         _to_cache(graph, stored)
     return graph
 
 
 def _parse(scan: str, path: Path) -> ViewpointGraph:
-    records: list[dict[str, Any]] = read_json(path)
+    records: list[dict[str, Any]] = read_json(path, without=_VISIBLE)
     kept = [i for i, record in enumerate(records) if _field(path, i, record, "included")]
     poses = [_field(path, i, records[i], "pose") for i in kept]
     try:
         positions = np.array([(p[3], p[7], p[11]) for p in poses], dtype=np.float64).reshape(-1, 3)
-        free = np.array([_field(path, i, records[i], "unobstructed") for i in kept], dtype=bool)
-        open_ways = free.reshape(len(kept), len(records))[:, kept]
+        rows = b"".join(bytes(_field(path, i, records[i], "unobstructed")) for i in kept)
+        free = np.frombuffer(rows, np.bool_).reshape(len(kept), len(records))
+        open_ways = free[:, kept]
     except (IndexError, TypeError, ValueError) as error:
         raise DataError(path, "pose or unobstructed", f"has the wrong shape ({error})") from error
     ids = tuple(_field(path, i, records[i], "image_id") for i in kept)

@@ -14,18 +14,14 @@ from wayword.worlds.housework.geometry import (
     Point,
     Segment,
     enters,
-    inside_polygon,
     point_segment,
-    polygon_distance,
     segment_distance,
 )
-from wayword.worlds.housework.layout import Layout
+from wayword.worlds.housework.layout import Layout, indoors
 from wayword.worlds.housework.scene import Floor
 
 SLACK = 1e-6
 """Bodies may touch what stops them to within this (metres), against rounding."""
-DOORWAY = 0.3
-"""A body this close to a room (metres) is still in the house: rooms may leave gaps for walls."""
 Others = Sequence[tuple[int, float, float, float]]
 """The other bodies: number, x, y, radius."""
 
@@ -34,7 +30,8 @@ def obstacle(
     layout: Layout, radius: float, way: Segment, shut: Sequence[bool], others: Others
 ) -> tuple[str, int] | None:
     """The first thing found in the way: ``("wall", -1)``, ``("furniture", object)``,
-    ``("door", door)`` or ``("body", actor)``; None where the way is free."""
+    ``("door", door)``, ``("body", actor)`` or, where the house ends, ``("edge", -1)``; None where
+    the way is free."""
     p, q = way
     near = layout.near(*p, math.dist(p, q) + radius)
     radius -= SLACK
@@ -53,19 +50,12 @@ def obstacle(
     for number, (west, south, east, north) in near.boxes:
         if enters(p, q, (west - radius, south - radius, east + radius, north + radius)):
             return "furniture", number
-    return None
+    return None if indoors(near, *q) else ("edge", -1)
 
 
 def fits(layout: Layout, radius: float, at: Point, shut: Sequence[bool]) -> bool:
     """Whether a body may stand at a point, other bodies left out."""
-    if obstacle(layout, radius, (at, at), shut, ()) is not None:
-        return False
-    if layout.scene.floor is not None:
-        return True
-    return any(
-        inside_polygon(*at, room.polygon) or polygon_distance(*at, room.polygon) < DOORWAY
-        for room in layout.scene.rooms
-    )
+    return obstacle(layout, radius, (at, at), shut, ()) is None
 
 
 def nearest_place(

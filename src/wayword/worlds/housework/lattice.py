@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from wayword.worlds.housework.body import Body
 from wayword.worlds.housework.collision import SLACK
 from wayword.worlds.housework.geometry import Box, Point, Segment, unit
-from wayword.worlds.housework.layout import Floats, Ints, Layout
-from wayword.worlds.housework.scene import Floor
+from wayword.worlds.housework.layout import DOORWAY, Floats, Ints, Layout
+from wayword.worlds.housework.scene import Floor, Room
 
 MARGIN = -0.5 * SLACK
 """Ways keep half the slack of a step, so that rounding never makes a planned step fail."""
@@ -108,7 +108,7 @@ def _build(layout: Layout, body: Body, turn: float, offset: list[float]) -> Latt
     if layout.scene.floor is not None:
         free.pave(layout.scene.floor)
     else:
-        free.keep(_bounded(layout, x, y))
+        free.keep(free.indoors(layout.scene.rooms))
         for wall in layout.walls:
             free.cut(free.close_to(wall, body.radius))
         for _, box in layout.boxes:
@@ -117,9 +117,15 @@ def _build(layout: Layout, body: Body, turn: float, offset: list[float]) -> Latt
     return Lattice(turn, wide, x, y, free.ways(), doors)
 
 
-def _bounded(layout: Layout, x: Floats, y: Floats) -> NDArray[np.bool_]:
-    west, south, east, north = layout.bounds
-    return (x >= west) & (x <= east) & (y >= south) & (y <= north)
+def within(x: Floats, y: Floats, polygon: tuple[Point, ...]) -> NDArray[np.bool_]:
+    """(P,) which points are inside a polygon (even-odd rule)."""
+    inside = np.zeros(len(x), dtype=np.bool_)
+    ax, ay = polygon[-1]
+    for bx, by in polygon:
+        if by != ay:
+            inside ^= ((ay > y) != (by > y)) & (x < (bx - ax) * (y - ay) / (by - ay) + ax)
+        ax, ay = bx, by
+    return inside
 
 
 class _Ways:
@@ -142,6 +148,19 @@ class _Ways:
     def keep(self, free: NDArray[np.bool_]) -> None:
         """Cut every step that leaves or enters a place that is not free."""
         self.open &= free & free[self.to]
+
+    def indoors(self, rooms: tuple[Room, ...]) -> NDArray[np.bool_]:
+        """(P,) which places are in a room, or in a doorway beside one."""
+        inside = np.zeros(len(self.x), dtype=np.bool_)
+        for room in rooms:
+            inside |= within(self.x, self.y, room.polygon)
+            corners = room.polygon
+            for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
+                box = (min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1]))
+                near = self._around(box, DOORWAY)
+                away = _to_wall(self.x[near], self.y[near], (a, b))
+                inside[near[away < DOORWAY + MARGIN]] = True
+        return inside
 
     def pave(self, floor: Floor) -> None:
         """Cut every step without floor under it, looked at every half cell."""
@@ -217,8 +236,8 @@ class _Ways:
 def _free(floor: Floor, x: Floats, y: Floats) -> NDArray[np.bool_]:
     wide, high = max(len(row) for row in floor.rows), len(floor.rows)
     cells = np.array([list(row.ljust(wide, "#")) for row in floor.rows]) == "."
-    i = np.round((x - floor.x) / floor.spacing).astype(np.intp)
-    j = np.round((y - floor.y) / floor.spacing).astype(np.intp)
+    i = np.floor((x - floor.x) / floor.spacing + 0.5 + 1e-6).astype(np.intp)
+    j = np.floor((y - floor.y) / floor.spacing + 0.5 + 1e-6).astype(np.intp)
     inside = (i >= 0) & (j >= 0) & (i < wide) & (j < high)
     found: NDArray[np.bool_] = cells[np.clip(j, 0, high - 1), np.clip(i, 0, wide - 1)]
     return inside & found

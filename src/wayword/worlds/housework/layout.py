@@ -8,7 +8,7 @@ gathered once a cell of a coarse grid and kept.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +20,7 @@ from wayword.worlds.housework.geometry import (
     point_segment,
     polygon_distance,
 )
-from wayword.worlds.housework.scene import Scene
+from wayword.worlds.housework.scene import Room, Scene
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int32]
@@ -28,29 +28,45 @@ Ints = NDArray[np.int32]
 CELL = 1.0
 """Side of a cell of the coarse grid, metres."""
 HALF_DIAGONAL = CELL * math.sqrt(0.5)
+DOORWAY = 0.3
+"""A body this close to a room (metres) is still in the house: rooms may leave gaps for walls."""
 LOWEST_EYE = 1.0
 """Furniture lower than this never stops a look, whatever the body; metres."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Panels:
-    """Upright rectangles, each (S,): from (ax, ay) by (sx, sy), the ``walls`` first.
+    """Upright rectangles, S of them, each from a point a to a point b of the plan.
 
-    The first ``walls`` of them are walls and doors, from floor to ceiling; ``door`` is the door's
-    number (0 …), or -1. ``boxes`` (6, S) says of the others between which heights they stand (low,
-    high), and what furniture they belong to (west, south, east, north). Such a panel hides neither
-    its own furniture, nor what lies within its box, nor anything from an eye inside the box.
+    ``ends`` (S, 4) are a and b. The first ``walls`` of them are walls and doors, from floor to
+    ceiling; ``door`` (S,) is the door's number (0 …), or -1. ``boxes`` (6, S) says of the others
+    between which heights they stand (low, high), and what furniture they belong to (west, south,
+    east, north). Such a panel hides neither its own furniture, nor what lies within its box, nor
+    anything from an eye inside the box. ``rim`` are the boxes that reach into the cell these panels
+    were gathered for. The rest is worked out once for sight: with s = b - a, ``span`` (S, 2) is
+    (sy, -sx), ``along`` (S,) is a × s, and ``crosses`` (3 S, 3) times (rx, ry, r × -e) gives
+    r × s, r × (a - e) and r × (b - e).
     """
 
-    ax: Floats
-    ay: Floats
-    sx: Floats
-    sy: Floats
+    ends: Floats
     boxes: Floats
     door: Ints
     walls: int
-    rim: tuple[Box, ...]
-    """The boxes that reach into the cell these panels were gathered for."""
+    rim: tuple[Box, ...] = ()
+    span: Floats = field(init=False)
+    along: Floats = field(init=False)
+    crosses: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        ax, ay, bx, by = self.ends.T
+        sx, sy = bx - ax, by - ay
+        zero, one = np.zeros_like(ax), np.ones_like(ax)
+        crosses = np.concatenate(
+            [np.stack(rows, axis=1) for rows in ((sy, -sx, zero), (ay, -ax, one), (by, -bx, one))]
+        )
+        object.__setattr__(self, "span", np.stack((sy, -sx), axis=1))
+        object.__setattr__(self, "along", ax * sy - ay * sx)
+        object.__setattr__(self, "crosses", crosses)
 
     def around(self, x: float, y: float) -> bool:
         """Whether a point of that cell is inside a box."""
@@ -59,11 +75,13 @@ class Panels:
 
 @dataclass(frozen=True, slots=True)
 class Nearby:
-    """What may stop a body near a cell: walls, doors (with their numbers), solid boxes."""
+    """What may stop a body near a cell: walls, doors (with their numbers), solid boxes; and the
+    rooms it may be in."""
 
     walls: tuple[Segment, ...]
     doors: tuple[tuple[int, Segment], ...]
     boxes: tuple[tuple[int, Box], ...]
+    rooms: tuple[Room, ...]
 
 
 class Layout:
@@ -106,6 +124,11 @@ class Layout:
                 if point_segment(x, y, *d[0], *d[1]) <= reach
             ),
             tuple((n, b) for n, b in self.boxes if box_distance(x, y, b) <= reach),
+            tuple(
+                room
+                for room, rim in zip(self.scene.rooms, self._rims, strict=True)
+                if box_distance(x, y, rim) <= reach + DOORWAY
+            ),
         )
 
     def panes(
@@ -126,9 +149,10 @@ class Layout:
     def _cull(self, cell: tuple[int, int, float, float, bytes], shut: NDArray[np.bool_]) -> Panels:
         p = self.panels
         x, y = (cell[0] + 0.5) * CELL, (cell[1] + 0.5) * CELL
-        long = np.maximum(p.sx * p.sx + p.sy * p.sy, 1e-12)
-        t = np.clip(((x - p.ax) * p.sx + (y - p.ay) * p.sy) / long, 0.0, 1.0)
-        away = np.hypot(p.ax + t * p.sx - x, p.ay + t * p.sy - y)
+        ax, ay, bx, by = p.ends.T
+        sx, sy = bx - ax, by - ay
+        t = np.clip(((x - ax) * sx + (y - ay) * sy) / np.maximum(sx * sx + sy * sy, 1e-12), 0, 1)
+        away = np.hypot(ax + t * sx - x, ay + t * sy - y)
         keep = (away <= cell[2] + HALF_DIAGONAL) & (p.boxes[1] > cell[3])
         if shut.size:
             keep &= (p.door < 0) | shut[p.door]
@@ -139,15 +163,23 @@ class Layout:
         inside = (west <= x + half) & (east >= x - half) & (south <= y + half) & (north >= y - half)
         rim = {(w, s, e, n) for w, s, e, n in boxes[2:, inside].T.tolist()}
         walls = int(np.searchsorted(which, p.walls))
-        sides = (p.ax[which], p.ay[which], p.sx[which], p.sy[which])
-        return Panels(*sides, boxes, p.door[which], walls, tuple(sorted(rim)))
+        return Panels(p.ends[which], boxes, p.door[which], walls, tuple(sorted(rim)))
 
     def room_at(self, x: float, y: float) -> str:
         """The room a point is in; in a doorway between two, the nearer one."""
-        for room, (west, south, east, north) in zip(self.scene.rooms, self._rims, strict=True):
-            if west <= x <= east and south <= y <= north and inside_polygon(x, y, room.polygon):
+        near = self.near(x, y, CELL).rooms
+        for room in near:
+            if inside_polygon(x, y, room.polygon):
                 return room.name
-        return min(self.scene.rooms, key=lambda r: polygon_distance(x, y, r.polygon)).name
+        rooms = near or self.scene.rooms
+        return min(rooms, key=lambda r: polygon_distance(x, y, r.polygon)).name
+
+
+def indoors(near: Nearby, x: float, y: float) -> bool:
+    """Whether a point is in one of the rooms near, or in a doorway beside one."""
+    return any(inside_polygon(x, y, room.polygon) for room in near.rooms) or any(
+        polygon_distance(x, y, room.polygon) < DOORWAY for room in near.rooms
+    )
 
 
 def box_distance(x: float, y: float, box: Box) -> float:
@@ -172,22 +204,16 @@ def _bounds(scene: Scene) -> Box:
 
 def _panels(scene: Scene) -> Panels:
     """Walls, then door leaves, then the four sides of each tall opaque piece of furniture."""
-    none = (math.inf, math.inf, -math.inf, -math.inf)
-    endless = (-math.inf, math.inf, *none)
-    rows: list[tuple[float, ...]] = [(*_span(w.a, w.b), *endless, -1) for w in scene.walls]
-    rows += [(*_span(d.a, d.b), *endless, number) for number, d in enumerate(scene.doors)]
+    endless = (-math.inf, math.inf, math.inf, math.inf, -math.inf, -math.inf)
+    rows: list[tuple[float, ...]] = [(*w.a, *w.b, *endless, -1) for w in scene.walls]
+    rows += [(*d.a, *d.b, *endless, number) for number, d in enumerate(scene.doors)]
     for o in scene.objects:
         if o.opaque and "pickupable" not in o.affordances and o.bottom + o.height > LOWEST_EYE:
             w, s, e, n = o.x - o.width / 2, o.y - o.depth / 2, o.x + o.width / 2, o.y + o.depth / 2
             corners = ((w, s), (e, s), (e, n), (w, n))
             sides = zip(corners, corners[1:] + corners[:1], strict=True)
             reach = (o.bottom, o.bottom + o.height, w, s, e, n, -1)
-            rows += [(*_span(a, b), *reach) for a, b in sides]
-    table = np.array(rows, dtype=np.float64).reshape(-1, 11).T.copy()
+            rows += [(*a, *b, *reach) for a, b in sides]
+    table = np.array(rows, dtype=np.float64).reshape(-1, 11)
     walls = len(scene.walls) + len(scene.doors)
-    ax, ay, sx, sy = table[:4]
-    return Panels(ax, ay, sx, sy, table[4:10], table[10].astype(np.int32), walls, ())
-
-
-def _span(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float, float, float]:
-    return a[0], a[1], b[0] - a[0], b[1] - a[1]
+    return Panels(table[:, :4], table[:, 4:10].T.copy(), table[:, 10].astype(np.int32), walls)

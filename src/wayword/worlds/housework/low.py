@@ -162,7 +162,7 @@ def slice_(house: House, me: Actor, name: str) -> Details:
         raise Fail(st.ALREADY_SLICED, object=name)
     knife = next((k for k in me.hands if house.things.does(k, "slicer")), None)
     if knife is None:
-        raise Fail(st.WRONG_TOOL, object=name, tool="nothing that cuts")
+        raise Fail(st.WRONG_TOOL, object=name, tool="")
     house.things.mark(i, "sliced", True)
     return {"object": name, "tool": house.name(me, knife)}
 
@@ -198,7 +198,7 @@ def primitive(house: House, me: Actor, verb: str, *arguments: str) -> Details:
 def find(house: House, me: Actor, name: str) -> int:
     """The thing of that name. Raises ``Fail`` where nobody has seen one."""
     i = me.names.thing.get(name)
-    if i is None:
+    if i is None or i == me.number:
         raise Fail(st.NO_SUCH_OBJECT, object=name)
     return i
 
@@ -255,7 +255,8 @@ def _step(house: House, me: Actor, heading: float) -> Details:
     if found is not None:
         kind, number = found
         number += house.things.objects if kind == "door" else 0
-        raise Fail(st.BLOCKED, by="a wall" if kind == "wall" else house.name(me, number))
+        named = {"wall": "a wall", "edge": "the edge of the house"}.get(kind)
+        raise Fail(st.BLOCKED, by=named or house.name(me, number))
     house.stand(me, x, y)
     return {"distance": me.body.step}
 

@@ -6,14 +6,13 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.core.angles import absolute, relative
 from wayword.worlds.housework import statuses as st
 from wayword.worlds.housework.body import Body
 from wayword.worlds.housework.geometry import Box
 from wayword.worlds.housework.house import Actor, Fail, House
-from wayword.worlds.housework.lattice import Lattice, field, lattice, path
+from wayword.worlds.housework.lattice import Lattice, field, lattice, path, within
 from wayword.worlds.housework.layout import Ints
 from wayword.worlds.housework.scene import Room
 from wayword.worlds.housework.sight import sees_box
@@ -51,7 +50,7 @@ def route_into(house: House, me: Actor, room: Room) -> list[str]:
     """Verbs that bring ``me`` to the middle of a room's free floor. Raises ``Fail``."""
     grid = lattice(house.layout, me.body, me.x, me.y, me.heading)
     ways, steps, _ = _reachable(house, me, grid)
-    inside = np.flatnonzero((steps >= 0) & _within(grid, room))
+    inside = np.flatnonzero((steps >= 0) & within(grid.x, grid.y, room.polygon))
     if not len(inside):
         raise Fail(st.NO_PATH, place=room.name)
     x, y = grid.x[inside], grid.y[inside]
@@ -128,17 +127,3 @@ def _walk(me: Actor, grid: Lattice, way: list[int], heading: float | None) -> li
         verbs += [*turns(me.body, facing, ahead), "move_ahead"]
         facing = ahead
     return verbs if heading is None else verbs + turns(me.body, facing, heading)
-
-
-def _within(grid: Lattice, room: Room) -> NDArray[np.bool_]:
-    """(P,) the places inside a room's polygon (even-odd rule)."""
-    inside = np.zeros(len(grid.x), dtype=np.bool_)
-    ax, ay = room.polygon[-1]
-    for bx, by in room.polygon:
-        if by != ay:
-            cut = ((ay > grid.y) != (by > grid.y)) & (
-                grid.x < (bx - ax) * (grid.y - ay) / (by - ay) + ax
-            )
-            inside ^= cut
-        ax, ay = bx, by
-    return inside

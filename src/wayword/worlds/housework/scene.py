@@ -7,6 +7,7 @@ Lengths are metres; x points east, y north, z up. Boxes are axis-aligned. Source
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal
@@ -127,7 +128,9 @@ class Floor:
 
     def free(self, x: float, y: float) -> bool:
         """Whether the cell nearest to a point is walkable."""
-        i, j = round((x - self.x) / self.spacing), round((y - self.y) / self.spacing)
+        # Half-way points fall to one side for certain, however they were rounded.
+        i = math.floor((x - self.x) / self.spacing + 0.5 + 1e-6)
+        j = math.floor((y - self.y) / self.spacing + 0.5 + 1e-6)
         return 0 <= j < len(self.rows) and 0 <= i < len(self.rows[j]) and self.rows[j][i] == "."
 
 

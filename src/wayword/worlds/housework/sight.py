@@ -50,8 +50,11 @@ class Near:
     """
 
     things: NDArray[np.intp]
-    boxes: Floats
-    """(7, C): centre x and y, west, south, east, north, middle height."""
+    centre: Floats
+    """(2, C) x and y; ``low`` and ``high`` the corners of the box, ``mid`` (C,) its level."""
+    low: Floats
+    high: Floats
+    mid: Floats
     inner: list[int]
     slot: list[int]
 
@@ -68,33 +71,31 @@ class Sight:
         """What a body at ``place`` (x, y, heading) sees. ``me`` is its own number."""
         x, y, heading = place
         near = self._around(x, y, body.view_distance, me)
-        if not len(near.things):
+        count = len(near.things)
+        if not count:
             return NOTHING
-        # Two aims a thing, (2, C): its centre, then the nearest point of its box.
-        centre_x, centre_y, west_, south_, east_, north_, mid = near.boxes
-        aim_x, aim_y = np.empty((2, 2, len(near.things)))
-        np.subtract(centre_x, x, out=aim_x[0])
-        np.subtract(centre_y, y, out=aim_y[0])
-        np.subtract(np.minimum(np.maximum(west_, x), east_), x, out=aim_x[1])
-        np.subtract(np.minimum(np.maximum(south_, y), north_), y, out=aim_y[1])
-        east, north = unit(heading)
-        away = np.sqrt(aim_x * aim_x + aim_y * aim_y)
-        ahead = aim_x * east + aim_y * north
+        eye = np.array(((x,), (y,)))
+        # Two aims a thing, (2, xy, C): its centre, then the nearest point of its box.
+        aims = np.empty((2, 2, count))
+        np.subtract(near.centre, eye, out=aims[0])
+        np.subtract(np.minimum(np.maximum(near.low, eye), near.high), eye, out=aims[1])
+        away = np.sqrt((aims * aims).sum(axis=1))
+        forward = np.array(unit(heading))
+        ahead = forward @ aims
         seen = ahead >= math.cos(math.radians(body.view_angle / 2)) * away - 1e-12
         seen &= away <= body.view_distance
-        chosen = np.flatnonzero(seen)
-        if not len(chosen):
+        kind, slot = np.divmod(np.flatnonzero(seen), count)
+        if not len(slot):
             return NOTHING
-        column = chosen % len(near.things)
         panels = self._layout.panes(x, y, body.view_distance, body.eye, self._things.shut)
-        aims = np.empty((len(chosen), 2))
-        aims[:, 0], aims[:, 1] = aim_x.ravel()[chosen], aim_y.ravel()[chosen]
-        clear = unhidden(panels, (x, y, body.eye), aims, mid[column])
-        # The nearest point first, the centre last, so that a centre in view gives the bearing.
-        chosen = chosen[clear][::-1]
-        right = aim_x.ravel()[chosen] * north - aim_y.ravel()[chosen] * east
-        bearing = np.degrees(np.arctan2(right, ahead.ravel()[chosen]))
-        turns = dict(zip(column[clear][::-1].tolist(), bearing.tolist(), strict=True))
+        # The nearest points first, the centres last, so that a centre in view gives the bearing.
+        kind, slot = kind[::-1], slot[::-1]
+        lines = aims[kind, :, slot]
+        clear = unhidden(panels, (x, y, body.eye), lines.T, near.mid[slot])
+        slot, lines = slot[clear], lines[clear]
+        right = lines[:, 0] * forward[1] - lines[:, 1] * forward[0]
+        bearing = np.degrees(np.arctan2(right, lines @ forward)).tolist()
+        turns = dict(zip(slot.tolist(), bearing, strict=True))
         return _view(near, turns, away[1].tolist())
 
     def _around(self, x: float, y: float, within: float, me: int) -> Near:
@@ -109,9 +110,13 @@ class Sight:
         if things.actors == 1:
             return near
         others = np.array([i for i in range(things.first_actor, things.size) if i != me])
+        more = _near(things, others, [], [])
         return Near(
             np.concatenate((near.things, others)),
-            np.concatenate((near.boxes, _boxes(things, others)), axis=1),
+            np.concatenate((near.centre, more.centre), axis=1),
+            np.concatenate((near.low, more.low), axis=1),
+            np.concatenate((near.high, more.high), axis=1),
+            np.concatenate((near.mid, more.mid)),
             near.inner,
             near.slot,
         )
@@ -128,11 +133,13 @@ class Sight:
         position[chosen] = np.arange(len(chosen))
         slot = position[t.anchor]
         inner = np.flatnonzero((slot >= 0) & t.exposed & ~t.root)
-        return Near(chosen, _boxes(t, chosen), inner.tolist(), slot[inner].tolist())
+        return _near(t, chosen, inner.tolist(), slot[inner].tolist())
 
 
-def _boxes(t: Things, which: NDArray[np.intp]) -> Floats:
-    return np.stack([v[which] for v in (t.x, t.y, t.west, t.south, t.east, t.north, t.mid)])
+def _near(t: Things, which: NDArray[np.intp], inner: list[int], slot: list[int]) -> Near:
+    centre = np.stack((t.x[which], t.y[which]))
+    low, high = np.stack((t.west[which], t.south[which])), np.stack((t.east[which], t.north[which]))
+    return Near(which, centre, low, high, t.mid[which], inner, slot)
 
 
 def sees_box(
@@ -148,39 +155,37 @@ def sees_box(
     ahead = rx * east + ry * north
     cone = math.cos(math.radians(body.view_angle / 2))
     inside = (ahead >= cone * far - 1e-12) & (far <= body.view_distance)
-    clear = unhidden(panels, (x, y, body.eye), np.stack((rx, ry), axis=1), np.full(2, mid))
+    clear = unhidden(panels, (x, y, body.eye), np.stack((rx, ry)), np.full(2, mid))
     return bool((inside & clear).any())
 
 
 def unhidden(
     panels: Panels, eye: tuple[float, float, float], aims: Floats, mids: Floats
 ) -> NDArray[np.bool_]:
-    """(P,) whether nothing stands between the eye and the points that are ``aims`` (P, 2) away
+    """(P,) whether nothing stands between the eye and the points that are ``aims`` (2, P) away
     from it, at the heights ``mids`` (P,)."""
-    count, walls = len(panels.ax), panels.walls
-    px, py = panels.ax - eye[0], panels.ay - eye[1]
-    along = px * panels.sy - py * panels.sx
-    sign = np.sign(along) * SHORT
-    # With r an aim and s a panel: r × s, r × the panel's start and r × its end, one below another.
-    table = np.empty((3, count, 2))
-    table[0, :, 0], table[0, :, 1] = panels.sy * sign, panels.sx * -sign
-    table[1, :, 0], table[1, :, 1] = py, -px
-    table[2, :, 0], table[2, :, 1] = py + panels.sy, -(px + panels.sx)
-    down, start, end = (table.reshape(-1, 2) @ aims.T).reshape(3, count, len(aims))
-    # The line meets the panel at t = along / (r × s), which must lie in (0, SHORT), and the
-    # panel's ends must not lie on the same side of the line.
-    along = np.abs(along)
-    hits = down > along[:, None]
+    count, walls = len(panels.along), panels.walls
+    # With e the eye, r an aim and s a panel from a to b, the panel is met at
+    # t = (a - e) × s / (r × s), which must lie in (0, SHORT), and r × (a - e) and r × (b - e) must
+    # not have the same sign: equal corners give equal signs, so that no line slips between walls.
+    along = panels.along - (panels.span[:, 0] * eye[0] + panels.span[:, 1] * eye[1])
+    inverse = np.divide(1.0, along, out=np.zeros(count), where=along != 0)
+    lines = np.empty((3, aims.shape[1]))
+    lines[:2] = aims
+    lines[2] = aims[1] * eye[0] - aims[0] * eye[1]
+    down, start, end = (panels.crosses @ lines).reshape(3, count, -1)
+    down *= inverse[:, None]  # 1 / t
     start *= end
+    hits = down > 1 / SHORT
     hits &= start <= 0
     clear = np.logical_not(hits[:walls].any(axis=0))
     if walls < count:
         found = np.flatnonzero(hits[walls:] & clear)
         if len(found):
-            which, points = np.divmod(found, len(aims))
+            which, points = np.divmod(found, aims.shape[1])
             which += walls
-            t = along[which] * SHORT / down[which, points]
-            clear[points[_hide(panels, eye, aims[points], mids[points], which, t)]] = False
+            t = 1 / down[which, points]
+            clear[points[_hide(panels, eye, aims[:, points], mids[points], which, t)]] = False
     return clear
 
 
@@ -195,7 +200,7 @@ def _hide(
     """(C,) whether the sides of furniture crossed at ``t`` hide what lies behind them."""
     level = eye[2] + t * (mids - eye[2])
     low, high, west, south, east, north = panels.boxes[:, which]
-    x, y = aims[:, 0] + eye[0], aims[:, 1] + eye[1]
+    x, y = aims[0] + eye[0], aims[1] + eye[1]
     hides: NDArray[np.bool_] = (low <= level) & (level <= high)
     hides &= (x < west) | (x > east) | (y < south) | (y > north)
     if panels.around(eye[0], eye[1]):

@@ -1,0 +1,164 @@
+"""Many episodes beside one slow server, and what the run loop itself costs a call.
+
+1. 20 episodes of 10 steps, a call each, against a server that answers after 200 ms. The ideal is
+   every episode at once: 10 × 200 ms. The SDK is loaded by one call before the clock starts, and
+   the best of three rounds counts.
+2. The same loop with a scripted model: seconds a call that are neither model nor world.
+
+``python -m benchmarks.server_concurrency`` prints both and exits with 1 above 1.15 times the ideal
+or 0.2 ms a call.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks._server import slow_server
+from wayword.core.action import Action, Menu
+from wayword.core.agent import Demonstration, Toolkit
+from wayword.core.dataset import Task
+from wayword.core.decision import Decision
+from wayword.core.episode import Episode, PathReference
+from wayword.core.model import Model, Sampling, user
+from wayword.core.rollout import Setup
+from wayword.core.run import run
+from wayword.core.world import Feedback, Observation
+from wayword.models.opening import open_model
+from wayword.models.scripted import ScriptedModel
+from wayword.models.wrapping import Account, Options, wrap
+
+EPISODES, STEPS, DELAY, ROUNDS = 20, 10, 0.2, 3
+WITHIN, OVERHEAD_MS = 1.15, 0.2
+GO = Action("go")
+
+
+class Corridor:
+    """A world of one action."""
+
+    actors = ("agent",)
+
+    def __init__(self) -> None:
+        self.steps = 0
+
+    def reset(self, episode: Episode) -> None:
+        self.steps = 0
+
+    def observe(self, actor: str) -> Observation:
+        return Observation()
+
+    def menu(self, actor: str) -> Menu:
+        return Menu((GO,))
+
+    def step(self, actor: str, action: Action) -> Feedback:
+        self.steps += 1
+        return Feedback()
+
+    def done(self, actor: str) -> bool:
+        return False
+
+    def where(self, actor: str) -> Mapping[str, Any]:
+        return {"at": self.steps}
+
+    def state(self) -> Mapping[str, Any]:
+        return {"at": self.steps}
+
+
+class Walker:
+    """An agent that asks the model once a step and goes on."""
+
+    def __init__(self, toolkit: Toolkit) -> None:
+        self._model = toolkit.model()
+
+    async def begin(self, episode: Episode) -> None:
+        return None
+
+    async def act(self, observation: Observation, menu: Menu) -> Decision:
+        answer = await self._model.complete([user("Go on?")], Sampling(max_tokens=1))
+        return Decision(GO, answer.text)
+
+    def told(self, decision: object, feedback: Feedback) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Corridors:
+    """A dataset of equal episodes."""
+
+    count: int
+    family = "corridor"
+    files: Mapping[str, Path] = None  # type: ignore[assignment]
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        names = [str(i) for i in range(self.count)]
+        return [Task(Episode(n, "go", "", {}), PathReference(n, ("0",))) for n in names]
+
+    def world(self, episode: Episode) -> Corridor:
+        return Corridor()
+
+    def perceiver(self) -> None:
+        return None
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        return []
+
+
+async def _seconds(model: Model, episodes: int, steps: int, concurrency: int) -> float:
+    data = Corridors(episodes)
+    setup = Setup(data, lambda toolkit, actor: Walker(toolkit), {"main": model}, 0, steps)  # type: ignore[arg-type,return-value]
+    ended: list[int] = []
+    began = time.perf_counter()
+    outcome = await run(data.tasks, setup, lambda task, t: ended.append(len(t.steps)), concurrency)
+    seconds = time.perf_counter() - began
+    assert outcome.finished == episodes, outcome
+    assert ended == [steps] * episodes
+    return seconds
+
+
+async def _against_a_server() -> float:
+    with slow_server(DELAY) as address:
+        bare = open_model("openai:slow", {"base_url": address})
+        model = wrap(bare, Options(), Account(max_tokens=10**9))
+        await model.complete([user("warm up")], Sampling(max_tokens=1))
+        seconds = min([await _seconds(model, EPISODES, STEPS, EPISODES) for _ in range(ROUNDS)])
+        await model.aclose()
+    return seconds
+
+
+async def _overhead() -> float:
+    """The best of five rounds, less what the model itself takes: seconds a call."""
+    model, sampling = ScriptedModel(answers=lambda prompt, sampling: "on"), Sampling(max_tokens=1)
+    calls = 50 * 40
+    whole = min([await _seconds(model, 50, 40, 8) for _ in range(5)])
+    began = time.perf_counter()
+    for _ in range(calls):
+        await model.complete([user("Go on?")], sampling)
+    return (whole - (time.perf_counter() - began)) / calls
+
+
+def measure() -> dict[str, float]:
+    """``of_ideal``: seconds against the server over the ideal; ``overhead_ms`` a model call."""
+    seconds = asyncio.run(_against_a_server())
+    return {
+        "of_ideal": seconds / (STEPS * DELAY),
+        "overhead_ms": 1000 * asyncio.run(_overhead()),
+    }
+
+
+def main() -> int:
+    """Print the ratios; 1 where a bound is broken."""
+    found = measure()
+    print(f"{EPISODES} episodes × {STEPS} steps beside a {1000 * DELAY:.0f} ms server: ", end="")
+    print(f"{found['of_ideal']:.3f}× the ideal (at most {WITHIN}×)")
+    print(f"run loop a model call: {found['overhead_ms']:.3f} ms (under {OVERHEAD_MS} ms)")
+    return int(found["of_ideal"] > WITHIN or found["overhead_ms"] >= OVERHEAD_MS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,6 +13,7 @@ from wayword.worlds.housework.builder import SceneBuilder
 from wayword.worlds.housework.collision import nearest_place
 from wayword.worlds.housework.layout import Layout
 from wayword.worlds.housework.scene import Scene
+from wayword.worlds.housework.verbs import SPEECH
 from wayword.worlds.rooms import RoomsWorld
 
 Pose = tuple[float, float, float]
@@ -78,9 +79,10 @@ def start(
 
 
 def act(world: RoomsWorld, text: str, actor: str = "agent") -> Feedback:
-    """Step with ``"put apple_1 table_1"``."""
+    """Step with ``"put apple_1 table_1"``, or ``"chat where are you"``."""
     verb, *words = text.split()
-    return world.step(actor, Action(verb, tuple(words)))
+    said = (" ".join(words),) if verb in SPEECH else tuple(words)
+    return world.step(actor, Action(verb, said))
 
 
 def seen(world: RoomsWorld, actor: str = "agent") -> set[str]:

@@ -287,3 +287,20 @@ def test_asking_whether_an_action_is_on_the_menu_makes_no_list(
     assert Action("goto") not in menu
     with pytest.raises(AssertionError, match="the list was made"):
         list(menu.actions)
+
+
+def test_nobody_leaves_the_house_by_the_front_door() -> None:
+    house = SceneBuilder("room")
+    house.room("room", [(0, 0), (3, 0), (3, 3), (0, 3)])
+    house.door("front", (1, 3), (2, 3))
+    world = start(house.build(), (1.5, 2.0, 0.0))
+    assert world.observe("agent").doors[0].rooms == ("room",)
+    while (told := act(world, "move_ahead")).ok:
+        pass
+    assert feedback(told) == "The way is blocked by the edge of the house."
+    assert act(world, "go_explore room").ok
+
+
+def test_nobody_is_anything_to_itself() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0))
+    assert act(world, "goto agent").status == "no_such_object"

@@ -78,8 +78,8 @@ def test_random_steps_break_nothing_and_replay_to_the_byte(seed: int) -> None:
             assert not violations(world.house), (n, action)
     assert not violations(world.house)
     # Not a walk of refusals: most kinds of action were done, and many times.
-    assert len(+counts) >= 18, counts
-    assert counts.total() > STEPS / 3
+    assert len(+counts) >= 14, counts
+    assert counts.total() > STEPS / 5
     again = begin(seed)
     for actor, action, words in taken:
         assert told(again, actor, action)[1] == words

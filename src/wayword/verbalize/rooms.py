@@ -69,6 +69,7 @@ SENTENCES: dict[str, str] = {
     "must_be_closed": "{object} must be closed before it can be switched on.",
     "not_sliceable": "{object} cannot be sliced.",
     "already_sliced": "{object} is sliced already.",
+    "wrong_tool.slice": "You hold nothing that cuts {object}.",
     "wrong_tool": "{tool} does not do that to {object}.",
     "no_path": "There is no way to {place}.",
     "nobody_listens": "There is nobody to hear you.",
@@ -186,8 +187,7 @@ def feedback(told: Feedback) -> str:
     if "room" in words:
         words["room"] = spoken(words["room"])
     words["Preposition"] = str(details.get("preposition", "in")).capitalize()
-    sentence = template.format_map(words)
-    return sentence[0].upper() + sentence[1:] if sentence.startswith("nothing") else sentence
+    return template.format_map(words)
 
 
 def facing(heading: float) -> str:

@@ -1,7 +1,7 @@
 """The exact log-probability of each option as the next words of a prompt.
 
 Prompt and option are tokenised together, and what all of them share is the prefix. One pass over
-the prefix gives the distribution of the next token; it is forced along the first option, so that
+the prefix gives the distribution of the next token; it is forced along the longest option, so that
 this option is scored whole in the same pass. Options that part from it later are forced from
 where they part, on top of the same cached prefix: only option tokens are evaluated again.
 
@@ -39,7 +39,7 @@ def rank(engine: Engine, prompt: str, options: Sequence[str]) -> Ranking:
     prefix, endings = _split(engine, prompt, options)
     table: _Table = {}
     usage = Usage()
-    for ending in endings:
+    for ending in sorted(endings, key=len, reverse=True):
         for start in _gaps(ending, table):
             answer = engine.complete(_forced(prefix + list(ending[:start]), ending[start:]))
             _fill(table, ending, start, answer)

@@ -21,6 +21,10 @@ ENDINGS = {
 }
 
 
+_SUCCESS = ("sr", "tc", "goal_sr")
+"""The metrics that say whether an episode was solved, one of each family."""
+
+
 @dataclass(frozen=True, slots=True)
 class Links:
     """File names of the pages before and after; empty where there is none."""
@@ -89,10 +93,11 @@ def _scene_seen(told: Trajectory) -> str:
 
 def _verdict(scores: Mapping[str, float], told: Trajectory) -> list[Html | None]:
     ended = tag("span", ENDINGS.get(told.ended, told.ended), class_="chip")
-    if told.ended == "failed" or "sr" not in scores:
+    judged = next((key for key in _SUCCESS if key in scores), None)
+    if told.ended == "failed" or judged is None:
         kind = "rejected" if told.ended == "failed" else "odd"
         return [tag("b", ENDINGS.get(told.ended, told.ended), class_=f"badge {kind}")]
-    good = scores["sr"] > 0.5
+    good = scores[judged] > 0.5
     kind, words = ("ok", "success") if good else ("rejected", "no success")
     return [tag("b", words, class_=f"badge {kind}"), ended]
 

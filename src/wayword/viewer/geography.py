@@ -19,6 +19,7 @@ Point = tuple[float, float]
 
 METRES_PER_DEGREE = 111_320.0
 """Of latitude; of longitude on the equator."""
+_AROUND = 12.0
 STOREY = 1.5
 """Places that lie so many metres higher or lower are on another floor."""
 
@@ -61,7 +62,9 @@ def geography(trajectory: Trajectory, sources: Sources) -> Geography | None:
     """The map of an episode, or None where places have no position at all."""
     name, scene = trajectory.episode_id, sources.scene(trajectory.episode_id)
     graph = sources.graph(scene)
-    known = _positions(graph)
+    if scene not in sources.layouts:
+        sources.layouts[scene] = _positions(graph)
+    known = sources.layouts[scene]
     walks = {
         actor: list(_walk(trajectory, actor, known))
         for actor in trajectory.start
@@ -71,16 +74,12 @@ def geography(trajectory: Trajectory, sources: Sources) -> Geography | None:
     if not walks:
         return None
     family = getattr(sources.dataset, "family", "")
-    drawn = Geography(walks, dict(known), scale=bool(known) or _exact(trajectory))
+    drawn = Geography(walks, scale=bool(known) or _exact(trajectory))
     drawn.gold = [(place, known[place]) for place in sources.gold(name) if place in known]
     drawn.radius = 3.0 if family == "indoor" and drawn.gold else 0.0
     if known:
-        drawn.places = _same_floor(graph, drawn)
-        drawn.edges = [
-            (known[a], known[b])
-            for a, b in _edges(graph)
-            if a in drawn.places and b in drawn.places
-        ]
+        drawn.places = _nearby(graph, drawn, known)
+        drawn.edges = list(_edges(graph, drawn.places))
         _furnish(drawn, sources.plan(scene))
     else:
         for stands in walks.values():
@@ -109,26 +108,37 @@ def _positions(graph: Any) -> dict[str, Point]:
     }
 
 
-def _same_floor(graph: Any, drawn: Geography) -> dict[str, Point]:
-    """The places on the floors that the walk or the gold path touches; all of a flat graph."""
-    if graph.positions.shape[1] < 3:
-        return drawn.places
-    height = dict(zip(graph.ids, graph.positions[:, 2].tolist(), strict=True))
+def _nearby(graph: Any, drawn: Geography, known: Mapping[str, Point]) -> dict[str, Point]:
+    """The places around the walk and the gold path, on the floors that these touch."""
+    points = [stand.point for stands in drawn.walks.values() for stand in stands]
+    points += [point for _, point in drawn.gold]
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    margin = _AROUND + 0.2 * max(max(xs) - min(xs), max(ys) - min(ys))
+    west, east = min(xs) - margin, max(xs) + margin
+    south, north = min(ys) - margin, max(ys) + margin
+    near = {
+        name: (x, y) for name, (x, y) in known.items() if west <= x <= east and south <= y <= north
+    }
+    return near if graph.positions.shape[1] < 3 else _same_floor(graph, drawn, near)
+
+
+def _same_floor(graph: Any, drawn: Geography, near: Mapping[str, Point]) -> dict[str, Point]:
     touched = [stand.place for stands in drawn.walks.values() for stand in stands]
-    levels = [height[place] for place in [*touched, *(n for n, _ in drawn.gold)] if place in height]
+    touched += [name for name, _ in drawn.gold]
+    heights: list[float] = graph.positions[:, 2].tolist()
+    levels = [heights[graph.index[place]] for place in touched if place in graph.index]
     low, high = min(levels, default=0.0) - STOREY, max(levels, default=0.0) + STOREY
-    return {name: point for name, point in drawn.places.items() if low <= height[name] <= high}
+    return {n: point for n, point in near.items() if low <= heights[graph.index[n]] <= high}
 
 
-def _edges(graph: Any) -> Iterator[tuple[str, str]]:
-    """Each edge by its ends; one of a street in each direction that it can be taken."""
+def _edges(graph: Any, near: Mapping[str, Point]) -> Iterator[tuple[Point, Point]]:
+    """Edges between these places; those of a street in each direction they can be taken."""
     ids = graph.ids
     if hasattr(graph, "edges"):
-        yield from ((ids[a], ids[b]) for a, b in graph.edges.tolist() if a < b)
-    elif hasattr(graph, "targets"):
-        for start in range(len(ids)):
-            ways = slice(int(graph.offsets[start]), int(graph.offsets[start + 1]))
-            yield from ((ids[start], ids[end]) for end in graph.targets[ways].tolist())
+        pairs = ((ids[a], ids[b]) for a, b in graph.edges.tolist() if a < b)
+    else:
+        pairs = ((name, ids[end]) for name in near for _, end in graph.ways(graph.index[name]))
+    yield from ((near[a], near[b]) for a, b in pairs if a in near and b in near)
 
 
 def _furnish(drawn: Geography, plan: Any) -> None:

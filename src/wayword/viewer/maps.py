@@ -179,7 +179,7 @@ def _walk(stands: Sequence[Stand], number: int, paper: _Paper) -> Html:
                 )
             )
     poses = [_pose(stand, after, paper) for stand, after in pairwise(stands)]
-    spots = [_spot(group, paper) for group in _gathered(stands)]
+    spots = _spots(_gathered(stands), paper)
     return tag("g", *moves, *poses, *spots, class_=f"walk walk{number % 4}")
 
 
@@ -203,16 +203,31 @@ def _gathered(stands: Sequence[Stand]) -> list[list[Stand]]:
     return list(found.values())
 
 
-def _spot(group: Sequence[Stand], paper: _Paper) -> Html:
+def _spots(groups: Sequence[list[Stand]], paper: _Paper) -> list[Html]:
+    """Markers, numbered where there is room: the start and the end first, then in order."""
+    numbered: list[Point] = []
+    dots, labels = [], []
+    for group in [groups[0], *groups[:0:-1][:1], *groups[1:-1]]:
+        x, y = paper.at(group[0].point)
+        if any(abs(x - a) < 24 and abs(y - b) < 19 for a, b in numbered):
+            dots.append(_spot(group, paper, small=True))
+        else:
+            numbered.append((x, y))
+            labels.append(_spot(group, paper))
+    return [*dots, *labels]
+
+
+def _spot(group: Sequence[Stand], paper: _Paper, small: bool = False) -> Html:
     x, y = paper.at(group[0].point)
     steps = [stand.step for stand in group]
-    text = _label(steps)
-    half = max(9.0, 3.6 * len(text) + 4)
+    text = "" if small else _label(steps)
+    half = 4.0 if small else max(9.0, 3.6 * len(text) + 4)
+    tall = 4.0 if small else 9.0
     shape = tag(
-        "rect", x=x - half, y=y - 9, width=2 * half, height=18, rx=9,
-        class_="spot start" if steps[0] == 0 else "spot",
+        "rect", x=round(x - half, 1), y=round(y - tall, 1), width=2 * half, height=2 * tall,
+        rx=tall, class_="spot start" if steps[0] == 0 else "spot",
     )  # fmt: skip
-    label = tag("text", text, x=x, y=y + 3.7, class_="number")
+    label = None if small else tag("text", text, x=x, y=y + 3.7, class_="number")
     told = ", ".join("start" if step == 0 else f"after step {step}" for step in steps)
     title = tag("title", f"{group[0].place}: {told}" if group[0].place else told)
     first = next((step for step in steps if step), None)

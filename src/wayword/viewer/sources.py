@@ -28,6 +28,8 @@ class Sources:
     dataset: Dataset | None = None
     tasks: dict[str, Task] = field(default_factory=dict)
     notice: str = ""
+    layouts: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    """Each scene's places on paper, worked out once: a city has tens of thousands."""
 
     def instruction(self, episode_id: str) -> str:
         """What the agent was told, or empty where that is not known."""

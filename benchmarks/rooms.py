@@ -307,7 +307,7 @@ def measure(objects: int) -> Row:
         return lambda action: full_step(world, action)
 
     fast = best(ours, steps, ROUNDS)
-    slow = best(lambda: Plain(scene).full_step, short, 2)
+    slow = best(lambda: Plain(scene).full_step, short, 3)
     return Row(objects, fast, slow, seen)
 
 

@@ -49,7 +49,7 @@ from wayword.worlds.housework.perceive import observation
 from wayword.worlds.housework.report import report
 from wayword.worlds.housework.route import route_to
 from wayword.worlds.housework.scene import Scene
-from wayword.worlds.housework.verbs import SPEECH, well_formed
+from wayword.worlds.housework.verbs import well_formed
 
 
 class RoomsWorld:
@@ -110,8 +110,7 @@ class RoomsWorld:
 
     def menu(self, actor: str) -> Menu:
         me = self._actor(actor)
-        speech = tuple(verb for verb in (*SPEECH, "stop") if verb in me.body.actions)
-        return Menu(KnownActions(self.house, me), speech)
+        return Menu(KnownActions(self.house, me), me.body.open_verbs)
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out any well-formed action of the body's; others raise ``ValueError``."""

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
-from wayword.worlds.housework.verbs import VERBS
+from wayword.worlds.housework.verbs import SPEECH, VERBS
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,12 @@ class Body:
     eye: float = 1.5
     actions: tuple[str, ...] = tuple(VERBS)
 
+    open_verbs: tuple[str, ...] = field(init=False, repr=False)
+    """Those of its verbs that take free text."""
+
     def __post_init__(self) -> None:
+        spoken = tuple(verb for verb in (*SPEECH, "stop") if verb in self.actions)
+        object.__setattr__(self, "open_verbs", spoken)
         for name in ("focal_length", "view_distance", "manipulation_distance", "step", "eye"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"body: {name} must be above 0, not {getattr(self, name)!r}")
@@ -59,7 +64,7 @@ class Body:
 
 def from_json(record: Mapping[str, Json], base: Body | None = None) -> Body:
     """A body with the given fields changed. Raises ``UsageError`` for an unknown field."""
-    known = [spec.name for spec in fields(Body)]
+    known = [spec.name for spec in fields(Body) if spec.init]
     for name in record:
         if name not in known:
             raise UsageError(f"body: no field {name!r}; {suggest(name, known)}")

@@ -55,7 +55,7 @@ class Actor:
     answer: str | None = None
 
 
-Saved = tuple[dict[str, NDArray[Any]], list[tuple[Any, ...]], int]
+Saved = tuple[dict[str, NDArray[Any]], list[tuple[Any, ...]]]
 
 
 class House:
@@ -157,7 +157,7 @@ class House:
             )
             for a in self.actors.values()
         ]
-        return self.things.snapshot(), people, len(self.mailbox.log)
+        return self.things.snapshot(), people
 
     def _restore(self, saved: Saved) -> None:
         self.things.restore(saved[0])

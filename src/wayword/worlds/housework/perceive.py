@@ -30,7 +30,8 @@ def observation(house: House, me: Actor) -> RoomsObservation:
             side = "left"
         elif bearing > third:
             side = "right"
-        bearing, away = round(bearing, 1), round(away, 2)
+        # To a tenth of a degree and a centimetre; several times as fast as round().
+        bearing, away = (int(bearing * 10 + 3600.5) - 3600) / 10, int(away * 100 + 0.5) / 100
         if i < things.objects:
             preposition, container = NOWHERE
             if holder >= 0 and holder in view.things:

@@ -79,9 +79,10 @@ class Sight:
         aims = np.empty((2, 2, count))
         np.subtract(near.centre, eye, out=aims[0])
         np.subtract(np.minimum(np.maximum(near.low, eye), near.high), eye, out=aims[1])
-        away = np.sqrt((aims * aims).sum(axis=1))
-        forward = np.array(unit(heading))
-        ahead = forward @ aims
+        east, north = unit(heading)
+        wide, deep = aims[:, 0], aims[:, 1]
+        away = np.sqrt(wide * wide + deep * deep)
+        ahead = wide * east + deep * north
         seen = ahead >= math.cos(math.radians(body.view_angle / 2)) * away - 1e-12
         seen &= away <= body.view_distance
         kind, slot = np.divmod(np.flatnonzero(seen), count)
@@ -93,8 +94,8 @@ class Sight:
         lines = aims[kind, :, slot]
         clear = unhidden(panels, (x, y, body.eye), lines.T, near.mid[slot])
         slot, lines = slot[clear], lines[clear]
-        right = lines[:, 0] * forward[1] - lines[:, 1] * forward[0]
-        bearing = np.degrees(np.arctan2(right, lines @ forward)).tolist()
+        right, ahead = lines[:, 0] * north - lines[:, 1] * east, lines @ (east, north)
+        bearing = np.degrees(np.arctan2(right, ahead)).tolist()
         turns = dict(zip(slot.tolist(), bearing, strict=True))
         return _view(near, turns, away[1].tolist())
 

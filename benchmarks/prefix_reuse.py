@@ -42,7 +42,7 @@ def prompts() -> list[str]:
     text, found = OPENING, []
     for step in range(1, STEPS + 1):
         found.append(f"{text}{step}.")
-        text += f"{step}. forward\nShop {step * 7} is on your right and a red awning ahead.\n"
+        text += f"{step}. forward\nShop {step} is on your right.\n"
     return found
 
 

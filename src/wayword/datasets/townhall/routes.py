@@ -1,0 +1,304 @@
+"""Routes: gold paths, and what an instruction must say about each leg of one.
+
+A route is walked with the transition function itself, so its path is one that the actions lead
+along. A leg goes straight on through some junctions and ends with a turn at the next; the last leg
+ends beside a landmark, or a counted number of steps after the last turn. So the legs, in order,
+suffice to find the goal: whoever counts junctions (or traffic lights, where they are counted) and
+looks for one landmark arrives.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from wayword.core.angles import relative
+from wayword.datasets.townhall.exits import WORDS, Exit, Turn, exits
+from wayword.datasets.townhall.sight import Seen, in_sight
+from wayword.datasets.townhall.streets import bearing
+from wayword.datasets.townhall.town import Landmark, Town
+from wayword.worlds.streetmoves import State
+
+LEGS = (2, 4)
+SHORTEST, LONGEST = 14, 50
+"""Actions of a route, turns and the stop included."""
+
+MOST_STRAIGHT = 3
+STEPS_AFTER = (2, 4)
+BEYOND = 7
+"""A landmark that means too far stands at most so many panoramas behind the goal."""
+
+SIDEWAYS, BESIDE = 24.0, (70.0, 110.0)
+"""From how many degrees on a thing lies to a side, and between which it stands beside one."""
+
+TURNED, BEHIND = 65.0, 122.0
+"""Between these a thing may be told as on one's left or right."""
+
+Side = Literal["left", "right"]
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A landmark that the leg goes by, and its side."""
+
+    name: str
+    side: Side
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """Straight on to a junction, and a turn there.
+
+    ``junction`` is the number of the junction on this leg, counted from 1; ``light`` its number
+    among those with a traffic light, 0 where it has none. ``corner`` names what stands at it, and
+    on which side of one who comes up to it. ``passed`` are landmarks on the way, in order.
+    """
+
+    turn: Turn
+    junction: int
+    light: int
+    corner: Passed | None
+    passed: tuple[Passed, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """Where to stop: ``beside`` a landmark, or ``steps`` after the last turn.
+
+    ``junctions`` and ``lights`` are passed before that; ``too_far`` names a landmark that one who
+    overshoots comes to see, and who does not, never.
+    """
+
+    junctions: int
+    lights: int
+    passed: tuple[Passed, ...]
+    beside: Passed | None = None
+    steps: int = 0
+    too_far: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A path (panorama ids), the heading one starts with (degrees), legs, ending, and actions."""
+
+    path: tuple[str, ...]
+    heading: int
+    legs: tuple[Leg, ...]
+    ending: Ending
+    actions: int
+
+
+@dataclass(slots=True)
+class _Walk:
+    """A walk under way. ``states`` holds the start and the state after each forward."""
+
+    states: list[State]
+    turned: int = 0
+
+
+def find_routes(town: Town) -> Iterator[Route]:
+    """Routes in a fixed order, drawn as they are asked for; no two between the same places."""
+    rng = random.Random(f"routes/{town.scene}")
+    planner = _Planner(town, rng)
+    known: set[tuple[str, str]] = set()
+    failures = 0
+    while failures < 5_000:
+        route = planner.draw()
+        if route is None or (route.path[0], route.path[-1]) in known:
+            failures += 1
+            continue
+        failures = 0
+        known.add((route.path[0], route.path[-1]))
+        yield route
+
+
+class _Planner:
+    """Draws routes in one town; a draw that leads nowhere sensible gives None."""
+
+    def __init__(self, town: Town, rng: random.Random) -> None:
+        self.town, self.rng = town, rng
+        self.sights = in_sight(town)
+        self.known_exits: dict[State, list[Exit]] = {}
+        self.beside: dict[int, list[Landmark]] = {}
+        self.corner: dict[int, Landmark] = {}
+        for landmark in town.landmarks:
+            if landmark.where == "street":
+                self.beside.setdefault(landmark.home, []).append(landmark)
+            elif landmark.where == "corner":
+                self.corner[landmark.home] = landmark
+
+    def draw(self) -> Route | None:
+        """One attempt."""
+        start = self._start()
+        walk, legs = _Walk([start]), []
+        for _ in range(self.rng.randint(*LEGS)):
+            leg = self._leg(walk)
+            if leg is None:
+                return None
+            legs.append(leg)
+        ending = self._ending(walk)
+        if ending is None:
+            return None
+        path = [self._place(state) for state in walk.states]
+        actions = len(path) + walk.turned
+        if len(set(path)) < len(path) or not SHORTEST <= actions <= LONGEST:
+            return None
+        ids = tuple(self.town.graph.ids[place] for place in path)
+        heading = self.town.navigator.stand(start).heading
+        return Route(ids, heading, tuple(legs), ending, actions)
+
+    def _start(self) -> State:
+        """Somewhere along a street, at least three panoramas before its end, facing along it."""
+        chain = list(self.rng.choice(self.town.chains))
+        if self.rng.random() < 0.5:
+            chain.reverse()
+        here = self.rng.randrange(1, len(chain) - 3)
+        graph = self.town.graph
+        (heading,) = (h for h, target in graph.ways(chain[here]) if target == chain[here + 1])
+        return self.town.navigator.start(chain[here], heading)
+
+    def _leg(self, walk: _Walk) -> Leg | None:
+        """Walk to a turn and make it."""
+        passed: list[Passed] = []
+        lights, straight = 0, self.rng.choice((0, 0, 1, 1, 2, MOST_STRAIGHT))
+        for number in range(straight + 1):
+            passed += self._to_junction(walk)
+            junction = self._place(walk.states[-1])
+            lit = junction in self.town.lights
+            lights += lit
+            ways = self._exits(walk.states[-1])
+            corner = self._at_corner(walk, junction)
+            turns = [way for way in ways if (way.turn == "straight") == (number < straight)]
+            if not turns:
+                return None
+            way = self.rng.choice(turns)
+            self._leave(walk, way)
+            if number == straight:
+                return Leg(way.turn, number + 1, lights if lit else 0, corner, tuple(passed))
+        return None
+
+    def _ending(self, walk: _Walk) -> Ending | None:
+        """Walk to the goal."""
+        if self.rng.random() < 0.2:
+            return self._after_steps(walk)
+        passed: list[Passed] = []
+        junctions = lights = 0
+        crossings = self.rng.choice((0, 0, 0, 1, 2))
+        for _ in range(crossings):
+            passed += self._to_junction(walk)
+            junction = self._place(walk.states[-1])
+            ways = self._exits(walk.states[-1])
+            on = next((way for way in ways if way.turn == "straight"), None)
+            if on is None:
+                return None
+            self._leave(walk, on)
+            junctions, lights = junctions + 1, lights + (junction in self.town.lights)
+        return self._beside(walk, Ending(junctions, lights, tuple(passed)))
+
+    def _beside(self, walk: _Walk, so_far: Ending) -> Ending | None:
+        """Stop beside one of the landmarks along the street that one is in now."""
+        ahead = self._ahead(walk.states[-1])
+        choices = [k for k in range(1, len(ahead)) if self._first_beside(walk, ahead, k)]
+        if not choices:
+            return None
+        goal = self.rng.choice(choices)
+        passed = [p for state in [walk.states[-1], *ahead[:goal]] for p in self._alongside(state)]
+        (beside, *_) = self._alongside(ahead[goal])
+        walk.states += ahead[: goal + 1]
+        too_far = self._too_far(walk, ahead[goal + 1 :])
+        every = (*so_far.passed, *passed)
+        return Ending(so_far.junctions, so_far.lights, every, beside, 0, too_far)
+
+    def _first_beside(self, walk: _Walk, ahead: list[State], goal: int) -> bool:
+        """Whether a landmark stands there that was not straight to the side any earlier."""
+        if not self._alongside(ahead[goal]):
+            return False
+        name = self._alongside(ahead[goal])[0].name
+        landmark = next(each for each in self.town.landmarks if each.name == name)
+        earlier = [walk.states[-1], *ahead[:goal]]
+        return not any(
+            TURNED <= abs(self._angle(state, landmark)) <= BEHIND
+            and name in {seen.name for seen in self._seen(self._place(state))}
+            for state in earlier
+        )
+
+    def _after_steps(self, walk: _Walk) -> Ending | None:
+        """Stop a counted number of steps after the turn; leaving the junction was the first."""
+        ahead = self._ahead(walk.states[-1])
+        steps = self.rng.randint(*STEPS_AFTER)
+        if len(ahead) < steps:
+            return None
+        walk.states += ahead[: steps - 1]
+        too_far = self._too_far(walk, ahead[steps - 1 :])
+        return Ending(0, 0, (), None, steps, too_far)
+
+    def _too_far(self, walk: _Walk, beyond: list[State]) -> str:
+        """A landmark of the same street that can be seen from nowhere on the route; or none."""
+        on_the_way = {seen.name for state in walk.states for seen in self._seen(self._place(state))}
+        for state in beyond[2:BEYOND]:
+            for passed in self._alongside(state):
+                if passed.name not in on_the_way:
+                    return passed.name
+        return ""
+
+    def _to_junction(self, walk: _Walk) -> list[Passed]:
+        """Go on to the next junction; what was passed on the way there."""
+        navigator, town = self.town.navigator, self.town
+        passed = [] if len(walk.states) == 1 else self._alongside(walk.states[-1])
+        while len(walk.states) == 1 or not town.junction(self._place(walk.states[-1])):
+            walk.states.append(navigator.step(walk.states[-1], "forward"))
+            passed += self._alongside(walk.states[-1])
+        return passed
+
+    def _ahead(self, state: State) -> list[State]:
+        """The states after each forward, up to the last panorama before a junction."""
+        found: list[State] = []
+        while True:
+            state = self.town.navigator.step(state, "forward")
+            if self.town.junction(self._place(state)):
+                return found
+            found.append(state)
+
+    def _exits(self, state: State) -> list[Exit]:
+        if state not in self.known_exits:
+            self.known_exits[state] = exits(self.town.navigator, state)
+        return self.known_exits[state]
+
+    def _leave(self, walk: _Walk, way: Exit) -> None:
+        walk.turned += len(WORDS[way.turn])
+        walk.states.append(way.state)
+
+    def _alongside(self, state: State) -> list[Passed]:
+        """Landmarks whose own panorama this is, with their sides for one who walks through."""
+        found = []
+        for landmark in self.beside.get(self._place(state), ()):
+            angle = self._angle(state, landmark)
+            if BESIDE[0] <= abs(angle) <= BESIDE[1]:
+                found.append(Passed(landmark.name, "left" if angle < 0 else "right"))
+        return found
+
+    def _at_corner(self, walk: _Walk, junction: int) -> Passed | None:
+        """What stands at the junction, where it is in view from the last step before it."""
+        landmark = self.corner.get(junction)
+        if landmark is None:
+            return None
+        before, at = (self._angle(state, landmark) for state in walk.states[-2:])
+        side = before < 0
+        if not SIDEWAYS <= abs(before) <= BESIDE[1] or (abs(at) < BESIDE[1] and (at < 0) != side):
+            return None
+        seen = {seen.name for seen in self._seen(self._place(walk.states[-2]))}
+        return Passed(landmark.name, "left" if side else "right") if landmark.name in seen else None
+
+    def _angle(self, state: State, landmark: Landmark) -> float:
+        """Where a landmark lies for one who looks straight on, degrees, right positive."""
+        stand = self.town.navigator.stand(state)
+        here = self.town.point(stand.panorama)
+        return relative(bearing(here, (landmark.x, landmark.y)), stand.heading)
+
+    def _seen(self, panorama: int) -> tuple[Seen, ...]:
+        return self.sights[self.town.graph.ids[panorama]]
+
+    def _place(self, state: State) -> int:
+        return self.town.navigator.stand(state).panorama

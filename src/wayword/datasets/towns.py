@@ -1,0 +1,221 @@
+"""Generated towns with instructions: street navigation without data, pictures or a key."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import ClassVar, Literal, overload
+
+from wayword.core.action import Action
+from wayword.core.agent import Demonstration
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, PathReference
+from wayword.core.errors import UsageError, suggest
+from wayword.datasets.townhall.instructions import instruct
+from wayword.datasets.townhall.routes import Route, find_routes
+from wayword.datasets.townhall.sight import Seen, TownEyes, in_sight
+from wayword.datasets.townhall.town import LARGEST, SMALLEST, Town, build_town, scene_name
+from wayword.worlds.street import StreetWorld
+from wayword.worlds.streetgraph import StreetGraph
+from wayword.worlds.streetmoves import Navigator, path_actions
+
+MOST_ROUTES = 40
+KEPT = 64
+"""Towns held in memory at a time; one left out is built again, the same, when asked for."""
+
+
+@dataclass(frozen=True)
+class TownsSettings:
+    """``size`` counts the corners along a side. ``episodes`` are dealt out evenly over the towns.
+
+    ``transition`` says how actions move. Instructions and gold paths are made for ``modified``;
+    under ``original`` the same paths take other actions.
+    """
+
+    towns: int = 20
+    episodes: int = 200
+    seed: int = 0
+    size: int = 6
+    transition: Literal["modified", "original", "paper"] = "modified"
+
+    def __post_init__(self) -> None:
+        if self.towns < 1 or self.episodes < 1:
+            raise UsageError("towns: the settings towns and episodes must be at least 1")
+        if not SMALLEST <= self.size <= LARGEST:
+            raise UsageError(f"towns: size={self.size} must lie between {SMALLEST} and {LARGEST}")
+        if self.episodes > self.towns * MOST_ROUTES:
+            raise UsageError(
+                f"towns: {self.towns} towns have at most {self.towns * MOST_ROUTES} episodes; "
+                f"ask for fewer than {self.episodes}, or for more towns"
+            )
+
+
+@dataclass(eq=False)
+class _Place:
+    """A town with what has been worked out of it so far."""
+
+    town: Town
+    _source: Iterator[Route]
+    _routes: list[Route]
+
+    def route(self, number: int) -> Route:
+        self._routes += islice(self._source, max(0, number + 1 - len(self._routes)))
+        if number >= len(self._routes):
+            raise UsageError(
+                f"{self.town.scene} has only {len(self._routes)} routes; ask for larger towns"
+            )
+        return self._routes[number]
+
+    @cached_property
+    def sights(self) -> Mapping[str, tuple[Seen, ...]]:
+        return in_sight(self.town)
+
+
+class _Tasks(Sequence[Task]):
+    """Tasks made when they are looked at; a slice makes only its own."""
+
+    def __init__(self, dataset: Towns) -> None:
+        self._dataset = dataset
+
+    def __len__(self) -> int:
+        return self._dataset.settings.episodes
+
+    @overload
+    def __getitem__(self, index: int) -> Task: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Task]: ...
+    def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
+        if isinstance(index, slice):
+            return [self._dataset.task(i) for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self._dataset.task(index % len(self))
+
+
+class Towns:
+    """Generated towns: junctions of three to five ways, landmarks, and routes told by them.
+
+        >>> towns = Towns("test", None, Towns.Settings(towns=2, episodes=6))
+        >>> task = towns.tasks[0]
+        >>> len(task.reference.path) > 10, task.episode.extra["opening"]
+        (True, ['forward'])
+
+    An episode starts midway along a street, facing along its route, and runs as Map2seq's do: the
+    first forward is given (``episode.extra["opening"]``), and ``episode.extra["landmarks"]`` lists
+    what the instruction names, in order. A panorama stands about every ten metres; routes take 14
+    to 50 actions, three to six blocks, two to four turns. The first episodes of a split lie in
+    different towns. A scene's name says all there is to it, so an episode's id means the same for
+    any number of towns and episodes. Test and train towns come from different streams.
+
+    The perceiver knows what can be seen and never errs, instructions are right by construction,
+    and the vocabulary is small: scores here say whether an agent can follow and count, not how it
+    fares in a real city.
+    """
+
+    Settings: ClassVar[type[TownsSettings]] = TownsSettings
+    family: ClassVar[str] = "street"
+    splits: ClassVar[tuple[str, ...]] = ("test", "train")
+    max_steps: ClassVar[int] = 55
+
+    def __init__(
+        self,
+        split: str = "test",
+        folder: Path | None = None,
+        settings: TownsSettings | None = None,
+    ) -> None:
+        if split not in self.splits:
+            raise UsageError(f"towns has no split {split!r}; {suggest(split, list(self.splits))}")
+        self.split, self.settings = split, settings or TownsSettings()
+        self._place = lru_cache(maxsize=KEPT)(_open)
+        self._navigator = lru_cache(maxsize=KEPT)(self._make_navigator)
+        self._perceiver = TownEyes(lambda scene: self._place(scene).sights)
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode with its reference; towns are built as their tasks are looked at."""
+        return _Tasks(self)
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """Nothing: all of it is generated."""
+        return {}
+
+    def task(self, number: int) -> Task:
+        """The task of that number, towns in turn."""
+        count, town = divmod(number, self.settings.towns)
+        scene = self.scene(town)
+        route = self._place(scene).route(count)
+        told = instruct(scene, route)
+        episode = Episode(
+            f"{scene}_{count}",
+            told.text,
+            scene,
+            {"panorama": route.path[0], "heading": route.heading},
+            extra={"opening": ["forward"], "landmarks": list(told.landmarks)},
+        )
+        return Task(episode, PathReference(episode.id, route.path))
+
+    def scene(self, number: int) -> str:
+        """The name of a town."""
+        return scene_name(self.split, self.settings.seed, self.settings.size, number)
+
+    def town(self, scene: str) -> Town:
+        """The town itself: streets, panoramas, landmarks."""
+        return self._place(scene).town
+
+    def route(self, scene: str, number: int) -> Route:
+        """A route of a town, with what its instruction must say."""
+        return self._place(scene).route(number)
+
+    def graph(self, scene: str) -> StreetGraph:
+        """The street graph of a town; it lies where the equator meets the prime meridian."""
+        return self._place(scene).town.graph
+
+    def world(self, episode: Episode) -> StreetWorld:
+        """A fresh walk in the episode's town."""
+        return StreetWorld(self._navigator(episode.scene))
+
+    def perceiver(self) -> TownEyes:
+        """What can be seen, as sectors and as landmark scores."""
+        return self._perceiver
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        """Solved episodes of the train split, drawn by seed."""
+        source = self._training
+        most = len(source.tasks)
+        if count > most:
+            raise UsageError(f"{count} examples were asked for and {most} are here; lower shots")
+        chosen = random.Random(f"demonstrations/{seed}").sample(range(most), count)
+        return [source.demonstration(source.tasks[number]) for number in chosen]
+
+    def demonstration(self, task: Task) -> Demonstration:
+        """A task with the actions that solve it."""
+        if not isinstance(task.reference, PathReference):
+            raise UsageError(f"{task.episode.id} has no gold path")
+        navigator = self._navigator(task.episode.scene)
+        numbers = [navigator.graph.index[panorama] for panorama in task.reference.path]
+        start = navigator.start(numbers[0], task.episode.start["heading"])
+        actions = tuple(Action(word) for word in path_actions(navigator, start, numbers))
+        return Demonstration(task.episode, actions, lambda: self.world(task.episode))
+
+    @cached_property
+    def _training(self) -> Towns:
+        return self if self.split == "train" else Towns("train", None, self.settings)
+
+    def _make_navigator(self, scene: str) -> Navigator:
+        town = self._place(scene).town
+        if self.settings.transition == "modified":
+            return town.navigator
+        return Navigator(town.graph, self.settings.transition)
+
+
+def _open(scene: str) -> _Place:
+    town = build_town(scene)
+    return _Place(town, find_routes(town), [])
+
+
+dataset = Towns

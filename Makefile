@@ -27,8 +27,8 @@ demo: install
 	@$(BIN)/wayword demo
 
 lint: install
-	$(BIN)/ruff format --check src tests benchmarks examples
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff format --check src tests benchmarks examples tools
+	$(BIN)/ruff check src tests benchmarks examples tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

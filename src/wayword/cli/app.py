@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from wayword.cli import looking, models, reporting, running
+from wayword.cli import looking, models, reporting, running, viewing
 
 app = typer.Typer(
     name="wayword",
@@ -23,6 +23,7 @@ app.command("table")(reporting.table)
 app.command("compare")(reporting.compare)
 app.command("score")(reporting.score)
 app.command("retell")(reporting.retell)
+app.command("view")(viewing.view)
 app.command("list")(looking.list_parts)
 app.command("doctor")(looking.doctor)
 app.add_typer(looking.data, name="data")

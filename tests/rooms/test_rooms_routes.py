@@ -110,3 +110,19 @@ def test_a_route_into_a_room_ends_in_it_and_a_shut_door_cuts_it_off() -> None:
     assert act(world, "goto hall").ok
     assert world.where("agent")["room"] == "hall"
     assert act(start(flat(shut=True), (2.0, 1.5, 0.0)), "goto hall").status == "no_path"
+
+
+def test_an_oracle_learns_which_doors_to_open() -> None:
+    world = start(flat(shut=True), (2.0, 1.5, 0.0))
+    for target in ("cabinet", "hall"):
+        assert world.route("agent", target) is None
+        assert world.doors_to_open("agent", target) == ["door"]
+    for action in world.route("agent", "door") or ():
+        assert world.step("agent", action).ok
+    assert act(world, f"open {world.name('agent', 'door')}").ok
+    assert world.doors_to_open("agent", "cabinet") == []
+    for action in world.route("agent", "hall") or ():
+        assert world.step("agent", action).ok
+    assert world.where("agent")["room"] == "hall"
+    with pytest.raises(ValueError, match="'attic' is no object"):
+        world.route("agent", "attic")

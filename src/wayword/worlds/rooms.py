@@ -47,8 +47,8 @@ from wayword.worlds.housework.messages import Answerer
 from wayword.worlds.housework.observation import RoomsObservation
 from wayword.worlds.housework.perceive import observation
 from wayword.worlds.housework.report import report
-from wayword.worlds.housework.route import route_to
-from wayword.worlds.housework.scene import Scene
+from wayword.worlds.housework.route import route_into, route_to, shut_doors
+from wayword.worlds.housework.scene import Room, Scene
 from wayword.worlds.housework.verbs import well_formed
 
 
@@ -148,14 +148,37 @@ class RoomsWorld:
         i = self._actor(actor).names.thing.get(name)
         return None if i is None or i >= self.house.things.first_actor else self.layout.ids[i]
 
-    def route(self, actor: str, object_id: str) -> list[Action] | None:
-        """Low-level actions that bring an actor where it sees and reaches an object or door,
-        wherever it truly is; None where there is no way. For oracles and experts."""
+    def route(self, actor: str, target: str) -> list[Action] | None:
+        """Low-level actions that bring an actor where it sees and reaches an object or door (an id
+        of the scene), wherever it truly is, or into a room (its name). None where there is no way
+        as the doors stand. For oracles and experts."""
+        me, to = self._actor(actor), self._target(target)
         try:
-            verbs = route_to(self.house, self._actor(actor), self.layout.index[object_id])
+            if isinstance(to, Room):
+                verbs = route_into(self.house, me, to)
+            else:
+                verbs = route_to(self.house, me, to)
         except Fail:
             return None
         return [Action(verb) for verb in verbs]
+
+    def doors_to_open(self, actor: str, target: str) -> list[str] | None:
+        """The ids of the shut doors on the shortest way there, in order; None for no way at all.
+        For oracles and experts."""
+        try:
+            doors = shut_doors(self.house, self._actor(actor), self._target(target))
+        except Fail:
+            return None
+        return [self.layout.ids[i] for i in doors]
+
+    def _target(self, target: str) -> int | Room:
+        i = self.layout.index.get(target)
+        if i is not None:
+            return i
+        room = next((room for room in self.scene.rooms if room.name == target), None)
+        if room is None:
+            raise ValueError(f"{target!r} is no object, door or room of scene {self.scene.name}")
+        return room
 
     def _actor(self, name: str) -> Actor:
         found = self.house.actors.get(name)

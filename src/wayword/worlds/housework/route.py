@@ -13,7 +13,6 @@ from wayword.worlds.housework.body import Body
 from wayword.worlds.housework.geometry import Box
 from wayword.worlds.housework.house import Actor, Fail, House
 from wayword.worlds.housework.lattice import Lattice, field, lattice, path, within
-from wayword.worlds.housework.layout import Ints
 from wayword.worlds.housework.scene import Room
 from wayword.worlds.housework.sight import sees_box
 
@@ -27,35 +26,92 @@ def route_to(house: House, me: Actor, i: int, box: Box | None = None) -> list[st
     ``box`` is where the thing is believed to be; by default where it is. Raises ``Fail`` where no
     place will do.
     """
-    at = box or true_box(house, i)
-    grid = lattice(house.layout, me.body, me.x, me.y, me.heading)
-    ways, steps, start = _reachable(house, me, grid)
-    dx = np.maximum(np.maximum(at[0] - grid.x, grid.x - at[2]), 0.0)
-    dy = np.maximum(np.maximum(at[1] - grid.y, grid.y - at[3]), 0.0)
-    reach = me.body.manipulation_distance - 1e-6
-    goals = np.flatnonzero((steps >= 0) & (dx * dx + dy * dy <= reach * reach))
-    goals = goals[np.argsort(steps[goals], kind="stable")][:TRIES]
-    mid = float(house.things.mid[house.things.anchor[i]])
-    shut = house.things.shut
-    for goal in goals.tolist():
-        x, y = (me.x, me.y) if goal == start else (float(grid.x[goal]), float(grid.y[goal]))
-        panels = house.layout.panes(x, y, me.body.view_distance, me.body.eye, shut)
-        for heading in _facing(me.body, grid.turn, (x, y), at):
-            if sees_box(panels, me.body, (x, y, heading), at, mid):
-                return _walk(me, grid, path(ways, steps, goal), heading)
-    raise Fail(st.NO_PATH, place=house.name(me, i))
+    trip = Trip(house, me)
+    goal, heading = trip.to_thing(i, box)
+    return _walk(me, trip.grid, path(trip.ways, trip.steps, goal), heading)
 
 
 def route_into(house: House, me: Actor, room: Room) -> list[str]:
     """Verbs that bring ``me`` to the middle of a room's free floor. Raises ``Fail``."""
-    grid = lattice(house.layout, me.body, me.x, me.y, me.heading)
-    ways, steps, _ = _reachable(house, me, grid)
-    inside = np.flatnonzero((steps >= 0) & within(grid.x, grid.y, room.polygon))
-    if not len(inside):
-        raise Fail(st.NO_PATH, place=room.name)
-    x, y = grid.x[inside], grid.y[inside]
-    middle = int(inside[np.argmin((x - x.mean()) ** 2 + (y - y.mean()) ** 2)])
-    return _walk(me, grid, path(ways, steps, middle), None)
+    trip = Trip(house, me)
+    return _walk(me, trip.grid, path(trip.ways, trip.steps, trip.into_room(room)), None)
+
+
+def shut_doors(house: House, me: Actor, to: int | Room) -> list[int]:
+    """The doors one must open, in order, on the shortest way to a thing or into a room: numbers of
+    things. Doors that do not open count as walls. Raises ``Fail`` where there is no way."""
+    trip = Trip(house, me, open_doors=True)
+    goal = trip.into_room(to) if isinstance(to, Room) else trip.to_thing(to, None)[0]
+    shut = np.flatnonzero(house.things.shut).tolist()
+    stopped = {flat: n for n in shut for flat in trip.grid.doors[n].tolist()}
+    found: dict[int, None] = {}
+    here = trip.start
+    for direction in path(trip.ways, trip.steps, goal):
+        number = stopped.get(here * 4 + direction)
+        if number is not None:
+            found[number + house.things.objects] = None
+        here = int(trip.ways[here, direction])
+    return list(found)
+
+
+class Trip:
+    """What is within a body's reach on foot: the lattice, its open ways, and the steps to each
+    place. With ``open_doors``, as if the doors that open stood open."""
+
+    def __init__(self, house: House, me: Actor, open_doors: bool = False) -> None:
+        self.house, self.me = house, me
+        self.grid = grid = lattice(house.layout, me.body, me.x, me.y, me.heading)
+        self.start = grid.nearest(me.x, me.y)
+        self.ways = grid.ways.copy()
+        self._shut(open_doors)
+        self._crowd()
+        self.steps = field(self.ways, self.start)
+
+    def to_thing(self, i: int, box: Box | None) -> tuple[int, float]:
+        """The nearest place from which a thing is in reach and view, and the heading there."""
+        house, me, grid = self.house, self.me, self.grid
+        at = box or true_box(house, i)
+        dx = np.maximum(np.maximum(at[0] - grid.x, grid.x - at[2]), 0.0)
+        dy = np.maximum(np.maximum(at[1] - grid.y, grid.y - at[3]), 0.0)
+        reach = me.body.manipulation_distance - 1e-6
+        goals = np.flatnonzero((self.steps >= 0) & (dx * dx + dy * dy <= reach * reach))
+        goals = goals[np.argsort(self.steps[goals], kind="stable")][:TRIES]
+        mid = float(house.things.mid[house.things.anchor[i]])
+        for goal in goals.tolist():
+            x, y = (
+                (me.x, me.y) if goal == self.start else (float(grid.x[goal]), float(grid.y[goal]))
+            )
+            view = me.body.view_distance
+            panels = house.layout.panes(x, y, view, me.body.eye, house.things.shut)
+            for heading in _facing(me.body, grid.turn, (x, y), at):
+                if sees_box(panels, me.body, (x, y, heading), at, mid):
+                    return goal, heading
+        raise Fail(st.NO_PATH, place=house.name(me, i))
+
+    def into_room(self, room: Room) -> int:
+        """The place nearest to the middle of what one can reach of a room."""
+        inside = np.flatnonzero((self.steps >= 0) & within(self.grid.x, self.grid.y, room.polygon))
+        if not len(inside):
+            raise Fail(st.NO_PATH, place=room.name)
+        x, y = self.grid.x[inside], self.grid.y[inside]
+        return int(inside[np.argmin((x - x.mean()) ** 2 + (y - y.mean()) ** 2)])
+
+    def _shut(self, open_doors: bool) -> None:
+        things, flat = self.house.things, self.ways.ravel()
+        for number in np.flatnonzero(things.shut).tolist():
+            if not (open_doors and things.openable[things.objects + number]):
+                flat[self.grid.doors[number]] = -1
+
+    def _crowd(self) -> None:
+        """Take out the places that are too near to other bodies."""
+        me, grid, ways = self.me, self.grid, self.ways
+        for _, x, y, radius in self.house.others(me):
+            # A step between two places outside this circle keeps the bodies apart all the way.
+            clear = (radius + me.body.radius) ** 2 + (me.body.step / 2) ** 2
+            taken = (grid.x - x) ** 2 + (grid.y - y) ** 2 < clear
+            taken[self.start] = False
+            ways[taken[ways] & (ways >= 0)] = -1
+            ways[taken] = -1
 
 
 def believed_box(house: House, me: Actor, i: int) -> Box:
@@ -87,23 +143,6 @@ def turns(body: Body, start: float, end: float) -> list[str]:
     quarters = int((parts + 1e-6) // 90)
     pans = round((parts - 90 * quarters) / body.fine_turn)
     return [f"turn_{side}"] * quarters + [f"pan_{side}"] * pans
-
-
-def _reachable(house: House, me: Actor, grid: Lattice) -> tuple[Ints, Ints, int]:
-    """Ways with shut doors and other bodies taken out, steps to each place, and the start."""
-    ways = grid.ways.copy()
-    flat = ways.ravel()
-    for number in np.flatnonzero(house.things.shut).tolist():
-        flat[grid.doors[number]] = -1
-    start = grid.nearest(me.x, me.y)
-    for _, x, y, radius in house.others(me):
-        # A step between two places outside this circle keeps the bodies apart all the way.
-        clear = (radius + me.body.radius) ** 2 + (me.body.step / 2) ** 2
-        taken = (grid.x - x) ** 2 + (grid.y - y) ** 2 < clear
-        taken[start] = False
-        ways[taken[ways] & (ways >= 0)] = -1
-        ways[taken] = -1
-    return ways, field(ways, start), start
 
 
 def _facing(body: Body, turn: float, place: tuple[float, float], box: Box) -> Iterator[float]:

@@ -21,7 +21,7 @@ def test_it_writes_pages_and_prints_their_address(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [str(folder), "--limit", "1"])
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[-1] == (folder / "pages" / "index.html").as_uri()
-    assert "1 pages written; 1 of 2" in done.stdout
+    assert "1 of 2 episodes have a page, 1 written now." in done.stdout
     assert "--episode ID" in done.stdout
     assert "Instructions and maps are left out" in done.output
 

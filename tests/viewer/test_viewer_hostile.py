@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from parsed_page import Page, check_safe
 from recorded_run import make_run, told
 
+from recording.recorded import trajectories
 from wayword import viewer
 from wayword.core.model import Image, Message
-from wayword.core.trajectory import ModelCall
+from wayword.core.trajectory import ModelCall, Trajectory
+from wayword.evaluation.scorer import columns
+from wayword.recording import EpisodeRecord, from_json, to_json
+from wayword.recording.values import dump
+from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.markup import data, tag, visible
 from wayword.viewer.names import file_name
+from wayword.viewer.sources import Sources
 from wayword.viewer.steps import Cards
 
 HOSTILE = [
@@ -93,6 +100,16 @@ def test_text_comes_back_from_an_element_and_from_data(said: str) -> None:
     assert page.elements[1].text == visible(said)
     assert page.elements[1].attributes["title"] == visible(said)
     assert page.data == [said]
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(trajectories)
+def test_any_trajectory_that_can_be_recorded_has_a_safe_page(told: Trajectory) -> None:
+    metrics = columns("indoor")
+    again = from_json(json.loads(dump(to_json(told))))
+    for each in (told, again):
+        record = EpisodeRecord(told.episode_id, {"sr": 1.0, "ne": float("inf")}, each)
+        check_safe(Page.parse(episode_page(record, metrics, Sources(), "run", Links())))
 
 
 def test_only_pictures_are_shown_as_pictures() -> None:

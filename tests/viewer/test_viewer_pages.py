@@ -153,3 +153,12 @@ def test_pages_say_the_same_again(tmp_path: Path) -> None:
     first = page.read_bytes()
     viewer.write(folder)
     assert page.read_bytes() == first
+
+
+def test_a_corrupt_line_is_named(tmp_path: Path) -> None:
+    folder = make_run(tmp_path / "run")
+    path = folder / "episodes.jsonl"
+    broken = path.read_text().replace('"steps":[', '"turns":[', 1)
+    path.write_text(broken)
+    with pytest.raises(RecordingError, match=r"episodes.jsonl: line 1: field 'trajectory'"):
+        viewer.write(folder)

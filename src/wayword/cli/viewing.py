@@ -58,7 +58,8 @@ def view(
 def _tell(written: Written, run: Path) -> None:
     from wayword.cli import show
 
-    typer.echo(f"{written.new:,} pages written; {written.pages:,} of {written.of:,} have one.")
+    have = f"{written.pages:,} of {written.of:,} episodes have a page"
+    typer.echo(f"{have}, {written.new:,} written now.")
     if written.pages < written.of:
         typer.echo(f"For others: wayword view {run} --episode ID, or a higher --limit")
     if written.notice:

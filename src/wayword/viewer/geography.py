@@ -87,8 +87,10 @@ def geography(trajectory: Trajectory, sources: Sources) -> Geography | None:
     return drawn
 
 
-def place_of(where: Mapping[str, Any]) -> str:
+def place_of(where: Any) -> str:
     """The name of a place in ``step.where``, or empty."""
+    if not isinstance(where, Mapping):
+        return ""
     return str(where.get("viewpoint") or where.get("panorama") or "")
 
 
@@ -158,7 +160,7 @@ def _walk(trajectory: Trajectory, actor: str, known: Mapping[str, Point]) -> Ite
         return
     yield Stand(0, place_of(where), point, _number(where.get("heading")))
     for number, step in enumerate(trajectory.steps, 1):
-        if step.actor != actor:
+        if step.actor != actor or not isinstance(step.where, Mapping):
             continue
         moved = place_of(step.where) != place_of(where)
         reckoned = _reckoned(point, step.observation, step.where) if moved else point

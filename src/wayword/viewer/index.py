@@ -56,7 +56,7 @@ def index_page(run: Overview) -> str:
 
 def _head(run: Overview) -> Html:
     identity = run.config["identity"]
-    models = identity.get("models") or {}
+    models = seeing.as_mapping(identity.get("models") or {})
     chips = [str(identity.get("agent", "")), *map(str, models.values())]
     chips += [str(identity.get("dataset", ""))]
     return tag(
@@ -244,6 +244,6 @@ def _totals(run: Overview) -> Html | None:
     return seeing.facts(told)
 
 
-def _folded(title: str, held: Mapping[str, Any]) -> Html | None:
+def _folded(title: str, held: Any) -> Html | None:
     inner = seeing.facts(held)
     return tag("details", tag("summary", title), inner) if inner else None

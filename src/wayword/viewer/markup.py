@@ -71,7 +71,7 @@ def join(children: Iterable[Child], between: str = "") -> Html:
 
 
 def _escaped(child: str) -> str:
-    return child if isinstance(child, Html) else html.escape(visible(child), quote=True)
+    return child if isinstance(child, Html) else html.escape(visible(str(child)), quote=True)
 
 
 def _attribute(key: str, value: str | float | bool) -> str:

@@ -3,7 +3,7 @@
 >>> file_name("5593_0")
 '5593_0.html'
 >>> file_name("../../etc/passwd")
-'etc-passwd-4e6e1d2c5f5a.html'
+'etc-passwd-3754d6cb3a38.html'
 """
 
 from __future__ import annotations

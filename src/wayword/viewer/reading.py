@@ -10,10 +10,14 @@ import json
 import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
+from pathlib import Path
 
+from wayword.core.episode import Json
+from wayword.core.errors import RecordingError
 from wayword.core.trajectory import Trajectory
 from wayword.recording import EpisodeRecord, RecordedRun, from_json
-from wayword.recording.lines import parse_line, read_lines
+from wayword.recording.lines import corrupt, parse_line, read_lines
+from wayword.recording.values import restore
 
 _STRING = rb'"(?:[^"\\]|\\.)*"'
 _ID = re.compile(rb'\{"episode":(' + _STRING + rb")")
@@ -32,8 +36,9 @@ class Head:
 
 def heads(run: RecordedRun) -> list[Head]:
     """Failed episodes first (those not finished since), then the finished ones as they ended."""
+    scored = run.scores()  # first, as it says clearly what is wrong with a line
     endings = dict(_endings(run))
-    finished = [Head(name, endings.get(name, ""), scores) for name, scores in run.scores()]
+    finished = [Head(name, endings.get(name, ""), scores) for name, scores in scored]
     there = {head.episode_id for head in finished}
     failed = {
         failure.episode_id: Head(failure.episode_id, "failed", {}, failure.reason)
@@ -54,8 +59,7 @@ def records(run: RecordedRun, wanted: Set[str]) -> Iterator[EpisodeRecord]:
         if _episode(line) in wanted:
             parsed = parse_line(path, number, line)
             finished.add(str(parsed["episode"]))
-            scores = {k: v for k, v in parsed["scores"].items() if isinstance(v, int | float)}
-            yield EpisodeRecord(str(parsed["episode"]), scores, from_json(parsed["trajectory"]))
+            yield EpisodeRecord(str(parsed["episode"]), *_whole(path, number, parsed))
     failed: dict[str, Trajectory] = {}
     for failure in run.failures() if wanted - finished else ():
         name = failure.episode_id
@@ -64,6 +68,15 @@ def records(run: RecordedRun, wanted: Set[str]) -> Iterator[EpisodeRecord]:
             failed[name] = failure.trajectory or empty
     for name, trajectory in failed.items():
         yield EpisodeRecord(name, {}, trajectory)
+
+
+def _whole(path: Path, number: int, parsed: Json) -> tuple[dict[str, float], Trajectory]:
+    try:
+        told = from_json(parsed["trajectory"])
+    except RecordingError as error:
+        raise corrupt(path, number, f"field 'trajectory' {error}") from error
+    scores = restore(parsed["scores"])
+    return {k: v for k, v in scores.items() if isinstance(v, int | float)}, told
 
 
 def _endings(run: RecordedRun) -> Iterator[tuple[str, str]]:

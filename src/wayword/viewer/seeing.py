@@ -40,8 +40,10 @@ def as_mapping(seen: Any) -> Mapping[str, Any]:
     return {"observation": seen}
 
 
-def facts(value: Mapping[str, Any], depth: int = 0) -> Html | None:
-    """Names and values; nothing for an empty mapping."""
+def facts(value: Any, depth: int = 0) -> Html | None:
+    """Names and values; nothing for an empty mapping. Anything else is a value without a name."""
+    if not isinstance(value, Mapping):
+        return tag("div", shown(value, "", depth)) if value else None
     rows = [
         tag("div", tag("dt", str(key).replace("_", " ")), tag("dd", shown(each, str(key), depth)))
         for key, each in value.items()

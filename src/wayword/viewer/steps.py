@@ -85,7 +85,7 @@ class Cards:
         self._steps_of_calls.append(when)
         blocks = self._history.add(call.role, call.prompt)
         new = sum(len(p.text) for block in blocks for p in block.pieces if p.kind == "new")
-        tokens = f"{call.answer.usage.prompt:,} tokens, " if call.answer else ""
+        tokens = f"{_count(call.answer.usage.prompt, 'token')}, " if call.answer else ""
         title = tag(
             "summary", tag("span", "Prompt"), " ",
             tag("span", f"{_to(call)}{tokens}{new:,} characters new", class_="dim"),
@@ -103,7 +103,7 @@ class Cards:
     def _piece(self, piece: Piece, at: int) -> Html:
         if piece.kind != "folded":
             return tag("span", piece.text, class_=piece.kind)
-        words = f"{piece.count} lines as in {self._steps_of_calls[piece.call]}"
+        words = f"{_count(piece.count, 'line')} as in {self._steps_of_calls[piece.call]}"
         return tag(
             "button", words, type="button", class_="folded", data_call=piece.call,
             data_block=at, data_start=piece.start, data_count=piece.count,
@@ -125,6 +125,10 @@ def seconds(took: float) -> str:
     if not math.isfinite(took):
         return "–"
     return f"{took:.1f} s" if took >= 0.1 else f"{1000 * took:.0f} ms"
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def _saw(step: Step) -> Html:
@@ -155,14 +159,15 @@ def _rejection(rejection: Rejection) -> Html:
 
 def _came_of_it(step: Step) -> Html:
     status = tag("b", step.feedback.status, class_="ok" if step.feedback.ok else "odd")
-    told = {**step.feedback.details, "now at": _brief(step.where)}
-    return tag("div", status, seeing.facts(told), class_="outcome")
+    where = seeing.facts({"now at": _brief(step.where)})
+    return tag("div", status, seeing.facts(step.feedback.details), where, class_="outcome")
 
 
 def _brief(where: Any) -> Any:
     """A place as ``d800c0, facing 36° north-east``, else as it is."""
-    place, heading = place_of(where), where.get("heading")
-    if place and isinstance(heading, int | float):
+    place = place_of(where)
+    heading = where.get("heading") if place else None
+    if isinstance(heading, int | float):
         return f"{place}, facing {seeing.shown(heading, 'heading')}"
     return where
 
@@ -182,7 +187,7 @@ def _answer(call: ModelCall) -> Html:
 
 def _small(call: ModelCall, answer: Completion | Choice) -> Html:
     """The call's small print."""
-    parts = [f"{answer.usage.completion:,} tokens written"]
+    parts = [f"{_count(answer.usage.completion, 'token')} written"]
     if answer.usage.reused:
         parts.append(f"{answer.usage.reused:,} prompt tokens reused")
     if isinstance(answer, Completion) and any(end != "stop" for end in answer.finish):

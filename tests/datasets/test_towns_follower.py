@@ -24,7 +24,7 @@ from wayword.verbalize.street import DIRECTIONS, VIEWS
 from wayword.worlds.street import StreetWorld
 
 TOWNS = Towns("test", None, TownsSettings(towns=10, episodes=200))
-NUMBERS = range(200)
+NUMBERS = range(120)
 LEFT, RIGHT = "on your left", "on your right"
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from wayword.core.angles import relative
@@ -19,7 +19,7 @@ from wayword.datasets.townhall.exits import WORDS, Exit, Turn, exits
 from wayword.datasets.townhall.sight import Seen, in_sight
 from wayword.datasets.townhall.streets import bearing
 from wayword.datasets.townhall.town import Landmark, Town
-from wayword.worlds.streetmoves import State
+from wayword.worlds.streetmoves import State, Word, path_actions
 
 LEGS = (2, 4)
 SHORTEST, LONGEST = 14, 50
@@ -95,7 +95,7 @@ class _Walk:
     """A walk under way. ``states`` holds the start and the state after each forward."""
 
     states: list[State]
-    turned: int = 0
+    turns: list[Word] = field(default_factory=list)
 
 
 def find_routes(town: Town) -> Iterator[Route]:
@@ -142,9 +142,12 @@ class _Planner:
         if ending is None:
             return None
         path = [self._place(state) for state in walk.states]
-        actions = len(path) + walk.turned
+        actions = len(path) + len(walk.turns)
         if len(set(path)) < len(path) or not SHORTEST <= actions <= LONGEST:
             return None
+        gold = path_actions(self.town.navigator, start, path)
+        if [word for word in gold if word in ("left", "right")] != walk.turns:
+            return None  # a sharp turn that the oracle would make the other way round
         ids = tuple(self.town.graph.ids[place] for place in path)
         heading = self.town.navigator.stand(start).heading
         return Route(ids, heading, tuple(legs), ending, actions)
@@ -267,7 +270,7 @@ class _Planner:
         return self.known_exits[state]
 
     def _leave(self, walk: _Walk, way: Exit) -> None:
-        walk.turned += len(WORDS[way.turn])
+        walk.turns += WORDS[way.turn]
         walk.states.append(way.state)
 
     def _alongside(self, state: State) -> list[Passed]:

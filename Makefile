@@ -3,7 +3,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
-.PHONY: help install demo test test-train lint docs bench constraints clean
+.PHONY: help install demo test lint docs bench constraints clean
 
 help:
 	@echo 'make demo     install, then run NavGPT with the embedded model over generated houses'
@@ -34,6 +34,9 @@ lint: install
 
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal tests
+
+docs: install
+	$(BIN)/python tools/reference.py
 
 bench: install
 	$(BIN)/python -m benchmarks

@@ -38,8 +38,8 @@ class Wanderer:
         assert not isinstance(prompt, str)
         self.prompts.append("\n".join(m.content for m in prompt if isinstance(m, Message)))
         assert sampling.json_schema is not None
-        legal = sampling.json_schema["properties"]["action"]["enum"][:-1]
-        return f'{{"thought": "I go on along the way.", "action": "{self._rng.choice(legal)}"}}'
+        legal = sampling.json_schema["properties"]["action"]["enum"]
+        return f'{{"thought": "I go on along the way.", "arrived": false, "action": "{self._rng.choice(legal)}"}}'
 
 
 def tokens(text: str) -> list[str]:

@@ -21,7 +21,7 @@ def go(place: str, thought: str = "This way.") -> str:
 
 
 def said(place: str, thought: str = "This way.") -> str:
-    return json.dumps({"thought": thought, "action": place})
+    return json.dumps({"thought": thought, "arrived": place == "finish", "action": place})
 
 
 STOP = "I have arrived.\nFinal Answer: Finished!"
@@ -54,7 +54,7 @@ def test_the_constraint_lists_exactly_the_legal_ids() -> None:
         return said("b" if len(offered) == 1 else "finish")
 
     play(NavGPT, NavGPTSettings(), {"main": Scripted(answer)})
-    assert offered == [["b", "finish"], ["d", "c", "s", "a", "finish"]]
+    assert offered == [["b"], ["d", "c", "s", "a"]]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,17 @@ def test_a_place_seen_before_but_out_of_reach_is_called_illegal() -> None:
 
 @pytest.mark.parametrize(
     "answer",
-    ["", "b", '{"action": "d"}', '{"thought": "x"}', '["b"]', '{"action": ["b"]}', '{"action": "b'],
+    [
+        "",
+        "b",
+        '{"action": "d"}',
+        '{"arrived": "yes"}',
+        '{"arrived": false}',
+        '{"thought": "x"}',
+        '["b"]',
+        '{"action": ["b"]}',
+        '{"action": "b',
+    ],
 )
 def test_a_backend_that_ignores_the_constraint_is_rejected_too(answer: str) -> None:
     trajectory = play(NavGPT, NavGPTSettings(), {"main": Scripted([answer, said("finish")])})

@@ -202,5 +202,8 @@ def test_a_spent_budget_stops_in_order_and_can_be_continued(tmp_path: Path) -> N
     assert "budget of 20,000 tokens is spent" in short.stderr
     finished = len((out / "episodes.jsonl").read_text().splitlines())
     assert 0 < finished < 6
+    again = wayword(*asked, "--max-tokens", 20000, "--concurrency", 1)
+    assert again.returncode == 1, "the budget covers all sessions of a run"
+    assert len((out / "episodes.jsonl").read_text().splitlines()) == finished
     assert wayword(*asked).returncode == 0
     assert len((out / "episodes.jsonl").read_text().splitlines()) == 6

@@ -225,6 +225,12 @@ def test_the_openai_adapter_against_the_real_server(weights: Path, smollm2: Loca
         asyncio.run(go(address))
 
 
+def test_a_server_that_is_ended_at_once_ends(weights: Path) -> None:
+    for _ in range(3):
+        with serve(weights) as address:
+            assert address.startswith("http://127.0.0.1:")
+
+
 def test_a_taken_port_is_said(weights: Path) -> None:
     with serve(weights) as address:
         port = int(address.split(":")[2].split("/")[0])

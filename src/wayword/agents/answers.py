@@ -1,8 +1,8 @@
 """Reading a model's answer: one legal move, a stop, or a rejection that says why.
 
 Free answers follow the Thought / Action / Action Input form that ends in ``Final Answer``;
-constrained ones are a JSON object with ``thought`` and ``action``. Model output is data: it is
-only ever compared with what is legal, never run, opened or shown as markup.
+constrained ones are a JSON object with ``thought``, ``arrived`` and ``action``. Model output is
+data: it is only ever compared with what is legal, never run, opened or shown as markup.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from wayword.core.episode import Json
 LONGEST = 8_000
 """Characters of an answer that are looked at; what is kept of a rejected one is far less."""
 KEPT = 500
-FINISH = "finish"
 
 _INPUT = re.compile(r"^[ \t]*Action Input[ \t]*\d*[ \t]*:[ \t]*(.*)$", re.MULTILINE)
 _FINAL = re.compile(r"^[ \t]*Final Answer[ \t]*:", re.MULTILINE | re.IGNORECASE)
@@ -60,7 +59,7 @@ def read_free(text: str, legal: Collection[str], known: Collection[str] = ()) ->
 
 
 def read_json(text: str, legal: Collection[str], known: Collection[str] = ()) -> Answer | Rejection:
-    """Read ``{"thought": …, "action": ID or "finish"}``."""
+    """Read ``{"thought": …, "arrived": bool, "action": ID}``; on arrival the action is not read."""
     if not text.strip():
         return Rejection("empty", "the answer was empty")
     try:
@@ -68,23 +67,32 @@ def read_json(text: str, legal: Collection[str], known: Collection[str] = ()) ->
     except ValueError:
         kind = "too_long" if len(text) > LONGEST else "no_action"
         return Rejection(kind, "the answer was not one whole JSON object", text[:KEPT])
-    if not isinstance(value, dict) or not isinstance(value.get("action"), str):
-        return Rejection("no_action", "the answer held no field 'action'", text[:KEPT])
+    if not isinstance(value, dict):
+        return Rejection("no_action", "the answer was not one JSON object", text[:KEPT])
     thought = " ".join(str(value.get("thought", "")).split())
-    if value["action"] == FINISH:
+    if value.get("arrived") is True:
         return Answer(thought, None)
+    if not isinstance(value.get("action"), str):
+        reason = 'the answer held neither "arrived": true nor an "action"'
+        return Rejection("no_action", reason, text[:KEPT], thought)
     return _among(value["action"], thought, text, legal, known)
 
 
 def answer_schema(legal: Collection[str], thought_length: int) -> Mapping[str, Json]:
-    """The JSON schema that ``read_json`` accepts: a short thought, then a legal ID or finish."""
+    """The JSON schema that ``read_json`` accepts.
+
+    The order is that of the two questions of NavGPT's principle: have I arrived, and if not,
+    which viewpoint is next. Asked for an ID or the word "finish" in one field, a small model
+    finishes at once, whatever it thought: a plain word is likelier than any ID.
+    """
     return {
         "type": "object",
         "properties": {
             "thought": {"type": "string", "maxLength": thought_length},
-            "action": {"type": "string", "enum": [*legal, FINISH]},
+            "arrived": {"type": "boolean"},
+            "action": {"type": "string", "enum": [*legal]},
         },
-        "required": ["thought", "action"],
+        "required": ["thought", "arrived", "action"],
         "additionalProperties": False,
     }
 

@@ -41,8 +41,9 @@ START = "The navigation starts; no action has been taken yet."
 class NavGPTSettings:
     """How NavGPT asks and is answered.
 
-    ``decoding``: ``constrained`` (a JSON answer whose action is one of the legal IDs) or ``free``
-    (Thought / Action / Action Input as in the paper; what is not an action is rejected).
+    ``decoding``: ``constrained`` (a JSON answer: a thought, arrived or not, and one of the legal
+    IDs) or ``free`` (Thought / Action / Action Input as in the paper; what is not an action is
+    rejected).
     ``summaries``: past viewpoints told by the ``recorded`` sentence, or one written ``online`` by
     the model of the role ``summary``. ``captions``, ``objects``, ``distances``: the ablations of
     Table 3. ``context``: tokens that a prompt may take before old steps are dropped.

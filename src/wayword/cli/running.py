@@ -112,20 +112,35 @@ def run(
 
 
 def demo(
-    episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 12,
+    episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 8,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
-    """NavGPT with the embedded model in generated houses, beside an oracle and a random walker."""
+    """NavGPT with the embedded model in generated houses, beside an oracle and a random walker.
+
+    The model has 135 million parameters and runs on one core, so this takes a minute or two and
+    it often loses its way: what is shown is how a run works, not how well a large model walks.
+    """
+    from wayword import viewer
     from wayword.experiment import Plan
 
     plans = [
         Plan("oracle", "houses", limit=episodes, out=out / "oracle"),
         Plan("random", "houses", limit=episodes, out=out / "random"),
-        Plan("navgpt", "houses", "local:smollm2", limit=episodes, out=out / "navgpt"),
+        Plan(
+            "navgpt",
+            "houses",
+            "local:smollm2",
+            {"thought_length": 100},
+            limit=episodes,
+            max_steps=8,
+            out=out / "navgpt",
+        ),
     ]
     results = [carry_out(plan) for plan in plans]
     print_table([result.path for result in results])
-    typer.echo(f"\nThe runs lie in {out}. Next: wayword run --help")
+    pages = [viewer.write(result.path) for result in results]
+    typer.echo(f"\nOpen {pages[-1].resolve().as_uri()} to see every step that NavGPT took.")
+    typer.echo("Next: wayword run --help")
     if any(result.outcome.failed for result in results):
         raise typer.Exit(1)
 

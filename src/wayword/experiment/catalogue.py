@@ -8,7 +8,6 @@ import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from wayword.contracts import check_dataset
 from wayword.core import registry
@@ -36,12 +35,19 @@ def listing(kind: str = "") -> str:
         raise UsageError(f"no kind of part is called {kind!r}; there are: agents, worlds, …")
     blocks = []
     for each in wanted:
-        rows = (f"  {n:<18} {_first_line(registry.load(each, n))}" for n in registry.names(each))
+        rows = (f"  {n:<18} {_about(each, n)}" for n in registry.names(each))
         blocks.append("\n".join([f"{each}s", *rows]))
     return "\n\n".join(blocks)
 
 
-def _first_line(part: Any) -> str:
+def _about(kind: registry.Kind, name: str) -> str:
+    """The first line of a part's documentation, or why it cannot be loaded: one broken part, of
+    another distribution say, must not hide the others.
+    """
+    try:
+        part = registry.load(kind, name)
+    except Exception as error:  # noqa: BLE001 - a part's own module may raise anything
+        return f"-- cannot be loaded: {' '.join(str(error).split())}"
     lines = (part.__doc__ or "").strip().splitlines()
     return lines[0] if lines else ""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 from wayword.core.model import Model
 from wayword.core.trajectory import ModelCall
@@ -10,16 +10,16 @@ from wayword.experiment.plan import Plan
 from wayword.models.opening import open_model
 from wayword.models.wrapping import Options, wrap
 from wayword.models.wrapping.budget import Account
-from wayword.recording import RunFolder
-
-Scores = Sequence[Mapping[str, float]]
+from wayword.recording import RunFolder, sessions
 
 
-def open_models(plan: Plan, specs: Mapping[str, str], before: Scores = ()) -> dict[str, Model]:
+def open_models(
+    plan: Plan, specs: Mapping[str, str], account: Account | None = None
+) -> dict[str, Model]:
     """Role -> model, wrapped as the plan asks; roles of the same name share one model.
 
-    ``before`` are the scores of the episodes finished earlier, whose tokens and dollars count
-    towards the budget. Raises ``UsageError`` for a name or setting that does not exist.
+    ``account`` adds up what is spent and holds the budget. Raises ``UsageError`` for a name or
+    setting that does not exist.
     """
     options = Options(
         cache=plan.cache,
@@ -27,22 +27,27 @@ def open_models(plan: Plan, specs: Mapping[str, str], before: Scores = ()) -> di
         requests_per_minute=plan.requests_per_minute or 0,
         prices=plan.prices,
     )
-    account = _account(plan, before)
     opened: dict[str, Model] = {}
     for spec in dict.fromkeys(specs.values()):
         opened[spec] = wrap(open_model(spec, plan.group("model"), _recorded), options, account)
     return {role: opened[spec] for role, spec in specs.items()}
 
 
-def _account(plan: Plan, before: Scores) -> Account | None:
-    if plan.tokens is None and plan.dollars is None:
-        return None
+def open_account(plan: Plan, run: RunFolder) -> Account:
+    """The plan's budget, less what earlier sessions spent, on dropped episodes too."""
+    finished = [scores for _, scores in run.scores()]
+    dropped = list(sessions(run.path))
     return Account(
         plan.tokens,
         plan.dollars,
-        tokens=int(sum(s.get("prompt_tokens", 0) + s.get("completion_tokens", 0) for s in before)),
-        dollars=sum(s.get("cost", 0.0) for s in before),
+        tokens=sum(map(tokens_of, finished)) + sum(s.dropped_tokens for s in dropped),
+        dollars=sum(s.get("cost", 0.0) for s in finished) + sum(s.dropped_dollars for s in dropped),
     )
+
+
+def tokens_of(scores: Mapping[str, float]) -> int:
+    """All tokens of an episode, read and written."""
+    return int(scores.get("prompt_tokens", 0) + scores.get("completion_tokens", 0))
 
 
 def _recorded(folder: str) -> Iterable[ModelCall]:

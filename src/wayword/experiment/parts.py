@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
@@ -12,6 +13,7 @@ from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError
 from wayword.core.rollout import MakeAgent
 from wayword.experiment.plan import Plan, data_folder
+from wayword.recording import Checksums
 from wayword.settings import make
 
 
@@ -76,6 +78,7 @@ def identity(plan: Plan, dataset: Dataset, agent: AgentParts, checksum: str) -> 
     return {
         "agent": plan.agent,
         "settings": asdict(agent.settings),
+        "prompts_checksum": _prompts_checksum(agent.settings),
         "dataset": split_name(plan, dataset),
         "dataset_settings": asdict(data_settings),
         "data_checksum": checksum,
@@ -86,6 +89,13 @@ def identity(plan: Plan, dataset: Dataset, agent: AgentParts, checksum: str) -> 
         "shuffle": plan.shuffle,
         "shard": plan.shard,
     }
+
+
+def _prompts_checksum(settings: Any) -> str:
+    """A run with prompts of one's own is another run once a text in that folder has changed."""
+    folder = getattr(settings, "prompts", "")
+    texts = {path.name: path for path in sorted(Path(folder).glob("*.txt"))} if folder else {}
+    return Checksums().combined(texts)
 
 
 def versions() -> Mapping[str, str]:

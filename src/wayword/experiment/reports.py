@@ -18,7 +18,7 @@ from wayword.evaluation.intervals import by_path
 from wayword.evaluation.table import Row, summarize
 from wayword.experiment.parts import open_dataset, split_name
 from wayword.experiment.plan import Plan
-from wayword.recording import Checksums, RecordedRun, RunFolder
+from wayword.recording import Checksums, RecordedRun, RunFolder, sessions
 
 T = TypeVar("T")
 
@@ -111,8 +111,16 @@ def _row(run: RecordedRun, keys: Sequence[str]) -> Row:
         dataset=identity["dataset"],
         checksum=identity["data_checksum"],
         clusters=[_path_of(name, family) for name, _ in scored],
+        wall_seconds=_wall(run, len(scored)),
     )
     return replace(row, values=_only({"row": row.values}, keys)["row"]) if keys else row
+
+
+def _wall(run: RecordedRun, finished: int) -> float | None:
+    """Wall time over all sessions; unknown where a killed one finished some of the episodes."""
+    told = list(sessions(run.path))
+    whole = told and sum(session.finished for session in told) >= finished
+    return sum(session.seconds for session in told) if whole else None
 
 
 def _path_of(episode_id: str, family: str) -> Hashable:

@@ -23,7 +23,7 @@ from wayword.core.run import Outcome
 from wayword.core.run import run as run_episodes
 from wayword.core.trajectory import Trajectory
 from wayword.evaluation.scorer import score
-from wayword.experiment.models import open_models
+from wayword.experiment.models import open_account, open_models, tokens_of
 from wayword.experiment.parts import (
     AgentParts,
     identity,
@@ -34,7 +34,8 @@ from wayword.experiment.parts import (
     versions,
 )
 from wayword.experiment.plan import Plan, run_folder
-from wayword.recording import Checksums, EpisodeRecord, RunFolder
+from wayword.models.wrapping.budget import Account
+from wayword.recording import Checksums, EpisodeRecord, RunFolder, Session, add_session
 
 OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Told after every episode: how many are finished, of how many, and the last one's scores."""
@@ -59,6 +60,8 @@ class _Run:
     tasks: list[Task]
     on_progress: OnProgress
     done: int = 0
+    finished_tokens: int = 0
+    finished_dollars: float = 0.0
     reasons: dict[str, str] = field(default_factory=dict)
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
@@ -71,7 +74,31 @@ class _Run:
         (scores,) = score(self.dataset, [(task, trajectory)])
         self.folder.append(EpisodeRecord(name, scores, trajectory))
         self.done += 1
+        self.finished_tokens += tokens_of(scores)
+        self.finished_dollars += scores.get("cost", 0.0)
         self.on_progress(self.done, len(self.tasks), scores)
+
+
+class _Session:
+    """One start of a run, written down when it ends."""
+
+    def __init__(self, going: _Run, account: Account) -> None:
+        self._going, self._account = going, account
+        self._done, self._tokens, self._dollars = going.done, account.tokens, account.dollars
+        self._began = time.perf_counter()
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+
+    def end(self) -> None:
+        """Append the session to the run folder."""
+        going, account = self._going, self._account
+        session = Session(
+            self._started,
+            time.perf_counter() - self._began,
+            going.done - self._done,
+            max(0, account.tokens - self._tokens - going.finished_tokens),
+            max(0.0, account.dollars - self._dollars - going.finished_dollars),
+        )
+        add_session(going.folder.path, session)
 
 
 def run(plan: Plan, on_progress: OnProgress | None = None) -> RunResult:
@@ -110,8 +137,9 @@ def choose_tasks(plan: Plan, tasks: Sequence[Task]) -> list[Task]:
 
 async def _play(going: _Run, todo: Sequence[Task]) -> Outcome:
     plan = going.plan
-    before = [scores for _, scores in going.folder.scores()]
-    models = open_models(plan, model_specs(plan), before)
+    account = open_account(plan, going.folder)
+    models = open_models(plan, model_specs(plan), account)
+    session = _Session(going, account)
     try:
         setup = Setup(
             going.dataset,
@@ -124,6 +152,7 @@ async def _play(going: _Run, todo: Sequence[Task]) -> Outcome:
     finally:
         for model in models.values():
             await model.aclose()
+        session.end()
 
 
 def _config(plan: Plan, dataset: Dataset, agent: AgentParts) -> dict[str, Any]:
@@ -138,7 +167,6 @@ def _config(plan: Plan, dataset: Dataset, agent: AgentParts) -> dict[str, Any]:
         "checksums": checksums.each(dataset.files),
         "versions": dict(versions()),
         "started": datetime.now(UTC).isoformat(timespec="seconds"),
-        "clock": time.time(),
     }
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
-from typing import Any, cast
+from typing import cast
 
 from wayword.core import registry
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError
 from wayword.core.model import Model
 from wayword.core.trajectory import ModelCall
+from wayword.settings import make
 
 Recorded = Callable[[str], Iterable[ModelCall]]
 """Reads the model calls of a run folder, for ``replay:RUN``."""
@@ -29,27 +29,9 @@ def open_model(
         known = ", ".join(f"{kind}:…" for kind in registry.names("model"))
         raise UsageError(f"model {spec!r} is not of the form kind:name; there are: {known}")
     part = registry.load("model", kind)
-    checked = settings_of(part.Settings, settings or {}, f"model {spec}")
+    checked = make(part.Settings, settings or {}, f"model {spec}")
     if kind == "replay":
         if recorded is None:
             raise UsageError(f"model {spec}: no way to read a run folder was given")
         return cast(Model, part(name, checked, calls=recorded(name)))
     return cast(Model, part(name, checked))
-
-
-def settings_of(kind: type[Any], given: Mapping[str, object], whose: str) -> Any:
-    """An instance of the settings dataclass. Raises ``UsageError``; text becomes numbers."""
-    from pydantic import TypeAdapter, ValidationError
-
-    known = [field.name for field in fields(kind)]
-    for name in given:
-        if name not in known:
-            raise UsageError(f"{whose} has no setting {name!r}; {suggest(name, known)}")
-    try:
-        return TypeAdapter(kind).validate_python(dict(given))
-    except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(step) for step in problem["loc"])
-        said = problem["msg"].removeprefix("Value error, ")
-        reason = f"setting {where!r}: {said}, not {problem['input']!r}" if where else said
-        raise UsageError(f"{whose}: {reason}") from None

@@ -5,6 +5,8 @@ r"""The run folder: everything a run did, in files that any tool can read.
                      version of this layout
     episodes.jsonl   one line a finished episode, in the order they ended
     failures.jsonl   one line a failure, with its reason; a resumed run plays the episode again
+    sessions.jsonl   one line a session that ended in order: its wall time, and what was spent on
+                     episodes it did not finish
     .lock            the process number of the last writer; the lock itself is the system's
 
 A line of ``episodes.jsonl`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``. Rates in
@@ -45,6 +47,7 @@ from wayword.recording.checksums import Checksums
 from wayword.recording.codec import from_json, to_json
 from wayword.recording.folder import RecordedRun, RunFolder
 from wayword.recording.record import EpisodeRecord, FailedEpisode
+from wayword.recording.sessions import Session, add_session, sessions
 
 __all__ = [
     "Checksums",
@@ -52,6 +55,9 @@ __all__ = [
     "FailedEpisode",
     "RecordedRun",
     "RunFolder",
+    "Session",
+    "add_session",
     "from_json",
+    "sessions",
     "to_json",
 ]

@@ -109,9 +109,13 @@ def start_server(path: Path, settings: EngineSettings, *, key: str = "", port: i
     params.hostnames, params.port = ["127.0.0.1"], port
     params.verbosity = 0
     try:
-        return xllamacpp.Server(params)
+        server = xllamacpp.Server(params)
     except (RuntimeError, ValueError) as error:
         raise UsageError(f"{path}: llama.cpp cannot load it: {error}") from None
+    # A server that is deleted before its loop has begun to run waits for it forever; one answer
+    # is proof that the loop runs.
+    server.handle_completions({"prompt": "a", "n_predict": 1})
+    return server
 
 
 def _checked(answer: dict[str, Any]) -> dict[str, Any]:

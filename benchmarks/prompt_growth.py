@@ -8,6 +8,7 @@ observation* that stand at the start of the other. The bound is 90%, for every p
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import random
 import re
@@ -39,7 +40,8 @@ class Wanderer:
         self.prompts.append("\n".join(m.content for m in prompt if isinstance(m, Message)))
         assert sampling.json_schema is not None
         legal = sampling.json_schema["properties"]["action"]["enum"]
-        return f'{{"thought": "I go on along the way.", "arrived": false, "action": "{self._rng.choice(legal)}"}}'
+        chosen = self._rng.choice(legal)
+        return json.dumps({"thought": "I go on this way.", "arrived": False, "action": chosen})
 
 
 def tokens(text: str) -> list[str]:

@@ -28,6 +28,9 @@ CAPTION = "picture of {}"
 FRONT, REAR = "the front view of a vehicle", "the rear view of a vehicle"
 """What the traffic's flow is read from: front views face one who stands against it."""
 
+LEAST = 1e-9
+"""Deviations up to this are rounding errors, and standardise nothing."""
+
 Floats = NDArray[np.float64]
 Standard = tuple[float, float]
 """Mean and deviation of a landmark's scores over the training area."""
@@ -83,7 +86,7 @@ class StandardisedScorer:
     """Raw similarities, standardised landmark by landmark.
 
     ``folder`` keeps each landmark's mean and deviation, worked out once; None keeps nothing. A
-    landmark whose deviation is zero or unknown is never seen.
+    landmark whose deviation is unknown, or zero but for rounding, is never seen.
     """
 
     def __init__(self, views: ViewScorer, folder: Path | None = None) -> None:
@@ -105,7 +108,7 @@ class StandardisedScorer:
         nothing = (np.nan, np.nan)
         pairs = [standards.get(landmark, nothing) for landmark in landmarks]
         mean, deviation = np.array(pairs, np.float64).reshape(-1, 2).T[:, :, None]
-        return np.asarray((raw - mean) / np.where(deviation > 0, deviation, np.nan))
+        return np.asarray((raw - mean) / np.where(deviation > LEAST, deviation, np.nan))
 
     def flow(self, scene: str, panorama: str, heading: int) -> Literal["with", "against"] | None:
         front, rear = self._views.similarity(scene, panorama, [heading], [FRONT, REAR])[:, 0]

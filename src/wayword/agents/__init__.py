@@ -1,3 +1,10 @@
 """One agent a file; the file's name is its registered name. See ``wayword.core.registry``."""
 
-SHARED: tuple[str, ...] = ("answers", "history", "landmarks_extraction", "prompting", "retelling")
+SHARED: tuple[str, ...] = (
+    "answers",
+    "history",
+    "landmarks_extraction",
+    "prompting",
+    "retelling",
+    "strategies",
+)

@@ -1,0 +1,77 @@
+"""Solved training episodes as turns of the conversation.
+
+An example is replayed in its own world and shows what a replay can know: observations, actions,
+and, where the recipe asks for a state, the true place, heading and holdings. Thoughts and plans
+are not invented: no text of ours stands in an example as if a solver had thought it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+
+from wayword.agents.strategies.conversation import Turn
+from wayword.agents.strategies.reading import ARGUMENT, FINISHED
+from wayword.agents.strategies.recipe import Recipe
+from wayword.agents.strategies.stated import FACING, HOLDING, PLACE
+from wayword.core.action import STOP, Action
+from wayword.core.agent import Demonstration
+from wayword.core.world import Observation
+from wayword.verbalize import anything
+
+Tell = Callable[[Observation, str], str]
+"""An observation, and what came of the action before it, as a user message."""
+
+
+def turns(
+    demonstration: Demonstration, recipe: Recipe, tell: Tell, opening: str, constrained: bool
+) -> list[Turn]:
+    """One example. ``opening`` is put before its first observation."""
+    world = demonstration.world()
+    world.reset(demonstration.episode)
+    actor = world.actors[0]
+    found: list[Turn] = []
+    feedback = ""
+    for action in demonstration.actions:
+        seen = world.observe(actor)
+        told = tell(seen, feedback)
+        told = f"{opening}\n\n{told}" if not found else told
+        found.append((told, answer(action, seen, recipe, constrained)))
+        feedback = anything.feedback(world.step(actor, action), anything.voice(seen))
+    return found
+
+
+def answer(action: Action, seen: Observation, recipe: Recipe, constrained: bool) -> str:
+    """The answer that takes this action, with the sections whose truth is known."""
+    known = true_parts(seen)
+    sections = {
+        section.key: {name: known[name] for name, _ in section.parts if name in known}
+        for section in recipe.sections
+        if section.parts
+    }
+    if constrained:
+        return json.dumps({**sections, **_fields(action)}, ensure_ascii=False)
+    lines = []
+    for section in recipe.sections:
+        if section.parts:
+            stated = [f"  {name}: {words}" for name, words in sections[section.key].items()]
+            lines += [f"{section.label}:", *stated]
+    return "\n".join([*lines, f"{recipe.action.label}: {action}"])
+
+
+def true_parts(seen: Observation) -> dict[str, str]:
+    """Place, facing and holding as they are."""
+    own, _ = anything.voice(seen).own(seen)
+    parts = {PLACE: own.place} if own.place else {}
+    if own.heading is not None:
+        parts[FACING] = anything.compass(round(own.heading, 2))
+    if own.holding is not None:
+        parts[HOLDING] = ", ".join(own.holding) or "nothing"
+    return parts
+
+
+def _fields(action: Action) -> dict[str, object]:
+    if action.name == STOP.name:
+        said: Sequence[str] = action.arguments
+        return {FINISHED: True, **({ARGUMENT: said[0]} if said else {})}
+    return {FINISHED: False, "action": str(action)}

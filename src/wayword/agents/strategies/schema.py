@@ -1,0 +1,63 @@
+"""A recipe as a JSON schema, so that a constrained model can only write an answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from wayword.agents.strategies.reading import ARGUMENT, FINISHED
+from wayword.agents.strategies.recipe import Recipe, Section
+from wayword.core.action import STOP, Menu
+from wayword.core.episode import Json
+
+MOST_LISTED = 200
+"""A menu up to this long is an enumeration; above it the action is free text, and read as such."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """Characters that a section, a part of one, and what is said to others may have."""
+
+    section: int = 240
+    part: int = 100
+    argument: int = 200
+
+
+def answer_schema(recipe: Recipe, menu: Menu, lengths: Lengths) -> Mapping[str, Json]:
+    """The schema that :func:`.reading.read_json` reads: sections, ``finished``, ``action``.
+
+    Stopping has the field ``finished`` to itself. ``argument`` is there where some action takes
+    free text; the other actions leave it empty.
+    """
+    fields: dict[str, Json] = {s.key: _section(s, lengths) for s in recipe.sections}
+    fields[FINISHED] = {"type": "boolean"}
+    action = _action(menu)
+    if action is not None:
+        fields["action"] = action
+    if menu.open_verbs:
+        fields[ARGUMENT] = {"type": "string", "maxLength": lengths.argument}
+    return _object(fields)
+
+
+def _section(section: Section, lengths: Lengths) -> Json:
+    if not section.parts:
+        return {"type": "string", "maxLength": lengths.section}
+    return _object({n: {"type": "string", "maxLength": lengths.part} for n, _ in section.parts})
+
+
+def _action(menu: Menu) -> Json | None:
+    """An enumeration, free text for long menus, None where one can do nothing but stop."""
+    if len(menu) > MOST_LISTED:
+        return {"type": "string", "maxLength": 120}
+    listed = [str(action) for action in menu.actions if action != STOP]
+    listed += [verb for verb in menu.open_verbs if verb != STOP.name]
+    return {"type": "string", "enum": listed} if listed else None
+
+
+def _object(fields: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        "type": "object",
+        "properties": dict(fields),
+        "required": list(fields),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,203 @@
+"""Strategy: the agent that plays any world by one recipe.
+
+Each turn it is told what came of its last action, what it knows of itself and what it sees; it
+answers in the recipe's form. What it was told and what it said is appended to a chat that only
+grows. A subclass names a recipe and is a strategy:
+
+    class Check(Strategy):
+        recipe = "Doubt: what could go wrong\\nAction: exactly one action"
+
+Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from wayword.agents.history import TokenRate
+from wayword.agents.prompting import Prompts
+from wayword.agents.strategies import examples, recipe, rules
+from wayword.agents.strategies.conversation import Conversation, Turn
+from wayword.agents.strategies.legal import Legal
+from wayword.agents.strategies.reading import Answer, read_free, read_json
+from wayword.agents.strategies.schema import Lengths, answer_schema
+from wayword.agents.strategies.stated import FACING, HOLDING, PLACE, stated
+from wayword.core.action import Action, Menu
+from wayword.core.agent import Toolkit
+from wayword.core.decision import Decision, Rejection
+from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
+from wayword.core.model import Message, Sampling
+from wayword.core.world import Feedback, Observation
+from wayword.verbalize import anything
+
+REMEMBERED = 200
+"""Menus up to this long are remembered, to tell an impossible action from one of earlier."""
+ECHOED = 300
+"""Characters of a rejected answer that the agent is shown again."""
+STOPS = ("\nObservation:",)
+"""Where a free answer goes on to invent what it would see."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategySettings:
+    """How a strategy is told, asks and is answered.
+
+    ``decoding``: ``constrained`` (a JSON answer with one of the legal actions, listed up to 200) or
+    ``free`` (labelled lines; what is not exactly one legal action is rejected). ``own_state``: the
+    agent's place, heading and holdings are told ``always``, or only at the ``start``, so that it
+    has to keep track of them (as in most of LangSuitE's tasks). ``list_actions``: tell the legal
+    actions at every step. ``shots``: solved examples of a training split, drawn by ``examples`` (a
+    seed), the same for all episodes. ``context``: tokens that a prompt may take before old steps
+    are dropped. ``thought_length``: characters of a constrained section. ``prompts``: a folder of
+    texts to use instead of the shipped ones.
+    """
+
+    decoding: Literal["constrained", "free"] = "constrained"
+    own_state: Literal["always", "start"] = "always"
+    list_actions: bool = False
+    shots: int = 0
+    examples: int = 0
+    context: int = 7000
+    thought_length: int = 240
+    max_tokens: int = 400
+    temperature: float = 0.0
+    prompts: str = ""
+
+    def __post_init__(self) -> None:
+        if self.shots < 0 or self.max_tokens < 8 or self.context < 1 or self.thought_length < 1:
+            raise UsageError(
+                "strategies: shots is at least 0, max_tokens 8, context 1 and thought_length 1"
+            )
+
+
+class Strategy:
+    """One actor's episode by one recipe. ``recipe`` is a recipe's text, or a shipped one's name."""
+
+    recipe: ClassVar[str] = ""
+    Settings: ClassVar[type[StrategySettings]] = StrategySettings
+    families: ClassVar[frozenset[str]] = frozenset()
+    needs_model: ClassVar[bool] = True
+
+    def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
+        self._settings, self._toolkit = settings, toolkit
+        self._prompts = Prompts("strategies", settings.prompts)
+        name = type(self).__name__
+        inline = ":" in self.recipe
+        self._recipe = recipe.read(self.recipe if inline else self._prompts[self.recipe], name)
+        self._episode: Episode | None = None
+        self._conversation: Conversation | None = None
+        self._voice = anything.PLAIN
+        self._rate = TokenRate()
+        self._earlier: set[Action] = set()
+        self._given: list[str] = []
+        self._now = self._said = self._feedback = ""
+
+    async def begin(self, episode: Episode) -> None:
+        """Read the episode. Actions that the dataset gives away at the start are taken first."""
+        self._episode = episode
+        self._given = [str(word) for word in episode.extra.get("opening", ())]
+
+    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+        """Tell, ask, read."""
+        if self._given:
+            return Decision(Action(self._given.pop(0)))
+        chat = self._chat(observation, menu)
+        legal = Legal(menu, self._earlier)
+        self._now = self._told(observation, self._feedback, bool(chat.turns), menu)
+        text = await self._ask(self._fitted(chat), menu)
+        read = read_json if self._constrained else read_free
+        answer = read(text, self._recipe, legal)
+        self._note_state(answer)
+        if len(menu) <= REMEMBERED:
+            self._earlier.update(menu.actions)
+        rejected = isinstance(answer.outcome, Rejection)
+        self._said = " ".join(text.split())[:ECHOED] if rejected else text.strip()
+        return answer.outcome
+
+    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Append the step; what came of it opens the next message."""
+        self._feedback = anything.feedback(feedback, self._voice)
+        if self._conversation is not None:
+            self._conversation.add(self._now, self._said or "(no answer)")
+
+    @property
+    def _constrained(self) -> bool:
+        return self._settings.decoding == "constrained"
+
+    def _chat(self, observation: Observation, menu: Menu) -> Conversation:
+        """The conversation, begun at the first turn: only then are world and actor known."""
+        if self._conversation is None:
+            if self._episode is None:
+                raise UsageError("an agent must begin an episode before it acts")
+            self._voice = anything.voice(observation)
+            actor = str(getattr(observation, "actor", self._episode.actors[0]))
+            shown = self._examples()
+            form = self._prompts.fill(f"answer_{self._settings.decoding}", form=self._recipe.form)
+            fixed = rules.system_text(
+                self._prompts, self._voice.name, form, self._episode, actor, menu
+            )
+            if shown:
+                fixed += "\n\n" + self._prompts["examples"]
+            self._conversation = Conversation(fixed, self._task(self._episode), shown)
+        return self._conversation
+
+    def _task(self, episode: Episode) -> str:
+        return self._prompts.fill("task", instruction=episode.instruction)
+
+    def _examples(self) -> list[Turn]:
+        settings = self._settings
+        if not settings.shots:
+            return []
+        drawn = self._toolkit.demonstrations(settings.shots, settings.examples)
+        found: list[Turn] = []
+        for example in drawn:
+            found += examples.turns(
+                example,
+                self._recipe,
+                lambda seen, feedback: self._told(seen, feedback, bool(feedback), None),
+                self._task(example.episode),
+                self._constrained,
+            )
+        return found
+
+    def _told(self, observation: Observation, feedback: str, begun: bool, menu: Menu | None) -> str:
+        """The user message of a step."""
+        voice = anything.voice(observation)
+        own = "" if begun and self._settings.own_state == "start" else voice.own(observation)[1]
+        seen = voice.around(observation, self._toolkit.perceiver)
+        lines = [line for line in (feedback, own, seen) if line]
+        if self._settings.list_actions and menu is not None:
+            lines.append(self._prompts.fill("now_possible", actions=anything.menu(menu)))
+        return self._prompts.fill("observation", observation="\n".join(lines))
+
+    def _fitted(self, chat: Conversation) -> list[Message]:
+        """The messages within the budget; what is dropped is noted."""
+        budget = self._settings.context - self._settings.max_tokens
+        room = int(max(1, budget) * self._rate.characters_per_token)
+        if gone := chat.fit(room, self._now):
+            self._toolkit.note("history_dropped", steps=gone, context=self._settings.context)
+        gap = self._prompts.fill("dropped", count=str(chat.dropped)) if chat.dropped else ""
+        return chat.messages(self._now, gap)
+
+    async def _ask(self, messages: list[Message], menu: Menu) -> str:
+        settings = self._settings
+        lengths = Lengths(settings.thought_length)
+        sampling = Sampling(
+            temperature=settings.temperature,
+            max_tokens=settings.max_tokens,
+            stop=() if self._constrained else STOPS,
+            json_schema=answer_schema(self._recipe, menu, lengths) if self._constrained else None,
+            seed=self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None,
+        )
+        completion = await self._toolkit.model().complete(messages, sampling)
+        written = sum(len(message.content) for message in messages)
+        self._rate.learn(written, completion.usage.prompt)
+        return completion.text
+
+    def _note_state(self, answer: Answer) -> None:
+        """Write down what was stated, also where nothing was: silence is no right answer."""
+        asked = {name for section in self._recipe.sections for name, _ in section.parts}
+        if asked & {PLACE, FACING, HOLDING}:
+            self._toolkit.note("state", **stated(answer.parts))

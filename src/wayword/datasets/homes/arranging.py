@@ -1,0 +1,89 @@
+"""Small things laid about a home, each where such a thing is likely to be."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field, replace
+
+from wayword.datasets.homes.home import Home, surfaces
+from wayword.datasets.homes.objects import OBJECTS
+from wayword.worlds.housework.scene import HouseObject, Scene
+
+SPARE = 2
+"""Places left free in receptacles of bounded capacity, where they have more than one."""
+DIRTY = 0.25
+"""Share of the things that can be dirty and are."""
+
+
+@dataclass(eq=False)
+class Arrangement:
+    """A home's furniture and the things in it, by id; change ``objects`` and take ``scene()``."""
+
+    home: Home
+    objects: dict[str, HouseObject] = field(default_factory=dict)
+
+    def scene(self) -> Scene:
+        """The scene: furniture first, in the home's own order."""
+        return replace(self.home.scene, objects=tuple(self.objects.values()))
+
+    def of(self, kind: str) -> list[HouseObject]:
+        """The objects of a type."""
+        return [o for o in self.objects.values() if o.type == kind]
+
+    def contents(self, under: str) -> list[HouseObject]:
+        """What is directly in or on an object."""
+        return [o for o in self.objects.values() if o.parent == under]
+
+    def room(self, thing: HouseObject) -> str:
+        """The room an object is in."""
+        return self.home.layout.room_at(thing.x, thing.y)
+
+    def space(self, under: HouseObject) -> int:
+        """How many more things fit, many where there is no bound."""
+        return under.capacity - len(self.contents(under.id)) if under.capacity else 99
+
+    def lay(self, rng: random.Random, thing: HouseObject, under: HouseObject) -> HouseObject:
+        """A thing moved to a random spot in or on a piece of furniture."""
+        wide, deep = (max(0.0, under.width - thing.width), max(0.0, under.depth - thing.depth))
+        wide, deep = 0.4 * wide, 0.4 * deep
+        raised = under.height if under.receptacle == "on" else under.height / 2
+        placed = replace(
+            thing,
+            x=round(under.x + rng.uniform(-wide, wide), 3),
+            y=round(under.y + rng.uniform(-deep, deep), 3),
+            bottom=round(under.bottom + raised, 3),
+            parent=under.id,
+            temperature="cold" if "cooler" in under.affordances else "room",
+        )
+        self.objects[thing.id] = placed
+        return placed
+
+
+def arrange(rng: random.Random, home: Home, plenty: float = 1.0) -> Arrangement:
+    """Things by the rules of ``objects``; ``plenty`` multiplies how many there are of each."""
+    made = Arrangement(home, {o.id: o for o in home.scene.objects})
+    furniture = surfaces(home.scene)
+    for kind, spec in OBJECTS.items():
+        likely = [o for o in furniture if o.type in spec.places]
+        if not likely:
+            continue
+        count = round(rng.uniform(0.2, spec.most + 0.4) * plenty)
+        for number in range(1, count + 1):
+            free = [o for o in likely if made.space(o) > min(SPARE, max(0, o.capacity - 1))]
+            if not free:
+                break
+            (under,) = rng.choices(free, weights=[spec.places[o.type] for o in free])
+            made.lay(rng, _new(rng, kind, number), under)
+    return made
+
+
+def _new(rng: random.Random, kind: str, number: int) -> HouseObject:
+    spec = OBJECTS[kind]
+    return HouseObject(
+        f"{kind}|{number}", kind, 0.0, 0.0, spec.size, spec.size, 0.0, spec.height,
+        affordances=frozenset(("pickupable", *spec.affordances)),
+        receptacle=spec.receptacle,
+        accepts=spec.accepts,
+        capacity=spec.capacity if spec.receptacle else 0,
+        dirty="dirtyable" in spec.affordances and rng.random() < DIRTY,
+    )  # fmt: skip

@@ -1,0 +1,187 @@
+"""Goal conditions on the true final state, and the reference of an episode in the rooms world.
+
+Conditions count in parts, as ALFRED's do: goal-condition success is the share of parts that hold.
+They name objects by id; where an instruction says "a mug", a condition lists every mug.
+
+Source: ALFRED (Shridhar et al. 2020, section 4.3); the state is ``worlds.housework.report``'s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from wayword.core.episode import Json, Reference
+
+State = Mapping[str, Json]
+Trait = tuple[str, Json]
+"""A field of an object's state and the value it must have: ``("temperature", "hot")``."""
+Ids = tuple[str, ...]
+
+
+@runtime_checkable
+class GoalCondition(Protocol):
+    """Something that should hold in the end, in ``parts`` that count singly."""
+
+    @property
+    def parts(self) -> int:
+        """How many parts it has."""
+        ...
+
+    def met(self, state: State) -> int:
+        """How many of them hold."""
+        ...
+
+
+def under(state: State, thing: str) -> list[str]:
+    """What a thing is in or on, innermost first."""
+    found: list[str] = []
+    at = state["objects"][thing]["in"]
+    while at and at not in found:
+        found.append(at)
+        at = state["objects"][at]["in"]
+    return found
+
+
+def shows(state: State, thing: str, traits: tuple[Trait, ...]) -> bool:
+    """Whether a thing has all of the traits."""
+    record = state["objects"][thing]
+    return all(record[name] == value for name, value in traits)
+
+
+@dataclass(frozen=True, slots=True)
+class Has:
+    """Any one of ``things`` has all the traits."""
+
+    things: Ids
+    traits: tuple[Trait, ...]
+    parts: int = 1
+
+    def met(self, state: State) -> int:
+        return int(any(shows(state, thing, self.traits) for thing in self.things))
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """``parts`` of ``things``, each with the traits, are in or on one and the same receptacle.
+
+    A thing in a bowl on the table is also on the table.
+    """
+
+    things: Ids
+    receptacles: Ids
+    traits: tuple[Trait, ...] = ()
+    parts: int = 1
+
+    def met(self, state: State) -> int:
+        good = [under(state, thing) for thing in self.things if shows(state, thing, self.traits)]
+        most = max((sum(r in chain for chain in good) for r in self.receptacles), default=0)
+        return min(self.parts, most)
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """One of ``things`` is in one of ``movables``, which is in or on one of ``receptacles``."""
+
+    things: Ids
+    movables: Ids
+    receptacles: Ids
+    traits: tuple[Trait, ...] = ()
+    parts: int = 1
+
+    def met(self, state: State) -> int:
+        chains = [under(state, t) for t in self.things if shows(state, t, self.traits)]
+        return int(any(self._rises(chain) for chain in chains))
+
+    def _rises(self, chain: list[str]) -> bool:
+        low = next((n for n, r in enumerate(chain) if r in self.movables), None)
+        return low is not None and any(r in self.receptacles for r in chain[low + 1 :])
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody holds one of ``things``."""
+
+    things: Ids
+    parts: int = 1
+
+    def met(self, state: State) -> int:
+        return int(any(state["objects"][thing]["held"] for thing in self.things))
+
+
+@dataclass(frozen=True, slots=True)
+class Lit:
+    """One of ``lamps`` is on, and somebody is near: within ``distance`` metres in its room, or
+    within ``reach`` wherever that is (a lamp beside a doorway is switched from the next room).
+
+    ALFRED asks that the lamp be in view; a final state tells rooms and places, not views.
+    """
+
+    lamps: Ids
+    distance: float = 3.0
+    reach: float = 1.8
+    parts: int = 1
+
+    def met(self, state: State) -> int:
+        return int(any(self._near(state, lamp) for lamp in self.lamps))
+
+    def _near(self, state: State, lamp: str) -> bool:
+        record = state["objects"][lamp]
+        for who in state["actors"].values():
+            away = math.hypot(who["x"] - record["x"], who["y"] - record["y"])
+            within = self.distance if who["room"] == record["room"] else self.reach
+            if record["on"] and away <= within:
+                return True
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class RoomsReference(Reference):
+    """What is right for an episode in the rooms world.
+
+    ``kind`` is the type of task. ``goals`` are what should hold in the end. ``expert_length`` is
+    the expert's number of low-level actions (L*), None where that is to be found out by playing.
+    """
+
+    kind: str = ""
+    goals: tuple[GoalCondition, ...] = ()
+    expert_length: int | None = None
+
+    def parts(self) -> int:
+        """How many goal conditions there are."""
+        return sum(goal.parts for goal in self.goals)
+
+    def met(self, state: State) -> int:
+        """How many of them hold in a final state."""
+        return sum(goal.met(state) for goal in self.goals)
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A thing is in or on what it should be in or on, and open or shut as it should be."""
+
+    thing: str
+    receptacle: str
+    open: bool
+    parts: int = 1
+
+    def met(self, state: State) -> int:
+        record = state["objects"][self.thing]
+        return int(record["in"] == self.receptacle and record["open"] == self.open)
+
+
+@dataclass(frozen=True, slots=True)
+class RearrangementReference(RoomsReference):
+    """The state to restore: ``goals`` for what was changed, ``others`` for what was not."""
+
+    others: tuple[Restored, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReference(RoomsReference):
+    """The right answer; ``look`` lists the things and receptacles one looks at to find it."""
+
+    answer: str = ""
+    look: Ids = field(default=())

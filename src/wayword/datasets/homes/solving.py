@@ -1,0 +1,238 @@
+"""From goals to errands: what a body that knows the house does to bring a state about.
+
+The things to handle are read off the goals, each becomes a chain of sub-tasks (slice, fetch, treat,
+put), the cheapest of the chains is chosen by steps on foot, and its errands are carried out.
+
+Source: the expert of LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from wayword.core.action import STOP, Action
+from wayword.core.dataset import Task
+from wayword.datasets.homes.errands import TOOLS, Doing, Errands, Stuck
+from wayword.datasets.homes.errandways import cheapest
+from wayword.datasets.homes.goals import (
+    AnswerReference,
+    GoalCondition,
+    Has,
+    Held,
+    Ids,
+    Inside,
+    Lit,
+    Restored,
+    RoomsReference,
+    Stacked,
+    Trait,
+)
+from wayword.worlds.rooms import RoomsWorld
+
+ROUNDS = 3
+"""How often the goals are gone through: the second time for what was undone by another."""
+
+
+def solve(world: RoomsWorld, actor: str, reference: RoomsReference) -> Doing:
+    """Every low-level action up to the stop. Raises ``Stuck`` where a goal cannot be met."""
+    if isinstance(reference, AnswerReference):
+        errands = Errands(world, actor)
+        for thing in reference.look:
+            yield from _inspect(errands, thing)
+        yield Action("stop", (reference.answer,))
+        return
+    tidy = any(isinstance(goal, Restored) for goal in reference.goals)
+    errands = Errands(world, actor, tidy)
+    goals = sorted(reference.goals, key=_rank)
+    for _ in range(ROUNDS):
+        for goal in goals:
+            yield from _meet(errands, goal)
+        if reference.met(world.state()) == reference.parts():
+            break
+    yield STOP
+
+
+def play(world: RoomsWorld, actor: str, reference: RoomsReference) -> list[Action]:
+    """The expert's actions, the stop included, carried out in a world that was reset."""
+    actions: list[Action] = []
+    doing = solve(world, actor, reference)
+    try:
+        action = next(doing)
+        while True:
+            actions.append(action)
+            feedback = world.step(actor, action)
+            if world.done(actor):
+                return actions
+            action = doing.send(feedback)
+    except StopIteration:
+        return actions
+
+
+def expert_length(world: RoomsWorld, task: Task) -> int | None:
+    """L*: how many low-level actions the expert needs, its stop left out; None where it fails."""
+    reference = task.reference
+    if not isinstance(reference, RoomsReference):
+        return None
+    if reference.expert_length is not None:
+        return reference.expert_length
+    world.reset(task.episode)
+    actor = world.actors[0]
+    try:
+        actions = play(world, actor, reference)
+    except Stuck:
+        return None
+    solved = reference.met(world.state()) == reference.parts()
+    return len(actions) - 1 if solved else None
+
+
+def _rank(goal: GoalCondition) -> tuple[int, int]:
+    """Goals that bring others about come first, those that a later errand would undo last."""
+    order = (Stacked, Inside, Restored, Has, Held, Lit)
+    traits = getattr(goal, "traits", ())
+    return order.index(type(goal)), -len(traits) - goal.parts
+
+
+def _meet(errands: Errands, goal: GoalCondition) -> Doing:
+    for _ in range(goal.parts):
+        if goal.met(errands.world.state()) == goal.parts:
+            return
+        yield from _PLANS[type(goal)](errands, goal)
+
+
+def _inside(errands: Errands, goal: Inside) -> Doing:
+    """One more of the things into the receptacle that has most of them already."""
+    there = {
+        r: [
+            t for t in goal.things if errands.within(t, r) and _lacks(errands, t, goal.traits) == []
+        ]
+        for r in goal.receptacles
+    }
+    most = max(len(found) for found in there.values())
+    places = [r for r, found in there.items() if len(found) == most]
+    done = {t for r in places for t in there[r]}
+    things = [t for t in goal.things if t not in done] or list(goal.things)
+    chain = _chain(errands, things, goal.traits, [places])
+    yield from _prepare(errands, chain, goal.traits)
+    yield from errands.put(chain[0], chain[-1])
+
+
+def _stacked(errands: Errands, goal: Stacked) -> Doing:
+    chain = _chain(errands, goal.things, goal.traits, [goal.movables, goal.receptacles])
+    thing, movable, receptacle = chain[0], chain[-2], chain[-1]
+    if not errands.within(thing, movable):
+        yield from _prepare(errands, chain, goal.traits)
+        yield from errands.put(thing, movable)
+    if not errands.within(movable, receptacle):
+        yield from errands.put(movable, receptacle)
+
+
+def _has(errands: Errands, goal: Has) -> Doing:
+    switched = [trait for trait in goal.traits if trait[0] in ("on", "open")]
+    traits = tuple(trait for trait in goal.traits if trait not in switched)
+    chain = _chain(errands, goal.things, traits, [])
+    yield from _prepare(errands, chain, traits)
+    for name, value in switched:
+        yield from (errands.turn if name == "on" else errands.swing)(chain[0], bool(value))
+
+
+def _held(errands: Errands, goal: Held) -> Doing:
+    yield from errands.take(_chain(errands, goal.things, (), [])[0])
+
+
+def _lit(errands: Errands, goal: Lit) -> Doing:
+    (lamp,) = _chain(errands, goal.lamps, (), [])
+    yield from errands.reach(lamp)
+    yield from errands.turn(lamp, True)
+
+
+def _restored(errands: Errands, goal: Restored) -> Doing:
+    i = errands.number(goal.thing)
+    if "pickupable" in errands.things.specs[i].affordances:
+        if goal.receptacle:
+            yield from errands.put(goal.thing, goal.receptacle)
+        else:
+            yield from errands.take(goal.thing)
+            yield from errands.do("drop", goal.thing)
+    yield from errands.swing(goal.thing, goal.open)
+
+
+_PLANS: dict[type, Callable[[Errands, Any], Doing]] = {
+    Inside: _inside,
+    Stacked: _stacked,
+    Has: _has,
+    Held: _held,
+    Lit: _lit,
+    Restored: _restored,
+}
+
+
+def _inspect(errands: Errands, thing: str) -> Doing:
+    """Look at a thing, or into a receptacle."""
+    if errands.things.encloses[errands.number(thing)]:
+        yield from errands.unlock(thing)
+    else:
+        yield from errands.uncover(thing)
+
+
+def _lacks(errands: Errands, thing: str, traits: Sequence[Trait]) -> list[Trait]:
+    return [trait for trait in traits if not errands.has(thing, trait)]
+
+
+def _chain(
+    errands: Errands, things: Sequence[str], traits: Sequence[Trait], after: Sequence[Sequence[str]]
+) -> list[str]:
+    """The cheapest thing, tools for the traits it lacks in order, and places after that.
+
+    The things that lack least are looked at alone. Raises ``Stuck``.
+    """
+    least = min(len(_lacks(errands, thing, traits)) for thing in things)
+    best = [t for t in things if len(_lacks(errands, t, traits)) == least]
+    chains = []
+    for lacking in {tuple(_lacks(errands, t, traits)) for t in best}:
+        some = [t for t in best if tuple(_lacks(errands, t, traits)) == lacking]
+        tools = [_tools(errands, some[0], t) for t in lacking if t in TOOLS]
+        places = [[r for r in stop if _open_to(errands, some[0], r)] or stop for stop in after]
+        chains.append(cheapest(errands.world, errands.actor, [some, *tools, *places]))
+    found = next((chain for chain in chains if chain), None)
+    if found is None:
+        raise Stuck(f"no way leads to any of {', '.join(things)} and on")
+    return found
+
+
+def _open_to(errands: Errands, thing: str, receptacle: str) -> bool:
+    there = errands.within(thing, receptacle)
+    return there or (errands.takes(receptacle, thing) and not errands.full(receptacle))
+
+
+def _tools(errands: Errands, thing: str, trait: Trait) -> Ids:
+    """What gives a trait to such a thing, and can be switched where it must."""
+    things, kind = errands.things, TOOLS[trait]
+    ids = errands.world.layout.ids[: things.objects]
+    able = [r for r in ids if things.does(errands.number(r), kind) and errands.takes(r, thing)]
+    switched = [
+        r
+        for r in able
+        if kind == "cooler"
+        or things.does(errands.number(r), "toggleable")
+        or errands.number(r) in things.switches
+    ]
+    if not switched:
+        raise Stuck(f"no {kind} takes {thing}")
+    free = [r for r in switched if _open_to(errands, thing, r)]
+    return tuple(free or switched)
+
+
+def _prepare(errands: Errands, chain: Sequence[str], traits: Sequence[Trait]) -> Doing:
+    """Give the chain's thing the traits it lacks: slicing first, then tool after tool."""
+    thing = chain[0]
+    lacking = _lacks(errands, thing, traits)
+    if ("sliced", True) in lacking:
+        ids = errands.world.layout.ids[: errands.things.objects]
+        knives = [k for k in ids if errands.things.does(errands.number(k), "slicer")]
+        found = cheapest(errands.world, errands.actor, [knives, [thing]])
+        if found is None:
+            raise Stuck(f"no knife for {thing}")
+        yield from errands.slice(thing, found[0])
+    for trait, tool in zip([t for t in lacking if t in TOOLS], chain[1:], strict=False):
+        yield from errands.treat(thing, trait, tool)

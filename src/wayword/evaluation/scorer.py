@@ -14,7 +14,7 @@ from typing import Protocol, runtime_checkable
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
 from wayword.core.trajectory import Trajectory
-from wayword.evaluation import accounting
+from wayword.evaluation import accounting, state_accuracy
 from wayword.evaluation.metric import Metric
 
 Pair = tuple[Task, Trajectory]
@@ -72,14 +72,17 @@ def scorer(family: str) -> Scorer:
 
 
 def columns(family: str) -> tuple[Metric, ...]:
-    """Every metric an episode of the family gets: its own, then the accounting."""
-    return (*scorer(family).metrics, *accounting.METRICS)
+    """Every metric an episode of the family may get: its own, stated states, the accounting."""
+    return (*scorer(family).metrics, *state_accuracy.METRICS, *accounting.METRICS)
 
 
 def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-    """Everything an episode is scored by, for each pair in order: family metrics and accounting."""
+    """Everything an episode is scored by, for each pair in order.
+
+    Family metrics; state accuracy where the agent stated where it is; accounting.
+    """
     own = scorer(dataset.family).score(dataset, pairs)
     return [
-        {**scores, **accounting.account(trajectory)}
+        {**scores, **state_accuracy.measure(trajectory), **accounting.account(trajectory)}
         for scores, (_, trajectory) in zip(own, pairs, strict=True)
     ]

@@ -65,7 +65,9 @@ class Legal:
             return self._by_text[words]
         match = _ACTION.fullmatch(words)
         if match is None:
-            return Refusal("no_action", f"{words[:60]!r} is not an action; {self._verbs_told}")
+            return self._misspelt(words) or Refusal(
+                "no_action", f"{words[:60]!r} is not an action; {self._verbs_told}"
+            )
         verb, inside = _plain(match.group(1)), (match.group(2) or "").strip(_AROUND)
         if verb in self._menu.open_verbs and inside:
             return Action(verb, (" ".join(inside.split()),))
@@ -85,17 +87,24 @@ class Legal:
         if verb in self._menu.open_verbs and action != STOP:
             return Refusal("empty", f"{verb} needs words: {verb}[what you say]")
         if verb not in self._by_verb:
-            begun = next((known for known in self._by_verb if verb.startswith(f"{known}_")), None)
-            if begun:
-                reason = f"write the argument in brackets: {self._by_verb[begun][0]}"
-                return Refusal("no_action", reason)
-            return Refusal("unknown", f"there is no action {words[:60]!r}; {self._verbs_told}")
+            strange = Refusal("unknown", f"there is no action {words[:60]!r}; {self._verbs_told}")
+            return self._misspelt(words) or strange
         examples = _listed(map(str, self._by_verb[verb]))
         if action in self._earlier:
             reason = f"{action} was possible earlier and is not from here; possible: {examples}"
             return Refusal("illegal", reason)
         said = str(action)[:80]
         return Refusal("unknown", f"{said} is not possible here; for example: {examples}")
+
+    def _misspelt(self, words: str) -> Refusal | None:
+        """The refusal for words that begin with a verb and go on in a way of their own."""
+        said = _plain(words)
+        spoken = {verb: f"{verb}[what you say]" for verb in self._menu.open_verbs}
+        forms = spoken | {verb: str(actions[0]) for verb, actions in self._by_verb.items()}
+        for verb in sorted(forms, key=len, reverse=True):
+            if said.startswith(verb) and not said[len(verb) :][:1].isalpha():
+                return Refusal("no_action", f"write it like this: {forms[verb]}")
+        return None
 
     def _several(self, words: str) -> bool:
         """Whether the words fall into two or more, each a legal action of its own."""

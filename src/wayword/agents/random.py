@@ -1,4 +1,9 @@
-"""Random baseline: any action on the menu with equal probability, seeded by episode."""
+"""Random baseline: any action on the menu with equal probability, seeded by episode.
+
+In the street it draws among forward, left and right where there is a choice, at the start and at
+intersections, and goes forward in between, as VELMA's random baseline does: drawn at every step,
+a turn would only ever be undone by the next one.
+"""
 
 from __future__ import annotations
 
@@ -10,20 +15,27 @@ from wayword.core.agent import Toolkit
 from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.world import Feedback, Observation
+from wayword.worlds.street import StreetObservation
+
+MOVES = 5
+STREET_MOVES = 39
+FORWARD = Action("forward")
+TURNS = (FORWARD, Action("left"), Action("right"))
 
 
 @dataclass(frozen=True, slots=True)
 class RandomSettings:
-    """``steps``: stop after this many moves; 0 makes stopping one of the choices."""
+    """``steps`` moves before it stops; 0 stands for the family's own number (street 39, else 5).
 
-    steps: int = 5
+    ``may_stop`` makes stopping one of the choices instead, as likely as any other.
+    """
+
+    steps: int = 0
+    may_stop: bool = False
 
 
 class RandomAgent:
-    """Moves at random and stops after ``steps`` moves.
-
-    With ``steps=0`` stopping is one of the choices, as likely as any other.
-    """
+    """Moves at random, and stops after as many moves as a usual route has."""
 
     Settings: ClassVar[type[RandomSettings]] = RandomSettings
     families: ClassVar[frozenset[str]] = frozenset()
@@ -36,18 +48,19 @@ class RandomAgent:
         self._taken = 0
 
     async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
-        return Decision(self._draw(menu))
+        street = isinstance(observation, StreetObservation)
+        if self._settings.may_stop:
+            return Decision(menu.actions[self._rng.randrange(len(menu.actions))])
+        if self._taken >= (self._settings.steps or (STREET_MOVES if street else MOVES)):
+            return Decision(STOP)
+        if isinstance(observation, StreetObservation):
+            choice = observation.ways > 2 or self._taken == 0
+            return Decision(self._rng.choice(TURNS) if choice else FORWARD)
+        moves = [action for action in menu.actions if action != STOP]
+        return Decision(self._rng.choice(moves) if moves else STOP)
 
     def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._taken += 1
-
-    def _draw(self, menu: Menu) -> Action:
-        if not self._settings.steps:
-            return menu.actions[self._rng.randrange(len(menu.actions))]
-        moves = [action for action in menu.actions if action != STOP]
-        if self._taken >= self._settings.steps or not moves:
-            return STOP
-        return self._rng.choice(moves)
 
 
 agent = RandomAgent

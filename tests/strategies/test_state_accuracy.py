@@ -13,8 +13,9 @@ from wayword.agents.react import ReAct
 from wayword.agents.react_emmem import ReActEmMem
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.towns import Towns
-from wayword.evaluation.scorer import columns, score
+from wayword.evaluation.scorer import score
 from wayword.evaluation.state_accuracy import (
+    METRICS,
     holding_is_right,
     measure,
     place_is_right,
@@ -88,7 +89,7 @@ def test_agents_that_state_nothing_get_no_such_metric() -> None:
     emmem, _ = play_in(house, ReActEmMem, [says("s", "north", "", "stop")], decoding="free")
     (scores,) = score(house, [(house.tasks[0], emmem)])
     assert (scores["state_heading"], scores["state_place"]) == (1.0, 1.0)
-    assert {"state_heading", "state_place"} <= {metric.key for metric in columns("indoor")}
+    assert {"state_heading", "state_place"} <= {metric.key for metric in METRICS}
 
 
 def test_each_actor_is_measured_by_its_own_truth() -> None:

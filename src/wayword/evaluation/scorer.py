@@ -72,8 +72,8 @@ def scorer(family: str) -> Scorer:
 
 
 def columns(family: str) -> tuple[Metric, ...]:
-    """Every metric an episode of the family may get: its own, stated states, the accounting."""
-    return (*scorer(family).metrics, *state_accuracy.METRICS, *accounting.METRICS)
+    """Every metric an episode of the family gets: its own, then the accounting."""
+    return (*scorer(family).metrics, *accounting.METRICS)
 
 
 def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:

@@ -19,6 +19,7 @@ from wayword.datasets.homes.errands import Doing, Stuck
 from wayword.datasets.homes.goals import RoomsReference
 from wayword.datasets.homes.solving import solve
 from wayword.worlds.housework.observation import RoomsObservation
+from wayword.worlds.housework.verbs import LOW_LEVEL
 from wayword.worlds.rooms import RoomsWorld
 
 
@@ -54,6 +55,13 @@ class Expert:
             raise UsageError(
                 f"episode {reference.episode_id} has no goals in a house; try `oracle` or `gold`"
             )
+        for actor in world.house.actors.values():
+            missing = [verb for verb in LOW_LEVEL if verb not in actor.body.actions]
+            if missing:
+                raise UsageError(
+                    f"the expert acts by low-level actions, and {actor.name} knows no "
+                    f"{missing[0]}; set dataset.actions=all"
+                )
         self._reference, self._world = reference, world
 
     async def begin(self, episode: Episode) -> None:

@@ -14,21 +14,23 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
 from wayword.datasets.homes.arranging import arrange
-from wayword.datasets.homes.chores import KINDS, Chore, draw_chore
+from wayword.datasets.homes.chores import KINDS, draw_chore
 from wayword.datasets.homes.episodes import (
+    GENERATED,
     Case,
+    Generated,
     HomesSettings,
-    HomeTasks,
+    Source,
+    check_split,
     demonstrate,
-    first_start,
     home_of,
+    start_in,
 )
 from wayword.datasets.homes.goals import RoomsReference
 from wayword.datasets.homes.wording import ask_for
-from wayword.worlds.housework.body import Body
 from wayword.worlds.rooms import RoomsWorld
 
-GENERATED = ("generated_test", "generated_train")
+TRIES = 50
 
 
 @dataclass(frozen=True)
@@ -67,58 +69,56 @@ class Household:
         folder: Path | None = None,
         settings: HouseholdSettings | None = None,
     ) -> None:
-        if split not in self.splits:
-            known = suggest(split, list(self.splits))
-            raise UsageError(f"household has no split {split!r}; {known}")
+        check_split("household", split, self.splits)
         self.split, self.settings = split, settings or HouseholdSettings()
-        self.tasks: Sequence[Task] = HomeTasks(self.settings.episodes, self._task)
+        self._source = _generated(split, self.settings)
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode with its reference, made when it is looked at."""
+        return self._source.tasks
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """Nothing: all of it is generated."""
-        return {}
+        """Nothing for generated homes."""
+        return self._source.files
 
     def world(self, episode: Episode) -> RoomsWorld:
         """A fresh world for the episode."""
-        return case(episode.scene, episode.start["arrangement"]).world(Body())
+        return self._source.world(episode)
 
     def perceiver(self) -> None:
         """Observations say it all."""
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """Episodes of the train split that the expert solved."""
-        source = (
-            self if self.split == GENERATED[1] else Household(GENERATED[1], None, self.settings)
-        )
-        return demonstrate(source, count, seed)
+        return demonstrate(_generated(GENERATED[1], self.settings), count, seed)
 
-    def _task(self, number: int) -> Task:
-        kinds = (self.settings.kind,) if self.settings.kind else KINDS
-        kind = kinds[number % len(kinds)]
-        scene = self.settings.home(self.split, number)
-        return case(scene, f"{kind}/{number // self.settings.homes}").task
+
+def _generated(split: str, settings: HouseholdSettings) -> Source:
+    kinds = (settings.kind,) if settings.kind else KINDS
+
+    def arrangement(number: int) -> str:
+        return f"{kinds[number % len(kinds)]}/{number // settings.homes}"
+
+    return Generated(split, settings, arrangement, _case)
 
 
 @lru_cache(maxsize=256)
-def case(scene: str, arrangement: str) -> Case:
-    """The episode of that arrangement in that home."""
+def _case(scene: str, arrangement: str, plenty: float) -> Case:
+    """The episode of that arrangement (type of task, number) in that home."""
     kind = arrangement.partition("/")[0]
-    for attempt in range(50):
+    for attempt in range(TRIES):
         rng = random.Random(f"{scene}/{arrangement}/{attempt}")
-        made = arrange(rng, home_of(scene))
+        made = arrange(rng, home_of(scene), plenty)
         chore = draw_chore(rng, made, kind)
         if chore is not None:
-            break
-    else:
-        raise UsageError(f"{scene} is too small for a task of kind {kind}; ask for more rooms")
-    name = f"{scene}_{arrangement.replace('/', '_')}"
-    start = first_start(rng, made.home, arrangement)
-    episode = Episode(name, ask_for(rng, chore), scene, start)
-    return Case(Task(episode, _reference(name, chore)), made.home, made.scene())
-
-
-def _reference(name: str, chore: Chore) -> RoomsReference:
-    return RoomsReference(name, chore.kind, chore.goals)
+            name = f"{scene}_{arrangement.replace('/', '_')}"
+            start = start_in(rng, made.home, arrangement)
+            episode = Episode(name, ask_for(rng, chore), scene, start)
+            reference = RoomsReference(name, chore.kind, chore.goals)
+            return Case(Task(episode, reference), made.home, made.scene())
+    raise UsageError(f"{scene} has nothing for a task of type {kind}; ask for more rooms")
 
 
 dataset = Household

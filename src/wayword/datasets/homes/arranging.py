@@ -11,6 +11,9 @@ from wayword.worlds.housework.scene import HouseObject, Scene
 
 SPARE = 2
 """Places left free in receptacles of bounded capacity, where they have more than one."""
+ARM = 1.2
+"""Metres from where one can stand within which things are laid: less than bodies reach."""
+SPOTS = 12
 DIRTY = 0.25
 """Share of the things that can be dirty and are."""
 
@@ -44,19 +47,34 @@ class Arrangement:
 
     def lay(self, rng: random.Random, thing: HouseObject, under: HouseObject) -> HouseObject:
         """A thing moved to a random spot in or on a piece of furniture."""
-        wide, deep = (max(0.0, under.width - thing.width), max(0.0, under.depth - thing.depth))
-        wide, deep = 0.4 * wide, 0.4 * deep
+        x, y = self._spot(rng, thing, under)
         raised = under.height if under.receptacle == "on" else under.height / 2
         placed = replace(
             thing,
-            x=round(under.x + rng.uniform(-wide, wide), 3),
-            y=round(under.y + rng.uniform(-deep, deep), 3),
+            x=x,
+            y=y,
             bottom=round(under.bottom + raised, 3),
             parent=under.id,
             temperature="cold" if "cooler" in under.affordances else "room",
         )
         self.objects[thing.id] = placed
         return placed
+
+    def _spot(
+        self, rng: random.Random, thing: HouseObject, under: HouseObject
+    ) -> tuple[float, float]:
+        """A random spot, off the edges, that a hand reaches; else the nearest of those tried."""
+        wide = 0.4 * max(0.0, under.width - thing.width)
+        deep = 0.4 * max(0.0, under.depth - thing.depth)
+        tried: list[tuple[float, float, float]] = []
+        for _ in range(SPOTS):
+            x = round(under.x + rng.uniform(-wide, wide), 3)
+            y = round(under.y + rng.uniform(-deep, deep), 3)
+            away = self.home.from_floor(x, y)
+            if away <= ARM:
+                return x, y
+            tried.append((away, x, y))
+        return min(tried)[1:]
 
 
 def arrange(rng: random.Random, home: Home, plenty: float = 1.0) -> Arrangement:
@@ -79,11 +97,5 @@ def arrange(rng: random.Random, home: Home, plenty: float = 1.0) -> Arrangement:
 
 def _new(rng: random.Random, kind: str, number: int) -> HouseObject:
     spec = OBJECTS[kind]
-    return HouseObject(
-        f"{kind}|{number}", kind, 0.0, 0.0, spec.size, spec.size, 0.0, spec.height,
-        affordances=frozenset(("pickupable", *spec.affordances)),
-        receptacle=spec.receptacle,
-        accepts=spec.accepts,
-        capacity=spec.capacity if spec.receptacle else 0,
-        dirty="dirtyable" in spec.affordances and rng.random() < DIRTY,
-    )  # fmt: skip
+    dirty = "dirtyable" in spec.affordances and rng.random() < DIRTY
+    return replace(spec.make(f"{kind}|{number}", kind), dirty=dirty)

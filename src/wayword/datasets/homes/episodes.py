@@ -3,46 +3,72 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import overload
+from pathlib import Path
+from typing import Literal, Protocol, overload
 
 from wayword.core.agent import Demonstration
-from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Json
-from wayword.core.errors import UsageError
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, Json
+from wayword.core.errors import UsageError, suggest
 from wayword.datasets.homes.goals import RoomsReference
 from wayword.datasets.homes.home import Home, build_home, home_name
 from wayword.datasets.homes.plan import FEWEST, MOST
-from wayword.datasets.homes.solving import play
+from wayword.datasets.homes.solving import rehearse
 from wayword.worlds.housework.body import Body
-from wayword.worlds.housework.scene import Scene
+from wayword.worlds.housework.scene import Point, Scene
+from wayword.worlds.housework.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS
 from wayword.worlds.rooms import RoomsWorld
 
 KEPT = 64
 """Homes held in memory at a time; one left out is built again, the same, when asked for."""
 
 
+GENERATED = ("generated_test", "generated_train")
+"""Splits that every dataset of generated homes has, the one to test on first."""
+Actions = Literal["all", "low", "high"]
+HANDS = ("pick_up", "drop", "put", "open", "close", "toggle_on", "toggle_off", "slice", "stop")
+ACTIONS: dict[Actions, tuple[str, ...]] = {
+    "all": tuple(VERBS),
+    "low": (*LOW_LEVEL, "chat", "ask"),
+    "high": (*HIGH_LEVEL, *HANDS, "chat", "ask"),
+}
+"""Sets of actions; with ``high`` nobody steers a body step by step."""
+
+
 @dataclass(frozen=True)
 class HomesSettings:
-    """``rooms`` counts a hallway, which homes have from five on. Episodes take homes in turn."""
+    """``rooms`` counts a hallway, which homes have from five on. Episodes take homes in turn.
+
+    ``actions`` says what bodies are able to do: ``all``, ``low`` (single motions) or ``high``
+    (whole errands). ``plenty`` multiplies the small things lying about.
+    """
 
     homes: int = 20
     episodes: int = 140
     seed: int = 0
     rooms: int = 5
+    plenty: float = 1.0
+    actions: Actions = "all"
 
     def __post_init__(self) -> None:
         if self.homes < 1 or self.episodes < 1:
             raise UsageError("the settings homes and episodes must be at least 1")
         if not FEWEST <= self.rooms <= MOST:
             raise UsageError(f"rooms={self.rooms} must lie between {FEWEST} and {MOST}")
+        if not 0 < self.plenty <= 50:
+            raise UsageError(f"plenty={self.plenty} must lie above 0 and at most at 50")
 
     def home(self, split: str, number: int) -> str:
         """The name of the home of an episode's number; the split's last word names the stream."""
         stream = split.rpartition("_")[2]
         return home_name(stream, self.seed, self.rooms, number % self.homes)
+
+    def body(self) -> Body:
+        """Everybody's body."""
+        return Body(actions=ACTIONS[self.actions])
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,26 +111,86 @@ def home_of(name: str) -> Home:
     return build_home(name)
 
 
-def first_start(rng: random.Random, home: Home, arrangement: str) -> dict[str, Json]:
-    """An episode's start: a free place, one of twelve headings, and which arrangement it is."""
-    x, y = rng.choice(home.starts)
-    heading = 30.0 * rng.randrange(12)
-    pose = {"x": x, "y": y, "heading": heading}
+class Source(Protocol):
+    """Where a dataset of the rooms world has its episodes from: a generator, or published files."""
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode with its reference."""
+        ...
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The files it read, for checksums."""
+        ...
+
+    def world(self, episode: Episode) -> RoomsWorld:
+        """A fresh world for the episode."""
+        ...
+
+
+MakeCase = Callable[[str, str, float], Case]
+"""(name of a home, arrangement, plenty) -> the episode. Remembered: the same objects again."""
+
+
+class Generated:
+    """Episodes in generated homes.
+
+    ``arrangement`` names the things and the task of an episode, by its number within its home.
+    """
+
+    files: Mapping[str, Path] = {}
+
+    def __init__(
+        self,
+        split: str,
+        settings: HomesSettings,
+        arrangement: Callable[[int], str],
+        case: MakeCase,
+    ) -> None:
+        self.settings = settings
+        self._split, self._arrangement, self._case = split, arrangement, case
+        self.tasks: Sequence[Task] = HomeTasks(settings.episodes, self._task)
+
+    def world(self, episode: Episode) -> RoomsWorld:
+        """A fresh world; what never moves is shared."""
+        arrangement = episode.start["arrangement"]
+        return self._case(episode.scene, arrangement, self.settings.plenty).world(
+            self.settings.body()
+        )
+
+    def _task(self, number: int) -> Task:
+        scene = self.settings.home(self._split, number)
+        return self._case(scene, self._arrangement(number), self.settings.plenty).task
+
+
+def check_split(name: str, split: str, splits: Sequence[str]) -> None:
+    """Raises ``UsageError`` for a split that is none."""
+    if split not in splits:
+        raise UsageError(f"{name} has no split {split!r}; {suggest(split, list(splits))}")
+
+
+def start_in(
+    rng: random.Random, home: Home, arrangement: str, places: Sequence[Point] = ()
+) -> dict[str, Json]:
+    """An episode's start: a free place (of ``places``, or any), one of twelve headings, and which
+    arrangement it is."""
+    x, y = rng.choice(places or home.starts)
+    pose = {"x": x, "y": y, "heading": 30.0 * rng.randrange(12)}
     return {"scene": home.name, "arrangement": arrangement, "poses": {"agent": pose}}
 
 
-def demonstrate(source: Dataset, count: int, seed: int) -> list[Demonstration]:
-    """Episodes of a generated split with the expert's actions."""
+def demonstrate(source: Source, count: int, seed: int) -> list[Demonstration]:
+    """Episodes of a training split with the expert's actions."""
     tasks = source.tasks
     rng = random.Random(f"demonstrations/{seed}")
     chosen = rng.sample(range(len(tasks)), min(count, len(tasks)))
     return [_solved(source, tasks[number]) for number in chosen]
 
 
-def _solved(source: Dataset, task: Task) -> Demonstration:
-    world = source.world(task.episode)
-    if not isinstance(world, RoomsWorld) or not isinstance(task.reference, RoomsReference):
+def _solved(source: Source, task: Task) -> Demonstration:
+    if not isinstance(task.reference, RoomsReference):
         raise UsageError(f"{task.episode.id} is no episode of the rooms world")
-    world.reset(task.episode)
-    actions = tuple(play(world, world.actors[0], task.reference))
+    world = source.world(task.episode)
+    actions = tuple(rehearse(world, task.episode, task.reference))
     return Demonstration(task.episode, actions, lambda: source.world(task.episode))

@@ -10,8 +10,10 @@ import copy
 import random
 import re
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
 from wayword.datasets.homes.furnishing import Piece, furnish
@@ -48,6 +50,17 @@ class Home:
     scene: Scene
     layout: Layout
     starts: tuple[Point, ...]
+
+    def from_floor(self, x: float, y: float) -> float:
+        """Metres from a point to the nearest place where one can stand."""
+        east, north = self.floor
+        return float(np.sqrt(((east - x) ** 2 + (north - y) ** 2).min()))
+
+    @cached_property
+    def floor(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """(P,) x and (P,) y of the starts."""
+        places = np.array(self.starts)
+        return places[:, 0].copy(), places[:, 1].copy()
 
     def with_things(self, scene: Scene) -> Layout:
         """The layout of a scene that adds things to this home's: walls, ways and views shared."""

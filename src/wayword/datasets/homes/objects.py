@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from wayword.worlds.housework.scene import Preposition
+from wayword.worlds.housework.scene import HouseObject, Preposition
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,16 @@ class Small:
     receptacle: Preposition = ""
     accepts: tuple[str, ...] = ()
     capacity: int = 3
+
+    def make(self, name: str, kind: str) -> HouseObject:
+        """One of them, clean and nowhere yet."""
+        return HouseObject(
+            *(name, kind, 0.0, 0.0, self.size, self.size, 0.0, self.height),
+            affordances=frozenset(("pickupable", *self.affordances)),
+            receptacle=self.receptacle,
+            accepts=self.accepts,
+            capacity=self.capacity if self.receptacle else 0,
+        )
 
 
 _FOOD = {"counter_top": 4.0, "fridge": 4.0, "dining_table": 3.0, "shelf": 0.3}

@@ -9,10 +9,12 @@ Source: the expert of LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectori
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from wayword.core.action import STOP, Action
 from wayword.core.dataset import Task
+from wayword.core.episode import Episode
 from wayword.datasets.homes.errands import TOOLS, Doing, Errands, Stuck
 from wayword.datasets.homes.errandways import cheapest
 from wayword.datasets.homes.goals import (
@@ -28,8 +30,11 @@ from wayword.datasets.homes.goals import (
     Stacked,
     Trait,
 )
+from wayword.worlds.housework.verbs import VERBS
 from wayword.worlds.rooms import RoomsWorld
 
+RANKS: tuple[type, ...] = (Stacked, Inside, Restored, Has, Held, Lit)
+"""Kinds of goals in the order in which they are gone about."""
 ROUNDS = 3
 """How often the goals are gone through: the second time for what was undone by another."""
 
@@ -37,9 +42,7 @@ ROUNDS = 3
 def solve(world: RoomsWorld, actor: str, reference: RoomsReference) -> Doing:
     """Every low-level action up to the stop. Raises ``Stuck`` where a goal cannot be met."""
     if isinstance(reference, AnswerReference):
-        errands = Errands(world, actor)
-        for thing in reference.look:
-            yield from _inspect(errands, thing)
+        yield from _look(Errands(world, actor), reference.look)
         yield Action("stop", (reference.answer,))
         return
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
@@ -69,6 +72,15 @@ def play(world: RoomsWorld, actor: str, reference: RoomsReference) -> list[Actio
         return actions
 
 
+def rehearse(world: RoomsWorld, episode: Episode, reference: RoomsReference) -> list[Action]:
+    """The expert's actions for an episode, with a body that is able to do all there is to do."""
+    actor = episode.actors[0]
+    given = episode.start.get("bodies", {})
+    able = {**given, actor: {**given.get(actor, {}), "actions": list(VERBS), "step_limit": 0}}
+    world.reset(replace(episode, start={**episode.start, "bodies": able}))
+    return play(world, actor, reference)
+
+
 def expert_length(world: RoomsWorld, task: Task) -> int | None:
     """L*: how many low-level actions the expert needs, its stop left out; None where it fails."""
     reference = task.reference
@@ -76,10 +88,8 @@ def expert_length(world: RoomsWorld, task: Task) -> int | None:
         return None
     if reference.expert_length is not None:
         return reference.expert_length
-    world.reset(task.episode)
-    actor = world.actors[0]
     try:
-        actions = play(world, actor, reference)
+        actions = rehearse(world, task.episode, reference)
     except Stuck:
         return None
     solved = reference.met(world.state()) == reference.parts()
@@ -87,10 +97,14 @@ def expert_length(world: RoomsWorld, task: Task) -> int | None:
 
 
 def _rank(goal: GoalCondition) -> tuple[int, int]:
-    """Goals that bring others about come first, those that a later errand would undo last."""
-    order = (Stacked, Inside, Restored, Has, Held, Lit)
+    """Goals that bring others about come first, those that a later errand would undo last.
+
+    What should stand open is opened before things are put in it, the rest is shut after that.
+    """
+    if isinstance(goal, Restored):
+        return RANKS.index(Restored), 0 if goal.open else 1 if goal.receptacle else 2
     traits = getattr(goal, "traits", ())
-    return order.index(type(goal)), -len(traits) - goal.parts
+    return RANKS.index(type(goal)), -len(traits) - goal.parts
 
 
 def _meet(errands: Errands, goal: GoalCondition) -> Doing:
@@ -167,12 +181,19 @@ _PLANS: dict[type, Callable[[Errands, Any], Doing]] = {
 }
 
 
-def _inspect(errands: Errands, thing: str) -> Doing:
-    """Look at a thing, or into a receptacle."""
-    if errands.things.encloses[errands.number(thing)]:
-        yield from errands.unlock(thing)
-    else:
-        yield from errands.uncover(thing)
+def _look(errands: Errands, things: Sequence[str]) -> Doing:
+    """See every thing and look into every receptacle, the nearest of them first."""
+    left = list(things)
+    while left:
+        nearest = cheapest(errands.world, errands.actor, [left])
+        if nearest is None:
+            raise Stuck(f"no way leads to any of {', '.join(left)}")
+        left.remove(nearest[0])
+        i = errands.number(nearest[0])
+        if errands.things.encloses[i]:
+            yield from errands.unlock(nearest[0])
+        elif not errands.me.known[i]:
+            yield from errands.uncover(nearest[0])
 
 
 def _lacks(errands: Errands, thing: str, traits: Sequence[Trait]) -> list[Trait]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 
 import pytest
 
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.homes.chores import KINDS, Chore
+from wayword.datasets.homes.episodes import turn
 from wayword.datasets.homes.goals import RoomsReference
 from wayword.datasets.homes.solving import play
 from wayword.datasets.homes.wording import SENTENCES, ask_for, plural
@@ -56,6 +58,13 @@ def test_homes_of_other_sizes_are_solved_too(rooms: int) -> None:
         world.reset(task.episode)
         play(world, "agent", reference)
         assert reference.met(world.state()) == reference.parts(), task.episode.id
+
+
+@pytest.mark.parametrize("homes", [1, 6, 7, 14, 20])
+def test_types_come_equally_often_and_each_home_has_them_all(homes: int) -> None:
+    tasks = [(turn(KINDS, n, homes), n % homes) for n in range(7 * 7 * homes)]
+    assert set(Counter(kind for kind, _ in tasks).values()) == {7 * homes}
+    assert len(set(tasks)) == 7 * homes
 
 
 def test_types_take_turns_and_the_first_episodes_lie_in_different_homes() -> None:

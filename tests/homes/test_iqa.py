@@ -66,10 +66,10 @@ def test_the_expert_answers_all_after_seeing_what_there_is_to_see(
         me = world.house.actors["agent"]
         assert me.answer == reference.answer
         assert me.low_level == len(actions) - 1, "no action failed"
-        for thing in reference.look:
-            i = world.layout.index[thing]
-            assert me.known[i], f"{task.episode.id}: {thing} was never seen"
-            assert not world.house.things.encloses[i] or world.house.things.open[i]
+        things = world.house.things
+        seen = [i for i in map(world.layout.index.__getitem__, reference.look) if me.known[i]]
+        opened = [i for i in seen if not things.encloses[i] or things.open[i]]
+        assert len(opened) >= (reference.enough or len(reference.look)), task.episode
 
 
 def test_answers_are_even() -> None:

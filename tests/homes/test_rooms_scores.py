@@ -19,7 +19,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback, Observation
 from wayword.datasets.homes.goals import AnswerReference, RearrangementReference, Restored
 from wayword.datasets.household import Household
-from wayword.evaluation.rooms import answered, rearranged
+from wayword.evaluation.rooms import answered, expert_of, rearranged
 from wayword.evaluation.scorer import score
 
 
@@ -85,6 +85,15 @@ def test_who_does_nothing_has_what_held_already(dataset: Household) -> None:
     for scores in score(dataset, pairs):
         assert scores["sr"] == scores["plw_sr"] == 0.0
         assert 0.0 <= scores["goal_sr"] < 1.0
+
+
+def test_bodies_without_single_motions_are_measured_by_the_same_expert(dataset: Household) -> None:
+    high = Household(settings=Household.Settings(homes=2, episodes=7, actions="high"))
+    task = high.tasks[0]
+    world = high.world(task.episode)
+    world.reset(task.episode)
+    assert "move_ahead" not in {action.name for action in world.menu("agent").actions}
+    assert expert_of(high, task) == expert_of(dataset, dataset.tasks[0]) is not None
 
 
 def test_an_episode_that_failed_before_its_end_scores_nothing(dataset: Household) -> None:

@@ -25,6 +25,7 @@ from wayword.datasets.homes.episodes import (
     demonstrate,
     home_of,
     start_in,
+    turn,
 )
 from wayword.datasets.homes.goals import RoomsReference
 from wayword.datasets.homes.wording import ask_for
@@ -99,7 +100,7 @@ def _generated(split: str, settings: HouseholdSettings) -> Source:
     kinds = (settings.kind,) if settings.kind else KINDS
 
     def arrangement(number: int) -> str:
-        return f"{kinds[number % len(kinds)]}/{number // settings.homes}"
+        return f"{turn(kinds, number, settings.homes)}/{number // settings.homes}"
 
     return Generated(split, settings, arrangement, _case)
 

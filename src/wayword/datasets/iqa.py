@@ -24,6 +24,7 @@ from wayword.datasets.homes.episodes import (
     demonstrate,
     home_of,
     start_in,
+    turn,
 )
 from wayword.datasets.homes.goals import AnswerReference
 from wayword.datasets.homes.questions import KINDS, draw_question
@@ -97,7 +98,7 @@ def _generated(split: str, settings: IqaSettings) -> Source:
     kinds = (settings.kind,) if settings.kind else KINDS
 
     def arrangement(number: int) -> str:
-        return f"{kinds[number % len(kinds)]}/{number // settings.homes}"
+        return f"{turn(kinds, number, settings.homes)}/{number // settings.homes}"
 
     return Generated(split, settings, arrangement, _case)
 
@@ -117,7 +118,13 @@ def _case(scene: str, arrangement: str, plenty: float) -> Case:
             name = f"{scene}_{arrangement.replace('/', '_')}"
             start = start_in(rng, home, arrangement, inside)
             episode = Episode(name, question.text, scene, start)
-            reference = AnswerReference(name, kind, answer=question.answer, look=question.look)
+            reference = AnswerReference(
+                name,
+                kind,
+                answer=question.answer,
+                look=question.look,
+                enough=question.enough,
+            )
             return Case(Task(episode, reference), home, made.scene())
     raise UsageError(f"{scene} offers no question of type {kind}; ask for more rooms or things")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -162,6 +163,11 @@ class Generated:
     def _task(self, number: int) -> Task:
         scene = self.settings.home(self._split, number)
         return self._case(scene, self._arrangement(number), self.settings.plenty).task
+
+
+def turn(kinds: Sequence[str], number: int, homes: int) -> str:
+    """The kind of an episode: kinds take turns, so that in time each home has each of them."""
+    return kinds[(number + number // math.lcm(homes, len(kinds))) % len(kinds)]
 
 
 def check_split(name: str, split: str, splits: Sequence[str]) -> None:

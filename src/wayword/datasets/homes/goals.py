@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from wayword.core.episode import Json, Reference
@@ -181,7 +181,9 @@ class RearrangementReference(RoomsReference):
 
 @dataclass(frozen=True, slots=True)
 class AnswerReference(RoomsReference):
-    """The right answer; ``look`` lists the things and receptacles one looks at to find it."""
+    """The right answer; ``look`` lists the things and receptacles one looks at to find it, of
+    which ``enough`` will do (0: it takes all of them)."""
 
     answer: str = ""
-    look: Ids = field(default=())
+    look: Ids = ()
+    enough: int = 0

@@ -56,13 +56,14 @@ ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, its right answer, and what one must look at to know it."""
+    """A question, its right answer, and what one must look at to know it: all, or ``enough``."""
 
     kind: str
     text: str
     answer: str
     look: Ids
     room: str
+    enough: int = 0
 
 
 def draw_question(rng: random.Random, made: Arrangement, kind: str, luck: float) -> Question | None:
@@ -109,8 +110,10 @@ def _counted(
     if not _make(rng, made, thing, room, likely, wanted):
         return None
     found = [o.id for o in made.of(thing) if made.room(o) == room]
-    look = found[:1] if answer == "yes" else [*found, *(o.id for o in there)]
-    return Question(kind, _say(rng, kind, thing, room), answer, tuple(look), room)
+    text = _say(rng, kind, thing, room)
+    if answer == "yes":
+        return Question(kind, text, answer, tuple(found), room, enough=1)
+    return Question(kind, text, answer, (*found, *(o.id for o in there)), room)
 
 
 def _contains(

@@ -42,7 +42,7 @@ ROUNDS = 3
 def solve(world: RoomsWorld, actor: str, reference: RoomsReference) -> Doing:
     """Every low-level action up to the stop. Raises ``Stuck`` where a goal cannot be met."""
     if isinstance(reference, AnswerReference):
-        yield from _look(Errands(world, actor), reference.look)
+        yield from _look(Errands(world, actor), reference.look, reference.enough)
         yield Action("stop", (reference.answer,))
         return
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
@@ -181,10 +181,10 @@ _PLANS: dict[type, Callable[[Errands, Any], Doing]] = {
 }
 
 
-def _look(errands: Errands, things: Sequence[str]) -> Doing:
-    """See every thing and look into every receptacle, the nearest of them first."""
+def _look(errands: Errands, things: Sequence[str], enough: int) -> Doing:
+    """See things and look into receptacles, the nearest first: all, or ``enough`` of them."""
     left = list(things)
-    while left:
+    while len(left) > (len(things) - enough if enough else 0):
         nearest = cheapest(errands.world, errands.actor, [left])
         if nearest is None:
             raise Stuck(f"no way leads to any of {', '.join(left)}")

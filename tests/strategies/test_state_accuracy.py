@@ -61,9 +61,9 @@ def test_an_episode_read_back_is_measured_the_same(tmp_path: Path) -> None:
 def test_constrained_states_are_measured_too() -> None:
     state = {"place": "b", "facing": "90 degrees", "holding": "nothing"}
     answers = [
-        json.dumps({"state": state, "plan": "on", "finished": False, "action": "goto[b]"}),
-        json.dumps({"state": state, "plan": "on", "finished": False, "action": "goto[c]"}),
-        json.dumps({"state": state, "plan": "on", "finished": True, "action": "goto[b]"}),
+        json.dumps({"state": state, "plan": "on", "action": "goto[b]"}),
+        json.dumps({"state": state, "plan": "on", "action": "goto[c]"}),
+        json.dumps({"state": state, "plan": "on", "action": "stop"}),
     ]
     trajectory, _ = play_in(SmallHouse(), ReActEmMem, answers)
     assert measure(trajectory) == {

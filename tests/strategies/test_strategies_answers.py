@@ -238,12 +238,12 @@ def test_what_is_not_said_is_none() -> None:
     assert stated({"holding": " "})["holding"] is None
 
 
-def test_the_schema_lists_what_is_legal_and_gives_stopping_a_field_of_its_own() -> None:
+def test_the_schema_lists_what_is_legal() -> None:
     schema = answer_schema(EMMEM, MENU, Lengths())
     fields = schema["properties"]
-    assert list(fields) == ["state", "plan", "finished", "action", "argument"]
+    assert list(fields) == ["state", "plan", "action", "argument"]
     assert fields["action"]["enum"] == [
-        *("forward", "turn_left", "goto[Ab3]", "goto[mug_1]", "put[mug_1, table_1]", "chat")
+        *("forward", "turn_left", "goto[Ab3]", "goto[mug_1]", "put[mug_1, table_1]", "stop", "chat")
     ]
     assert list(fields["state"]["properties"]) == ["place", "facing", "holding"]
     assert schema["required"] == list(fields)
@@ -259,13 +259,11 @@ def test_every_answer_the_schema_allows_is_read() -> None:
             assert isinstance(read_json(answer, recipe, Legal(menu)).outcome, Decision)
 
 
-def test_a_long_menu_is_not_listed_and_one_of_stop_alone_offers_nothing_else() -> None:
+def test_a_long_menu_is_not_listed() -> None:
     many = Menu(tuple(Action("goto", (str(n),)) for n in range(MOST_LISTED + 1)))
     assert "enum" not in answer_schema(REACT, many, Lengths())["properties"]["action"]
-    assert "action" not in answer_schema(REACT, Menu((STOP,)), Lengths())["properties"]
-    said = json.dumps({"thought": "", "finished": True})
-    outcome = read_json(said, REACT, Legal(Menu((STOP,)))).outcome
-    assert outcome == Decision(STOP)
+    outcome = read_json('{"action": "Goto[ 7 ]"}', REACT, Legal(many)).outcome
+    assert outcome == Decision(Action("goto", ("7",)))
 
 
 @pytest.mark.parametrize(

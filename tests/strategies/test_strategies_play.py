@@ -46,9 +46,9 @@ def test_free_answers_walk_through_the_small_house(strategy: type[Strategy]) -> 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_constrained_answers_walk_through_the_small_house(strategy: type[Strategy]) -> None:
     answers = [
-        json.dumps({"finished": False, "action": "goto[b]"}),
-        json.dumps({"finished": False, "action": "goto[c]"}),
-        json.dumps({"finished": True, "action": "goto[b]"}),
+        json.dumps({"action": "goto[b]"}),
+        json.dumps({"action": "goto[c]"}),
+        json.dumps({"action": "stop"}),
     ]
     trajectory, _ = play_in(SmallHouse(), strategy, answers)
     assert trajectory.ended == "stopped"
@@ -101,10 +101,10 @@ def test_two_actors_talk_and_each_is_told_who_it_is() -> None:
 
 def test_open_verbs_are_answered_with_an_argument_of_their_own() -> None:
     answers = [
-        {"finished": False, "action": "turn_left", "argument": "not needed"},
-        {"finished": False, "action": "ask", "argument": "where to?"},
-        {"finished": False, "action": "chat", "argument": ""},
-        {"finished": True, "action": "turn_left", "argument": "two"},
+        {"action": "turn_left", "argument": "not needed"},
+        {"action": "ask", "argument": "where to?"},
+        {"action": "chat", "argument": ""},
+        {"action": "stop", "argument": "two"},
     ]
     trajectory, _ = play_in(SmallFlat(), Act, [json.dumps(a) for a in answers])
     assert done(trajectory) == ["turn_left", "ask[where to?]", "stop[two]"]

@@ -11,10 +11,10 @@ import json
 from collections.abc import Callable, Sequence
 
 from wayword.agents.strategies.conversation import Turn
-from wayword.agents.strategies.reading import ARGUMENT, FINISHED
+from wayword.agents.strategies.reading import ARGUMENT
 from wayword.agents.strategies.recipe import Recipe
 from wayword.agents.strategies.stated import FACING, HOLDING, PLACE
-from wayword.core.action import STOP, Action
+from wayword.core.action import Action
 from wayword.core.agent import Demonstration
 from wayword.core.world import Observation
 from wayword.verbalize import anything
@@ -36,21 +36,25 @@ def turns(
         seen = world.observe(actor)
         told = tell(seen, feedback)
         told = f"{opening}\n\n{told}" if not found else told
-        found.append((told, answer(action, seen, recipe, constrained)))
+        spoken = world.menu(actor).open_verbs if constrained else None
+        found.append((told, answer(action, seen, recipe, spoken)))
         feedback = anything.feedback(world.step(actor, action), anything.voice(seen))
     return found
 
 
-def answer(action: Action, seen: Observation, recipe: Recipe, constrained: bool) -> str:
-    """The answer that takes this action, with the sections whose truth is known."""
+def answer(action: Action, seen: Observation, recipe: Recipe, spoken: Sequence[str] | None) -> str:
+    """The answer that takes this action, with the sections whose truth is known.
+
+    ``spoken`` are the verbs that take free text, for a constrained answer; None for a free one.
+    """
     known = true_parts(seen)
     sections = {
         section.key: {name: known[name] for name, _ in section.parts if name in known}
         for section in recipe.sections
         if section.parts
     }
-    if constrained:
-        return json.dumps({**sections, **_fields(action)}, ensure_ascii=False)
+    if spoken is not None:
+        return json.dumps({**sections, **_fields(action, spoken)}, ensure_ascii=False)
     lines = []
     for section in recipe.sections:
         if section.parts:
@@ -70,8 +74,9 @@ def true_parts(seen: Observation) -> dict[str, str]:
     return parts
 
 
-def _fields(action: Action) -> dict[str, object]:
-    if action.name == STOP.name:
-        said: Sequence[str] = action.arguments
-        return {FINISHED: True, **({ARGUMENT: said[0]} if said else {})}
-    return {FINISHED: False, "action": str(action)}
+def _fields(action: Action, spoken: Sequence[str]) -> dict[str, str]:
+    said = action.name in spoken and bool(action.arguments)
+    fields = {"action": action.name if said else str(action)}
+    if spoken:
+        fields[ARGUMENT] = action.arguments[0] if said else ""
+    return fields

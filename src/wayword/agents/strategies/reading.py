@@ -14,11 +14,9 @@ from dataclasses import dataclass
 from wayword.agents.answers import KEPT, LONGEST
 from wayword.agents.strategies.legal import Legal
 from wayword.agents.strategies.recipe import Recipe, Section
-from wayword.core.action import STOP, Action
+from wayword.core.action import Action
 from wayword.core.decision import Decision, Rejection
 
-FINISHED = "finished"
-"""JSON field: whether the task is done. A word among IDs would be picked for being a word."""
 ARGUMENT = "argument"
 """JSON field: what is said, for actions that take free text."""
 
@@ -81,14 +79,14 @@ def read_json(text: str, recipe: Recipe, legal: Legal) -> Answer:
     thought = _thought(said)
     words = _json_action(value, legal)
     if words is None:
-        reason = f"the answer held neither {FINISHED!r}: true nor an 'action'"
+        reason = "the answer held no field 'action'"
         return Answer(Rejection("no_action", reason, text[:KEPT], thought), parts)
     return Answer(_decided(words, legal, text, thought), parts)
 
 
 def _json_action(value: Mapping[str, object], legal: Legal) -> str | None:
     """The action in words; an argument counts only where the verb takes one."""
-    words = str(STOP) if value.get(FINISHED) is True else value.get("action")
+    words = value.get("action")
     if not isinstance(words, str):
         return None
     argument = _line(value.get(ARGUMENT, ""))

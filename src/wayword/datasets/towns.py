@@ -107,9 +107,10 @@ class Towns:
     An episode starts midway along a street, facing along its route, and runs as Map2seq's do: the
     first forward is given (``episode.extra["opening"]``), and ``episode.extra["landmarks"]`` lists
     what the instruction names, in order. A panorama stands about every ten metres; routes take 14
-    to 50 actions, three to six blocks, two to four turns. The first episodes of a split lie in
-    different towns. A scene's name says all there is to it, so an episode's id means the same for
-    any number of towns and episodes. Test and train towns come from different streams.
+    to 50 actions, make one to four turns, and are at most a third longer than the shortest way.
+    The first episodes of a split lie in different towns. A scene's name says all there is to it,
+    so an episode's id means the same for any number of towns and episodes. Test and train towns
+    come from different streams.
 
     The perceiver knows what can be seen and never errs, instructions are right by construction,
     and the vocabulary is small: scores here say whether an agent can follow and count, not how it

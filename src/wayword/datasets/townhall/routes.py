@@ -12,6 +12,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 from wayword.core.angles import relative
@@ -21,9 +22,21 @@ from wayword.datasets.townhall.streets import bearing
 from wayword.datasets.townhall.town import Landmark, Town
 from wayword.worlds.streetmoves import State, Word, path_actions
 
-LEGS = (2, 4)
+TURNS = (1, 2, 2, 2, 3, 3, 3, 4)
+"""How many turns a route may have, the common numbers more often."""
+
+CROSSINGS = (0, 0, 0, 1, 1, 2)
+"""How many junctions may be crossed after the last turn."""
+
+STEPPED = 0.2
+"""The share of routes that end a counted number of steps after the last turn."""
+
 SHORTEST, LONGEST = 14, 50
 """Actions of a route, turns and the stop included."""
+
+ATTEMPTS = 500
+DIRECT = 0.75
+"""A route is at most a third longer than the shortest way."""
 
 MOST_STRAIGHT = 3
 STEPS_AFTER = (2, 4)
@@ -103,13 +116,17 @@ def find_routes(town: Town) -> Iterator[Route]:
     rng = random.Random(f"routes/{town.scene}")
     planner = _Planner(town, rng)
     known: set[tuple[str, str]] = set()
-    failures = 0
-    while failures < 5_000:
-        route = planner.draw()
-        if route is None or (route.path[0], route.path[-1]) in known:
-            failures += 1
+    fruitless = 0
+    while fruitless < 20:
+        turns, crossings = rng.choice(TURNS), rng.choice(CROSSINGS)
+        wanted = None if rng.random() < STEPPED else crossings
+        drawn = (planner.draw(turns, wanted) for _ in range(ATTEMPTS))
+        new = (r for r in drawn if r is not None and (r.path[0], r.path[-1]) not in known)
+        route = next(new, None)
+        if route is None:
+            fruitless += 1
             continue
-        failures = 0
+        fruitless = 0
         known.add((route.path[0], route.path[-1]))
         yield route
 
@@ -120,7 +137,10 @@ class _Planner:
     def __init__(self, town: Town, rng: random.Random) -> None:
         self.town, self.rng = town, rng
         self.sights = in_sight(town)
-        self.known_exits: dict[State, list[Exit]] = {}
+        self._place = cache(lambda state: town.navigator.stand(state).panorama)
+        self._exits = cache(lambda state: exits(town.navigator, state))
+        self._run = cache(self._run_on)
+        self._alongside = cache(self._standing_alongside)
         self.beside: dict[int, list[Landmark]] = {}
         self.corner: dict[int, Landmark] = {}
         for landmark in town.landmarks:
@@ -129,21 +149,26 @@ class _Planner:
             elif landmark.where == "corner":
                 self.corner[landmark.home] = landmark
 
-    def draw(self) -> Route | None:
-        """One attempt."""
+    def draw(self, turns: int, crossings: int | None) -> Route | None:
+        """One attempt at a route with so many turns.
+
+        It crosses so many junctions after the last one, or (None) ends in counted steps.
+        """
         start = self._start()
         walk, legs = _Walk([start]), []
-        for _ in range(self.rng.randint(*LEGS)):
+        for _ in range(turns):
             leg = self._leg(walk)
             if leg is None:
                 return None
             legs.append(leg)
-        ending = self._ending(walk)
+        ending = self._after_steps(walk) if crossings is None else self._on(walk, crossings)
         if ending is None:
             return None
         path = [self._place(state) for state in walk.states]
         actions = len(path) + len(walk.turns)
         if len(set(path)) < len(path) or not SHORTEST <= actions <= LONGEST:
+            return None
+        if self.town.graph.hops(path[0], path[-1]) < DIRECT * (len(path) - 1):
             return None
         gold = path_actions(self.town.navigator, start, path)
         if [word for word in gold if word in ("left", "right")] != walk.turns:
@@ -182,13 +207,10 @@ class _Planner:
                 return Leg(way.turn, number + 1, lights if lit else 0, corner, tuple(passed))
         return None
 
-    def _ending(self, walk: _Walk) -> Ending | None:
-        """Walk to the goal."""
-        if self.rng.random() < 0.2:
-            return self._after_steps(walk)
+    def _on(self, walk: _Walk, crossings: int) -> Ending | None:
+        """Walk on to a goal beside a landmark."""
         passed: list[Passed] = []
         junctions = lights = 0
-        crossings = self.rng.choice((0, 0, 0, 1, 2))
         for _ in range(crossings):
             passed += self._to_junction(walk)
             junction = self._place(walk.states[-1])
@@ -248,32 +270,27 @@ class _Planner:
 
     def _to_junction(self, walk: _Walk) -> list[Passed]:
         """Go on to the next junction; what was passed on the way there."""
-        navigator, town = self.town.navigator, self.town
-        passed = [] if len(walk.states) == 1 else self._alongside(walk.states[-1])
-        while len(walk.states) == 1 or not town.junction(self._place(walk.states[-1])):
-            walk.states.append(navigator.step(walk.states[-1], "forward"))
-            passed += self._alongside(walk.states[-1])
-        return passed
+        way = self._run(walk.states[-1])
+        begun = [] if len(walk.states) == 1 else [walk.states[-1]]
+        walk.states += way
+        return [passed for state in (*begun, *way) for passed in self._alongside(state)]
 
     def _ahead(self, state: State) -> list[State]:
         """The states after each forward, up to the last panorama before a junction."""
-        found: list[State] = []
-        while True:
-            state = self.town.navigator.step(state, "forward")
-            if self.town.junction(self._place(state)):
-                return found
-            found.append(state)
+        return self._run(state)[:-1]
 
-    def _exits(self, state: State) -> list[Exit]:
-        if state not in self.known_exits:
-            self.known_exits[state] = exits(self.town.navigator, state)
-        return self.known_exits[state]
+    def _run_on(self, state: State) -> list[State]:
+        """The states after each forward, up to the next junction; there always is one."""
+        found = [self.town.navigator.step(state, "forward")]
+        while not self.town.junction(self._place(found[-1])):
+            found.append(self.town.navigator.step(found[-1], "forward"))
+        return found
 
     def _leave(self, walk: _Walk, way: Exit) -> None:
         walk.turns += WORDS[way.turn]
         walk.states.append(way.state)
 
-    def _alongside(self, state: State) -> list[Passed]:
+    def _standing_alongside(self, state: State) -> list[Passed]:
         """Landmarks whose own panorama this is, with their sides for one who walks through."""
         found = []
         for landmark in self.beside.get(self._place(state), ()):
@@ -302,6 +319,3 @@ class _Planner:
 
     def _seen(self, panorama: int) -> tuple[Seen, ...]:
         return self.sights[self.town.graph.ids[panorama]]
-
-    def _place(self, state: State) -> int:
-        return self.town.navigator.stand(state).panorama

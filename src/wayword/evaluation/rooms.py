@@ -3,9 +3,9 @@
 A dataset of the family has references that are ``RoomsReference``, judged on the true final state.
 
 * Success and goal conditions: ALFRED (Shridhar et al. 2020, section 4.3), with its path weight,
-  score x L* / max(L*, L). L* is the expert's number of low-level actions; L is the low-level
-  actions carried out (those inside high-level ones too), and one for every turn that failed or was
-  rejected. The stop counts in neither.
+  score x L* / max(L*, L). L* is the expert's number of low-level actions, its stop included; L is
+  the low-level actions carried out (those inside high-level ones too), the stop, and one for every
+  turn that failed or was rejected.
 * Rearrangement: Weihs et al. 2021, section 5, and ai2thor-rearrangement's ``prop_misplaced``
   (things out of place in the end over things out of place at first: above one where more was
   disturbed than restored) and ``prop_fixed_strict`` (share put right, 0 where anything that was
@@ -37,20 +37,23 @@ QUESTIONS = ("exists", "contains", "counts")
 METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "all goal conditions hold, or the answer is right"),
     Metric("goal_sr", "Goal-SR", "rate", "higher", "share of the goal conditions that hold"),
-    Metric("plw_sr", "PLW SR", "rate", "higher", "SR x L* / max(L*, L)"),
-    Metric("plw_goal_sr", "PLW Goal-SR", "rate", "higher", "goal-SR x L* / max(L*, L)"),
     Metric("misplaced", "Misplaced", "rate", "lower", "things out of place, end over start"),
     Metric(
-        "fixed_strict", "Fixed Strict", "rate", "higher",
+        "fixed_strict",
+        "Fixed Strict",
+        "rate",
+        "higher",
         "share of the displaced things put right; 0 where anything else was disturbed",
     ),
-    Metric("acc", "Acc", "rate", "higher", "the answer is exactly right"),
     *(
         Metric(f"acc_{kind}", f"Acc {kind}", "rate", "higher", f"accuracy on {kind} questions")
         for kind in QUESTIONS
     ),
-    Metric("low_level", "Low-level", "count", None, "low-level actions, and failed turns"),
-)  # fmt: skip
+    Metric("acc", "Acc", "rate", "higher", "the answer is exactly right"),
+    Metric("plw_sr", "PLW SR", "rate", "higher", "SR x L* / max(L*, L)"),
+    Metric("plw_goal_sr", "PLW Goal-SR", "rate", "higher", "goal-SR x L* / max(L*, L)"),
+    Metric("low_level", "Low-level", "count", None, "low-level actions, stop, failed turns"),
+)
 
 
 class RoomsScorer:
@@ -58,7 +61,7 @@ class RoomsScorer:
 
         >>> from wayword.evaluation.scorer import scorer
         >>> [metric.key for metric in scorer("rooms").metrics][:4]
-        ['sr', 'goal_sr', 'plw_sr', 'plw_goal_sr']
+        ['sr', 'goal_sr', 'misplaced', 'fixed_strict']
 
     An episode gets the metrics of its kind of task alone. The path-weighted ones are left out
     where the expert does not solve the episode. One that failed before its end is scored 0.
@@ -75,38 +78,37 @@ class RoomsScorer:
         reference = task.reference
         if not isinstance(reference, RoomsReference):
             return {}
-        state = trajectory.state
-        length = actions_taken(trajectory)
-        if isinstance(reference, AnswerReference):
-            right = answered(state, reference.answer)
-            scores = {"acc": right, f"acc_{reference.kind}": right}
-            share = right
-        else:
-            share = reference.met(state) / reference.parts() if state else 0.0
-            scores = (
-                rearranged(reference, state)
-                if isinstance(reference, RearrangementReference)
-                else {}
-            )
-        success = float(share == 1.0)
-        found = {"sr": success, "goal_sr": share, **scores, "low_level": float(length)}
-        best = expert_of(dataset, task)
+        found = judged(reference, trajectory.state)
+        length, best = actions_taken(trajectory), expert_of(dataset, task)
+        found["low_level"] = float(length)
         if best is not None:
-            weight = best / max(best, length) if best else 1.0
-            found |= {"plw_sr": success * weight, "plw_goal_sr": share * weight}
+            for key in ("sr", "goal_sr"):
+                if key in found:
+                    found[f"plw_{key}"] = found[key] * best / max(best, length)
         return found
 
 
+def judged(reference: RoomsReference, state: Mapping[str, Json]) -> dict[str, float]:
+    """What a final state is worth, whatever it took; an empty state met nothing."""
+    if isinstance(reference, AnswerReference):
+        right = answered(state, reference.answer)
+        return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
+    share = reference.met(state) / reference.parts() if state else 0.0
+    found = {"sr": float(share == 1.0), "goal_sr": share}
+    if isinstance(reference, RearrangementReference):
+        found |= rearranged(reference, state)
+    return found
+
+
 def actions_taken(trajectory: Trajectory) -> int:
-    """L: low-level actions that were carried out, and turns of any actor that came to nothing."""
-    failed = sum(_came_to_nothing(step) for step in trajectory.steps)
+    """L: low-level actions that were carried out, stops, and turns that came to nothing."""
+    others = sum(_stops(step) or not step.feedback.ok for step in trajectory.steps)
     actors: Mapping[str, Json] = trajectory.state.get("actors", {}) if trajectory.state else {}
-    return failed + sum(int(record["low_level"]) for record in actors.values())
+    return others + sum(int(record["low_level"]) for record in actors.values())
 
 
-def _came_to_nothing(step: Step) -> bool:
-    stops = isinstance(step.decision, Decision) and step.decision.action.name == STOP.name
-    return not stops and not step.feedback.ok
+def _stops(step: Step) -> bool:
+    return isinstance(step.decision, Decision) and step.decision.action.name == STOP.name
 
 
 def answered(state: Mapping[str, Json], right: str) -> float:

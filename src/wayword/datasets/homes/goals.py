@@ -142,7 +142,8 @@ class RoomsReference(Reference):
     """What is right for an episode in the rooms world.
 
     ``kind`` is the type of task. ``goals`` are what should hold in the end. ``expert_length`` is
-    the expert's number of low-level actions (L*), None where that is to be found out by playing.
+    L*, the expert's number of low-level actions, its stop included; None where that is to be
+    found out by playing.
     """
 
     kind: str = ""

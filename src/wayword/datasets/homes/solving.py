@@ -82,7 +82,7 @@ def rehearse(world: RoomsWorld, episode: Episode, reference: RoomsReference) -> 
 
 
 def expert_length(world: RoomsWorld, task: Task) -> int | None:
-    """L*: how many low-level actions the expert needs, its stop left out; None where it fails."""
+    """L*: how many low-level actions the expert needs, its stop included; None where it fails."""
     reference = task.reference
     if not isinstance(reference, RoomsReference):
         return None
@@ -93,7 +93,7 @@ def expert_length(world: RoomsWorld, task: Task) -> int | None:
     except Stuck:
         return None
     solved = reference.met(world.state()) == reference.parts()
-    return len(actions) - 1 if solved else None
+    return len(actions) if solved else None
 
 
 def _rank(goal: GoalCondition) -> tuple[int, int]:

@@ -64,7 +64,7 @@ class NavGPTSettings:
 
 
 class NavGPT:
-    """One episode of NavGPT."""
+    """NavGPT: reasons in words at every viewpoint, and names the next (Zhou et al. 2024)."""
 
     Settings: ClassVar[type[NavGPTSettings]] = NavGPTSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})

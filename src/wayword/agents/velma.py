@@ -91,7 +91,7 @@ class VelmaSettings:
 
 
 class Velma:
-    """One episode of VELMA."""
+    """VELMA: the walk as one growing text, the action its next word (Schumann et al. 2024)."""
 
     Settings: ClassVar[type[VelmaSettings]] = VelmaSettings
     families: ClassVar[frozenset[str]] = frozenset({"street"})

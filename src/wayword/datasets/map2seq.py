@@ -30,7 +30,10 @@ LANDMARK_FILE = "gpt3_5shot_unfiltered.json"
 
 
 class Map2seq(StreetRoutes):
-    """One split of Map2seq. Splits and errors are those of :class:`.StreetRoutes`."""
+    """Map2seq: routes in Manhattan, told from a map (Schumann and Riezler 2021).
+
+    Splits and errors are those of :class:`.StreetRoutes`.
+    """
 
     name: ClassVar[str] = "map2seq"
     id_field: ClassVar[str] = "id"

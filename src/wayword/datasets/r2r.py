@@ -59,7 +59,10 @@ class R2RSettings:
 
 
 class R2R:
-    """One split of R2R. Raises ``DataError`` for files that are missing or malformed."""
+    """Room-to-Room: written routes through Matterport3D houses (Anderson et al. 2018).
+
+    Raises ``DataError`` for files that are missing or malformed.
+    """
 
     Settings: ClassVar[type[R2RSettings]] = R2RSettings
     family: ClassVar[str] = "indoor"

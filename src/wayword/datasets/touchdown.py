@@ -21,7 +21,10 @@ from wayword.datasets.streetfiles import StreetRoutes
 
 
 class Touchdown(StreetRoutes):
-    """One split of Touchdown. Splits and errors are those of :class:`.StreetRoutes`."""
+    """Touchdown: routes in Manhattan, told from what is seen there (Chen et al. 2019).
+
+    Splits and errors are those of :class:`.StreetRoutes`.
+    """
 
     name: ClassVar[str] = "touchdown"
     id_field: ClassVar[str] = "route_id"

@@ -79,6 +79,7 @@ def test_a_towns_given_step_is_taken_before_anything_is_asked() -> None:
     trajectory, model = play_in(Towns(), Act, ["Action: forward", "Action: stop"], decoding="free")
     assert done(trajectory) == ["forward", "forward", "stop"]
     assert len(model.prompts) == 2
+    assert "Observation: You face " in model.prompts[0]
 
 
 def test_a_world_without_a_voice_is_told_field_by_field() -> None:
@@ -187,6 +188,16 @@ def test_examples_show_actions_and_true_states_and_no_thoughts(decoding: str) ->
     assert prompt.count("270° (west)") == 2
     assert "Plan:" not in prompt.partition("<user>")[2]
     assert '"action": "go_grab[mug_1]"' in prompt or "Action: go_grab[mug_1]" in prompt
+
+
+def test_examples_that_do_not_fit_are_dropped_whole_and_it_is_said() -> None:
+    flat = SmallFlat(shown=[Action("turn_left")] * 40 + [Action("stop")])
+    notes = {}
+    for context in (20_000, 7_000, 1_000):
+        trajectory, model = play_in(flat, Act, ["{}"], 1, shots=2, context=context)
+        tasks = model.prompts[0].count("Task: ")
+        notes[context] = [n.details["left"] for n in trajectory.steps[0].notes] + [tasks]
+    assert notes == {20_000: [3], 7_000: [1, 2], 1_000: [0, 1]}
 
 
 def test_a_strategy_of_ones_own_is_one_text(tmp_path: Path) -> None:

@@ -42,6 +42,17 @@ def turns(
     return found
 
 
+def fitting(shown: Sequence[Sequence[Turn]], characters: float) -> list[Sequence[Turn]]:
+    """The examples that together have at most ``characters``: whole ones, the last ones kept."""
+    kept: list[Sequence[Turn]] = []
+    for example in reversed(shown):
+        characters -= sum(len(told) + len(said) for told, said in example)
+        if characters < 0:
+            break
+        kept.insert(0, example)
+    return kept
+
+
 def answer(action: Action, seen: Observation, recipe: Recipe, spoken: Sequence[str] | None) -> str:
     """The answer that takes this action, with the sections whose truth is known.
 

@@ -49,9 +49,9 @@ class StrategySettings:
     agent's place, heading and holdings are told ``always``, or only at the ``start``, so that it
     has to keep track of them (as in most of LangSuitE's tasks). ``list_actions``: tell the legal
     actions at every step. ``shots``: solved examples of a training split, drawn by ``examples`` (a
-    seed), the same for all episodes. ``context``: tokens that a prompt may take before old steps
-    are dropped. ``thought_length``: characters of a constrained section. ``prompts``: a folder of
-    texts to use instead of the shipped ones.
+    seed), the same for all episodes; whole ones, in at most half of the context. ``context``:
+    tokens that a prompt may take before old steps are dropped. ``thought_length``: characters of a
+    constrained section. ``prompts``: a folder of texts to use instead of the shipped ones.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -118,8 +118,8 @@ class Strategy:
 
     def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Append the step; what came of it opens the next message."""
-        self._feedback = anything.feedback(feedback, self._voice)
-        if self._conversation is not None:
+        if self._conversation is not None:  # else the step was given away, and nothing was asked
+            self._feedback = anything.feedback(feedback, self._voice)
             self._conversation.add(self._now, self._said or "(no answer)")
 
     @property
@@ -151,16 +151,21 @@ class Strategy:
         if not settings.shots:
             return []
         drawn = self._toolkit.demonstrations(settings.shots, settings.examples)
-        found: list[Turn] = []
-        for example in drawn:
-            found += examples.turns(
+        shown = [
+            examples.turns(
                 example,
                 self._recipe,
                 lambda seen, feedback: self._told(seen, feedback, bool(feedback), None),
                 self._task(example.episode),
                 self._constrained,
             )
-        return found
+            for example in drawn
+        ]
+        kept = examples.fitting(shown, settings.context / 2 * self._rate.characters_per_token)
+        if gone := len(shown) - len(kept):
+            left, context = len(kept), settings.context
+            self._toolkit.note("examples_dropped", count=gone, left=left, context=context)
+        return [turn for example in kept for turn in example]
 
     def _told(self, observation: Observation, feedback: str, begun: bool, menu: Menu | None) -> str:
         """The user message of a step."""

@@ -12,7 +12,7 @@ from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
 from wayword.datasets.homes.errands import Doing, Errands, Stuck
-from wayword.datasets.homes.goals import GoalCondition, Has, Inside, Restored, RoomsReference
+from wayword.datasets.homes.goals import GoalCondition, Has, Inside, Restored, RoomsReference, State
 from wayword.datasets.homes.solving import play
 from wayword.worlds.housework.body import Body
 from wayword.worlds.housework.builder import SceneBuilder
@@ -154,7 +154,18 @@ def test_restoring_puts_in_what_must_end_open_and_shuts_the_rest() -> None:
     )
 
 
+class Melted:
+    """A condition that nobody taught the expert."""
+
+    parts = 1
+
+    def met(self, state: State) -> int:
+        return 0
+
+
 def test_what_cannot_be_done_says_why() -> None:
+    with pytest.raises(Stuck, match="knows no way to bring about Melted"):
+        solved(started(), Melted())
     with pytest.raises(Stuck, match="no filler takes mug"):
         solved(started(), Has(("mug",), (("filled", True),)))
     house = flat()

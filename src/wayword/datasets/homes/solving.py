@@ -47,12 +47,15 @@ def solve(world: RoomsWorld, actor: str, reference: RoomsReference) -> Doing:
         return
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
     errands = Errands(world, actor, tidy)
-    goals = sorted(reference.goals, key=_rank)
     for _ in range(ROUNDS):
-        for goal in goals:
-            yield from _meet(errands, goal)
-        if reference.met(world.state()) == reference.parts():
+        state = world.state()
+        left = [goal for goal in reference.goals if goal.met(state) < goal.parts]
+        if not left:
             break
+        while left:
+            goal = _next(errands, left)
+            left.remove(goal)
+            yield from _meet(errands, goal)
     yield STOP
 
 
@@ -96,11 +99,32 @@ def expert_length(world: RoomsWorld, task: Task) -> int | None:
     return len(actions) if solved else None
 
 
+def _next(errands: Errands, left: Sequence[GoalCondition]) -> GoalCondition:
+    """Of the goals that come first, the one whose thing is nearest."""
+    first = min(map(_rank, left))
+    goals = [goal for goal in left if _rank(goal) == first]
+    if len(goals) == 1:
+        return goals[0]
+    owner = {thing: goal for goal in reversed(goals) for thing in _handled(goal)}
+    nearest = cheapest(errands.world, errands.actor, [list(owner)])
+    return owner[nearest[0]] if nearest else goals[0]
+
+
+def _handled(goal: GoalCondition) -> Ids:
+    """What a goal is about."""
+    if isinstance(goal, Restored):
+        return (goal.thing,)
+    things: Ids = goal.lamps if isinstance(goal, Lit) else goal.things  # type: ignore[attr-defined]
+    return things
+
+
 def _rank(goal: GoalCondition) -> tuple[int, int]:
     """Goals that bring others about come first, those that a later errand would undo last.
 
     What should stand open is opened before things are put in it, the rest is shut after that.
     """
+    if type(goal) not in RANKS:
+        raise Stuck(f"the expert knows no way to bring about {type(goal).__name__}")
     if isinstance(goal, Restored):
         return RANKS.index(Restored), 0 if goal.open else 1 if goal.receptacle else 2
     traits = getattr(goal, "traits", ())

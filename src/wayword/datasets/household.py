@@ -49,7 +49,7 @@ class HouseholdSettings(HomesSettings):
 class Household:
     """Household tasks of ALFRED's seven types in generated homes.
 
-        >>> household = Household("generated_test", None, Household.Settings(homes=1, episodes=7))
+        >>> household = Household(settings=Household.Settings(homes=1, episodes=7))
         >>> [task.reference.kind for task in household.tasks][:2]
         ['pick_and_place_simple', 'look_at_obj_in_light']
 

@@ -48,7 +48,7 @@ class IqaSettings(HomesSettings):
 class InteractiveQuestions:
     """Questions about one room of a home; the answer is given by stopping with it.
 
-        >>> iqa = InteractiveQuestions("generated_test", None, IqaSettings(homes=1, episodes=3))
+        >>> iqa = InteractiveQuestions(settings=InteractiveQuestions.Settings(homes=1, episodes=3))
         >>> [task.reference.kind for task in iqa.tasks]
         ['exists', 'contains', 'counts']
 

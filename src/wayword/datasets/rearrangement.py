@@ -34,7 +34,7 @@ TRIES = 50
 class Rearrangement:
     """Homes in which one to five things are not as they should be.
 
-        >>> tidy = Rearrangement("generated_test", None, Rearrangement.Settings(episodes=3))
+        >>> tidy = Rearrangement(settings=Rearrangement.Settings(episodes=3))
         >>> 1 <= tidy.tasks[0].reference.parts() <= 5
         True
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import random
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from small_flat import SmallFlat, play_in
@@ -12,6 +15,7 @@ from small_house import SmallHouse
 from wayword.agents.react import ReAct
 from wayword.agents.react_emmem import ReActEmMem
 from wayword.core.trajectory import Trajectory
+from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
 from wayword.evaluation.scorer import score
 from wayword.evaluation.state_accuracy import (
@@ -103,6 +107,32 @@ def test_each_actor_is_measured_by_its_own_truth() -> None:
     assert scores == {"state_heading": 0.5, "state_holding": 1.0, "state_place": 0.5}
 
 
+def repeated(prompt: Any, sampling: Any) -> str:
+    """An answer that states what the prompt tells last, and does something legal at random."""
+    told = "\n".join(message.content for message in prompt)
+    place = re.findall(r"You are (?:in the|at) (.+?), facing", told)
+    facing = re.findall(r"(?:facing|You face) (.+?)\.\n", told)
+    holding = re.findall(r"You hold (.+?)\.\n", told)
+    parts = {"place": place, "facing": facing, "holding": holding}
+    state = {name: found[-1] for name, found in parts.items() if found}
+    actions = sampling.json_schema["properties"]["action"]["enum"]
+    moves = [action for action in actions if action not in ("stop", "chat", "ask")]
+    return json.dumps({"state": state, "action": random.Random(told).choice(moves)})
+
+
+@pytest.mark.parametrize("dataset", [SmallFlat, SmallHouse, Houses, Towns])
+def test_who_repeats_what_is_told_is_always_right(dataset: Any) -> None:
+    trajectory, _ = play_in(dataset(), ReActEmMem, repeated, max_steps=12)
+    scores = measure(trajectory)
+    assert scores
+    assert set(scores.values()) == {1.0}
+
+
+def test_who_repeats_what_was_told_at_the_start_is_not() -> None:
+    trajectory, _ = play_in(SmallFlat(), ReActEmMem, repeated, max_steps=12, own_state="start")
+    assert measure(trajectory)["state_heading"] < 1.0
+
+
 @pytest.mark.parametrize(
     ("stated", "true", "right"),
     [
@@ -113,10 +143,12 @@ def test_each_actor_is_measured_by_its_own_truth() -> None:
         (["mug_1", "mug_1"], ["mug_1", "mug_2"], False),
         ([], [], True),
         (None, [], False),
+        ("nothing", [], False),
+        ([1], ["mug_1"], False),
         (["mug_1"], [], False),
     ],
 )
-def test_holdings(stated: list[str] | None, true: list[str], right: bool) -> None:
+def test_holdings(stated: Any, true: list[str], right: bool) -> None:
     assert holding_is_right(stated, true) is right
 
 

@@ -53,22 +53,22 @@ def measure(trajectory: Trajectory) -> dict[str, float]:
     return {key: sum(right[key]) / len(right[key]) for key in keys if key in right}
 
 
-def heading_is_right(stated: float | None, true: float) -> bool:
-    """Whether a stated heading is close enough; both in degrees, None for not stated."""
-    return stated is not None and abs(relative(stated, true)) <= TOLERANCE
+def heading_is_right(stated: Json, true: float) -> bool:
+    """Whether a stated heading is close enough; degrees, anything but a number is not stated."""
+    return isinstance(stated, int | float) and abs(relative(stated, true)) <= TOLERANCE
 
 
-def place_is_right(stated: str | None, true: str) -> bool:
+def place_is_right(stated: Json, true: str) -> bool:
     """Whether the words name the place. Case and underscores do not matter."""
-    return f" {_words(true)} " in f" {_words(stated or '')} "
+    return f" {_words(true)} " in f" {_words(str(stated or ''))} "
 
 
-def holding_is_right(stated: Sequence[str] | None, true: Sequence[str]) -> bool:
-    """Whether exactly these things are named, in any order; None for not stated."""
-    if stated is None or len(stated) != len(true):
+def holding_is_right(stated: Json, true: Sequence[str]) -> bool:
+    """Whether exactly these things are named, in any order; anything but a list is not stated."""
+    if not isinstance(stated, list | tuple) or len(stated) != len(true):
         return False
     left = [_words(name) for name in true]
-    exact_first = sorted(map(_words, stated), key=lambda name: name not in left)
+    exact_first = sorted((_words(str(name)) for name in stated), key=lambda name: name not in left)
     for name in exact_first:
         found = next((one for one in left if name in (one, _type(one))), None)
         if found is None:

@@ -230,3 +230,14 @@ def test_settings_that_make_no_sense_are_refused() -> None:
     for wrong in ({"shots": -1}, {"max_tokens": 0}, {"context": 0}):
         with pytest.raises(UsageError, match="strategies"):
             Act.Settings(**wrong)
+
+
+def test_own_texts_replace_the_shipped_ones(tmp_path: Path) -> None:
+    (tmp_path / "agent.txt").write_text("You are a vacuum cleaner.")
+    (tmp_path / "react.txt").write_text("Doubt: what could go wrong\nAction: one action")
+    answers = ["Doubt: dust\nAction: stop"]
+    trajectory, model = play_in(
+        SmallHouse(), ReAct, answers, decoding="free", prompts=str(tmp_path)
+    )
+    assert "You are a vacuum cleaner." in model.prompts[0]
+    assert trajectory.steps[0].decision.thought == "dust"

@@ -7,6 +7,7 @@ from itertools import combinations
 
 import pytest
 
+from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.homes.arranging import Arrangement, arrange
 from wayword.datasets.homes.furnishing import furnish
@@ -14,6 +15,7 @@ from wayword.datasets.homes.home import build_home, home_name
 from wayword.datasets.homes.objects import OBJECTS
 from wayword.datasets.homes.plan import MOST, draw
 from wayword.worlds.housework.scene import from_json, validate
+from wayword.worlds.rooms import RoomsWorld
 
 
 @pytest.mark.parametrize("rooms", [1, 2, 3, 4, 5, 8, 12, MOST])
@@ -84,3 +86,16 @@ def test_plenty_multiplies_the_things() -> None:
     home = build_home(home_name("test", 0, 6, 1))
     few, many = (arrange(random.Random(0), home, plenty) for plenty in (1.0, 5.0))
     assert len(many.objects) > 2 * len(few.objects)
+
+
+@pytest.mark.parametrize("number", [4, 27])
+def test_everything_can_be_seen_and_reached_on_foot(number: int) -> None:
+    home = build_home(home_name("test", 0, 5, number))
+    for seed in range(2):
+        scene = arrange(random.Random(seed), home).scene()
+        world = RoomsWorld(scene, layout=home.with_things(scene))
+        x, y = home.starts[0]
+        start = {"poses": {"agent": {"x": x, "y": y, "heading": 0.0}}}
+        world.reset(Episode("1", "Look around.", home.name, start))
+        for thing in scene.objects:
+            assert world.doors_to_open("agent", thing.id) is not None, thing

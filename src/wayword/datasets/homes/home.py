@@ -7,6 +7,7 @@ test stream of seed 0. Whatever small things lie about in it is ``arranging``'s.
 from __future__ import annotations
 
 import copy
+import math
 import random
 import re
 from dataclasses import dataclass
@@ -52,15 +53,19 @@ class Home:
     starts: tuple[Point, ...]
 
     def from_floor(self, x: float, y: float) -> float:
-        """Metres from a point to the nearest place where one can stand."""
-        east, north = self.floor
-        return float(np.sqrt(((east - x) ** 2 + (north - y) ** 2).min()))
+        """Metres from a point to the nearest place in its room where one can stand."""
+        places = self.floors.get(self.layout.room_at(x, y))
+        if places is None:
+            return math.inf
+        return float(np.sqrt(((places - (x, y)) ** 2).sum(axis=1).min()))
 
     @cached_property
-    def floor(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(P,) x and (P,) y of the starts."""
-        places = np.array(self.starts)
-        return places[:, 0].copy(), places[:, 1].copy()
+    def floors(self) -> dict[str, NDArray[np.float64]]:
+        """Room -> (P, 2) x and y of the starts in it."""
+        rooms: dict[str, list[Point]] = {}
+        for at in self.starts:
+            rooms.setdefault(self.layout.room_at(*at), []).append(at)
+        return {room: np.array(places) for room, places in rooms.items()}
 
     def with_things(self, scene: Scene) -> Layout:
         """The layout of a scene that adds things to this home's: walls, ways and views shared."""

@@ -165,9 +165,8 @@ def test_examples_are_dropped_later_if_tokens_turn_out_shorter_than_thought() ->
 
 
 def test_more_examples_than_there_are_end_in_one_line() -> None:
-    trajectory, _ = play(SmallStreet(), ["stop"], VelmaSettings(shots=101))
-    assert trajectory.ended == "failed"
-    assert trajectory.error == "101 examples were asked for; lower shots"
+    with pytest.raises(UsageError, match="101 examples were asked for; lower shots"):
+        play(SmallStreet(), ["stop"], VelmaSettings(shots=101))
     with pytest.raises(UsageError, match="shots is at least 0"):
         VelmaSettings(shots=-1)
 
@@ -195,5 +194,5 @@ def test_the_prompt_of_a_generated_town_is_the_golden_one() -> None:
 
 
 def test_only_street_observations_are_read() -> None:
-    trajectory, _ = play(SmallHouse(), ["stop"])
-    assert trajectory.error == "velma reads street observations only"
+    with pytest.raises(UsageError, match="velma reads street observations only"):
+        play(SmallHouse(), ["stop"])

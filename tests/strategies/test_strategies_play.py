@@ -15,6 +15,7 @@ from wayword.agents.react import ReAct
 from wayword.agents.react_emmem import ReActEmMem
 from wayword.agents.strategies.strategy import Strategy
 from wayword.core.action import Action
+from wayword.core.agent import Toolkit
 from wayword.core.decision import Rejection
 from wayword.core.errors import UsageError
 from wayword.core.trajectory import Trajectory
@@ -221,9 +222,8 @@ def test_a_recipe_that_does_not_end_in_an_action_is_refused() -> None:
     class Endless(Strategy):
         recipe = "Thought: and on\nThought: and on"
 
-    trajectory, _ = play_in(SmallHouse(), Endless, ["x"])
-    assert trajectory.ended == "failed"
-    assert "must be 'Action:'" in trajectory.error
+    with pytest.raises(UsageError, match="must be 'Action:'"):
+        Endless(Endless.Settings(), Toolkit())
 
 
 def test_settings_that_make_no_sense_are_refused() -> None:

@@ -87,9 +87,9 @@ def test_an_over_long_landmark_is_noted() -> None:
     assert len(script.prompts[0]) < 500
 
 
-def test_without_pictures_no_model_is_asked_for_landmarks() -> None:
+def test_without_pictures_landmarks_are_not_looked_for() -> None:
     lister = Script([])
-    trajectory, _ = play(SmallStreet(), ["stop"], ASK, landmarks=lister)
+    trajectory, _ = play(SmallStreet(landmarks=["a park"]), ["stop"], landmarks=lister)
     assert trajectory.ended == "stopped"
     assert not lister.prompts
 

@@ -43,7 +43,7 @@ bench: install
 
 constraints: $(UV)
 	$(UV) pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-annotate \
-	  --universal --python-version 3.11 --all-extras --group dev pyproject.toml -o constraints.txt
+	  --universal --python-version 3.11 --extra local --group dev pyproject.toml -o constraints.txt
 
 clean:
 	rm -rf .venv .uv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -12,4 +12,4 @@ for steps in (2, 6):
     )
     runs[steps] = wayword.run(plan).path
 
-print(compare(runs[2], runs[6], keys=["sr", "osr", "ne", "tl"]))
+print(compare(runs[2], runs[6], keys=["sr", "osr", "ne", "tl"]).text)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,8 @@ from playing import Scripted, play
 
 from wayword.agents.navgpt import NavGPT, NavGPTSettings
 from wayword.core.decision import Decision, Rejection
-from wayword.core.errors import UsageError
+from wayword.core.errors import ModelError, UsageError
+from wayword.core.model import Completion, Prompt, Sampling
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 FREE = NavGPTSettings(decoding="free")
@@ -106,6 +109,7 @@ def test_a_place_seen_before_but_out_of_reach_is_called_illegal() -> None:
         '["b"]',
         '{"action": ["b"]}',
         '{"action": "b',
+        "[" * 8000,
     ],
 )
 def test_a_backend_that_ignores_the_constraint_is_rejected_too(answer: str) -> None:
@@ -163,14 +167,59 @@ def test_own_prompts_replace_the_shipped_ones(tmp_path: Path) -> None:
     assert "embodied agent" not in model.prompts[0]
 
 
-def test_an_unknown_slot_in_an_own_prompt_is_named(tmp_path: Path) -> None:
+def test_an_unknown_slot_in_an_own_prompt_ends_the_run_with_its_name(tmp_path: Path) -> None:
     (tmp_path / "begin.txt").write_text("Go: {instructions}")
     settings = NavGPTSettings(prompts=str(tmp_path))
-    trajectory = play(NavGPT, settings, {"main": Scripted([STOP])})
+    with pytest.raises(UsageError, match=r"begin\.txt has unknown slots \['instructions'\]"):
+        play(NavGPT, settings, {"main": Scripted([STOP])})
+
+
+def test_a_misspelt_file_of_an_own_prompt_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "princple.txt").write_text("Follow me.")
+    settings = NavGPTSettings(prompts=str(tmp_path))
+    with pytest.raises(UsageError, match="did you mean 'principle'"):
+        play(NavGPT, settings, {"main": Scripted([STOP])})
+
+
+def test_a_prompt_edited_between_two_runs_is_read_again(tmp_path: Path) -> None:
+    text = tmp_path / "principle.txt"
+    settings = NavGPTSettings(prompts=str(tmp_path))
+    for words in ("First words.", "Second words."):
+        text.write_text(words)
+        os.utime(text, ns=(0, len(words)))
+        model = Scripted([STOP])
+        play(NavGPT, settings, {"main": model})
+        assert words in model.prompts[0]
+
+
+@pytest.mark.parametrize("wrong", [{"context": 0}, {"max_tokens": 0}, {"temperature": -1.0}])
+def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(UsageError, match="navgpt"):
+        NavGPTSettings(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_failed_answer_takes_the_question_beside_it_along() -> None:
+    cancelled = []
+
+    class Broken(Scripted):
+        async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+            await asyncio.sleep(0.01)
+            raise ModelError("the server is gone")
+
+    class Slow(Scripted):
+        async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+            try:
+                await asyncio.sleep(5)
+            except asyncio.CancelledError:
+                cancelled.append(True)
+                raise
+            return Completion(("late",))
+
+    settings = NavGPTSettings(summaries="online")
+    trajectory = play(NavGPT, settings, {"main": Broken([]), "summary": Slow([])})
     assert trajectory.ended == "failed"
-    assert "instructions" in trajectory.error
-    with pytest.raises(UsageError, match="unknown slots"):
-        raise UsageError(trajectory.error)
+    assert trajectory.error == "the server is gone"
+    assert cancelled
 
 
 def test_the_second_prompt_is_the_golden_one() -> None:

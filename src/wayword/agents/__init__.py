@@ -6,5 +6,6 @@ SHARED: tuple[str, ...] = (
     "landmarks_extraction",
     "prompting",
     "retelling",
+    "together",
     "strategies",
 )

@@ -64,7 +64,7 @@ def read_json(text: str, legal: Collection[str], known: Collection[str] = ()) ->
         return Rejection("empty", "the answer was empty")
     try:
         value = json.loads(text[:LONGEST])
-    except ValueError:
+    except (ValueError, RecursionError):  # thousands of open brackets are no answer either
         kind = "too_long" if len(text) > LONGEST else "no_action"
         return Rejection(kind, "the answer was not one whole JSON object", text[:KEPT])
     if not isinstance(value, dict):

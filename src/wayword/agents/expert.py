@@ -44,6 +44,7 @@ class Expert:
     Settings: ClassVar[type[ExpertSettings]] = ExpertSettings
     families: ClassVar[frozenset[str]] = frozenset({"rooms"})
     needs_model: ClassVar[bool] = False
+    sees_answer: ClassVar[bool] = True
 
     def __init__(self, settings: ExpertSettings, toolkit: Toolkit) -> None:
         self._toolkit = toolkit

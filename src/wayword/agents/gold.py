@@ -38,6 +38,7 @@ class GoldOracle:
     Settings: ClassVar[type[GoldSettings]] = GoldSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
     needs_model: ClassVar[bool] = False
+    sees_answer: ClassVar[bool] = True
 
     def __init__(self, settings: GoldSettings, toolkit: Toolkit) -> None:
         self._plan: list[Action] = []

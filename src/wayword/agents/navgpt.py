@@ -13,7 +13,6 @@ budgeted in tokens and loses whole steps, with a note in the trajectory, never c
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -21,6 +20,7 @@ from typing import ClassVar, Literal
 from wayword.agents.answers import Answer, answer_schema, read_free, read_json
 from wayword.agents.history import History, TokenRate
 from wayword.agents.prompting import Prompts
+from wayword.agents.together import both
 from wayword.core.action import STOP, Action, Menu
 from wayword.core.agent import Toolkit
 from wayword.core.decision import Decision, Rejection
@@ -62,6 +62,12 @@ class NavGPTSettings:
     temperature: float = 0.0
     prompts: str = ""
 
+    def __post_init__(self) -> None:
+        if self.context < 1 or self.thought_length < 1 or self.max_tokens < 8:
+            raise UsageError("navgpt: context and thought_length are at least 1, max_tokens 8")
+        if not 0.0 <= self.temperature <= 10.0:
+            raise UsageError(f"navgpt: temperature lies between 0 and 10, not {self.temperature}")
+
 
 class NavGPT:
     """NavGPT: reasons in words at every viewpoint, and names the next (Zhou et al. 2024)."""
@@ -69,6 +75,7 @@ class NavGPT:
     Settings: ClassVar[type[NavGPTSettings]] = NavGPTSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
     needs_model: ClassVar[bool] = True
+    roles: ClassVar[tuple[str, ...]] = ("summary",)
 
     def __init__(self, settings: NavGPTSettings, toolkit: Toolkit) -> None:
         if toolkit.perceiver is None:
@@ -94,10 +101,8 @@ class NavGPT:
         messages = self._messages(observation.viewpoint, description)
         moved = observation.viewpoint != self._viewpoint
         self._viewpoint = observation.viewpoint
-        text, summary = await asyncio.gather(
-            self._ask(messages, legal), self._summarise(percept, description, moved)
-        )
-        self._summary = summary
+        asked = self._ask(messages, legal)
+        text, self._summary = await both(asked, self._summarise(percept, description, moved))
         answer = self._read(text, legal)
         self._known.update(legal, [observation.viewpoint])
         if isinstance(answer, Rejection):

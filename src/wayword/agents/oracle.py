@@ -36,6 +36,7 @@ class ShortestPathOracle:
     Settings: ClassVar[type[OracleSettings]] = OracleSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
     needs_model: ClassVar[bool] = False
+    sees_answer: ClassVar[bool] = True
 
     def __init__(self, settings: OracleSettings, toolkit: Toolkit) -> None:
         self._plan: list[Action] = []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from collections.abc import Mapping
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, suggest
 
 _SLOT = re.compile(r"\{([a-z_]+)\}")
 
@@ -20,6 +21,8 @@ class Prompts:
 
     def __init__(self, agent: str, folder: str = "") -> None:
         self._agent, self._folder = agent, folder
+        if folder:
+            _refuse_strangers(agent, Path(folder))
 
     def __getitem__(self, name: str) -> str:
         return _text(self._agent, self._folder, name)
@@ -36,12 +39,33 @@ class Prompts:
         return _SLOT.sub(lambda match: slots[match.group(1)], text)
 
 
-@lru_cache(maxsize=256)
 def _text(agent: str, folder: str, name: str) -> str:
     own = Path(folder) / f"{name}.txt"
-    if folder and not Path(folder).is_dir():
-        raise UsageError(f"prompts={folder}: no such folder")
     if folder and own.is_file():
-        return own.read_text(encoding="utf-8").strip("\n")
-    shipped = files("wayword.agents") / "prompts" / agent / f"{name}.txt"
-    return shipped.read_text(encoding="utf-8").strip("\n")
+        return _own(own, own.stat().st_mtime_ns)
+    return _shipped(agent)[name]
+
+
+@lru_cache(maxsize=256)
+def _own(path: Path, changed: int) -> str:
+    """A user's text, read again once its file has ``changed`` (nanoseconds)."""
+    return path.read_text(encoding="utf-8").strip("\n")
+
+
+@cache
+def _shipped(agent: str) -> Mapping[str, str]:
+    folder = files("wayword.agents") / "prompts" / agent
+    texts = (text for text in folder.iterdir() if text.name.endswith(".txt"))
+    return {t.name.removesuffix(".txt"): t.read_text(encoding="utf-8").strip("\n") for t in texts}
+
+
+def _refuse_strangers(agent: str, folder: Path) -> None:
+    """A misspelt file name must not leave the shipped text in place unnoticed."""
+    if not folder.is_dir():
+        raise UsageError(f"prompts={folder}: no such folder")
+    known = list(_shipped(agent))
+    for path in sorted(folder.glob("*.txt")):
+        if path.stem not in known:
+            raise UsageError(
+                f"{path}: {agent} has no prompt of that name; {suggest(path.stem, known)}"
+            )

@@ -88,6 +88,8 @@ class VelmaSettings:
     def __post_init__(self) -> None:
         if self.shots < 0 or self.max_tokens < 4 or self.context < 1:
             raise UsageError("velma: shots is at least 0, max_tokens 4 and context 1")
+        if self.temperature and self.decoding == "choose":
+            raise UsageError("velma: decoding=choose takes the likeliest word; temperature is void")
 
 
 class Velma:
@@ -102,6 +104,11 @@ class Velma:
         self._settings, self._toolkit = settings, toolkit
         self._prompts = Prompts("velma", settings.prompts)
         self._scorer = _scorer(settings, toolkit)
+        if self._scorer is None and settings.landmarks == "model":
+            raise UsageError(
+                "velma: nothing here sees landmarks, so a list of them is void; set "
+                "scores=recorded or scores=neural, or leave out landmarks=model"
+            )
         self._rate = TokenRate()
         self._rate.characters_per_token = 2.2  # SmolLM2 takes 2.6 for the walk, 3 and more over all
         self._examples: list[str] = []
@@ -114,6 +121,8 @@ class Velma:
 
     async def begin(self, episode: Episode) -> None:
         """Read the instruction, list its landmarks, and replay the examples."""
+        if self._scorer is None and self._settings.scores == "dataset":
+            self._toolkit.note("no_image", told="nothing says which landmarks are in view")
         self._landmarks = await self._listed(episode)
         self._forced = [str(word) for word in episode.extra.get("opening", ())]
         self._oriented = bool(self._forced)
@@ -207,8 +216,7 @@ class Velma:
         if self._scorer is None or self._settings.landmarks == "none":
             return ()
         if self._settings.landmarks == "model":
-            prompt = self._prompts.fill("landmarks", instruction=_line(episode.instruction))
-            found = await extract(self._toolkit.model("landmarks"), prompt)
+            found = await self._extracted(episode)
         elif "landmarks" in episode.extra:
             found = tidy(episode.extra["landmarks"])
         else:
@@ -216,6 +224,15 @@ class Velma:
         if found.ignored:
             self._toolkit.note("landmarks_ignored", episode=episode.id, count=found.ignored)
         return found.names
+
+    async def _extracted(self, episode: Episode) -> Landmarks:
+        """A model's list; an example's is asked for once a run, not once an episode."""
+        known = self._toolkit.shared.setdefault("velma landmarks", {})
+        if episode.id not in known:
+            prompt = self._prompts.fill("landmarks", instruction=_line(episode.instruction))
+            known[episode.id] = await extract(self._toolkit.model("landmarks"), prompt)
+        found: Landmarks = known[episode.id]
+        return found
 
     def _route(self, episode: Episode) -> str:
         return self._prompts.fill("route", instruction=_line(episode.instruction)) + "\n"

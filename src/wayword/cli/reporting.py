@@ -5,9 +5,12 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from wayword.experiment.reports import Written
 
 
 class Format(StrEnum):
@@ -51,7 +54,7 @@ def compare(
     """
     from wayword.experiment import reports
 
-    typer.echo(reports.compare(first, second, format.value, _keys(metrics)))
+    _tell(reports.compare(first, second, format.value, _keys(metrics)))
 
 
 def score(
@@ -76,10 +79,7 @@ def score(
     from wayword.settings import parse
 
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
-    written = reports.score(file, plan, format.value, per_episode)
-    typer.echo(written.text)
-    for line in written.notices:
-        typer.secho(line, fg=typer.colors.YELLOW, err=True)
+    _tell(reports.score(file, plan, format.value, per_episode))
 
 
 def retell(
@@ -104,6 +104,12 @@ def retell(
         typer.echo(json.dumps(told.as_json()))
 
     tell(run, model, limit, show, data)
+
+
+def _tell(written: Written) -> None:
+    typer.echo(written.text)
+    for line in written.notices:
+        typer.secho(line, fg=typer.colors.YELLOW, err=True)
 
 
 def _keys(metrics: str) -> list[str]:

@@ -55,10 +55,11 @@ class _Means:
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = {}
-        self._count = 0
+        self._count = self._steps = 0
 
     def add(self, scores: Mapping[str, float]) -> None:
-        if scores:
+        self._steps = int(scores.get("steps_so_far", self._steps))
+        if scores and "steps_so_far" not in scores:
             self._count += 1
             for key, _ in self.SHOWN:
                 if key in scores:
@@ -70,6 +71,8 @@ class _Means:
             for key, label in self.SHOWN
             if key in self._sums
         ]
+        if self._steps:
+            parts.append(f"{self._steps} steps")
         return "  ".join(parts)
 
 

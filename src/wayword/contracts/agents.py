@@ -20,6 +20,8 @@ NOISE = (
     "I would rather not say.",
     "Action Input: \nAction Input: ",
     "{",
+    "[" * 8000,
+    '{"action": "\ud800"}',
     "\x00\ufffd" * 5000,
 )
 

@@ -40,6 +40,8 @@ class Toolkit:
     ``models`` maps a role to a model; every call through them lands in the trajectory. ``rng`` is
     seeded by run, episode and actor, so that a resumed run repeats an uninterrupted one. ``note``
     puts a visible event into the trajectory: ``toolkit.note("history_dropped", steps=3)``.
+    ``shared`` is kept over all episodes of a run: for what does not depend on the episode, such as
+    the text of the in-context examples, and is worked out once.
     ``demonstrations(count, seed)`` draws solved training episodes.
     """
 
@@ -47,6 +49,7 @@ class Toolkit:
     perceiver: Perceiver | None = None
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     note: Callable[..., None] = _ignore
+    shared: dict[str, Any] = field(default_factory=dict)
     demonstrations: Callable[[int, int], Sequence[Demonstration]] = _no_demonstrations
 
     def model(self, role: str = "main") -> Model:
@@ -85,7 +88,12 @@ class Agent(Protocol):
 
 @runtime_checkable
 class Oracle(Agent, Protocol):
-    """An agent that is shown the reference and the world: gold paths, shortest paths, experts."""
+    """An agent that is shown the reference and the world: gold paths, shortest paths, experts.
+
+    It says so itself, with ``sees_answer = True``; run folders and tables repeat it.
+    """
+
+    sees_answer: ClassVar[bool]
 
     def reveal(self, reference: Reference, world: World) -> None:
         """Called before ``begin``."""

@@ -57,7 +57,7 @@ def read_json(path: Path, without: re.Pattern[bytes] | None = None) -> Any:
     text = read_bytes(path)
     try:
         return json.loads(without.sub(b"", text) if without else text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise DataError(path, "", f"is not valid JSON ({error})", "fetch it again") from error
 
 
@@ -68,7 +68,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
             continue
         try:
             yield number, json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             problem = f"is not valid JSON ({error})"
             raise DataError(path, f"line {number}", problem, "fetch it again") from error
 

@@ -7,13 +7,14 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any, cast
 
 from wayword.core.action import Menu
 from wayword.core.agent import Agent, Oracle, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Json
-from wayword.core.errors import BudgetExhausted, RecordingError, WaywordError
+from wayword.core.errors import BudgetExhausted, RecordingError, UsageError, WaywordError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
 from wayword.core.world import Feedback, World
@@ -24,13 +25,19 @@ MakeAgent = Callable[[Toolkit, str], Agent]
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What all episodes of a run share. ``max_steps`` counts turns of each actor."""
+    """What all episodes of a run share.
+
+    ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once. ``shared``
+    is the agents' own memory over the run: see :class:`~wayword.core.agent.Toolkit`.
+    """
 
     dataset: Dataset
     make_agent: MakeAgent
     models: Mapping[str, Model] = field(default_factory=dict)
     seed: int = 0
     max_steps: int = 30
+    on_step: Callable[[Step], None] | None = None
+    shared: dict[str, Any] = field(default_factory=dict)
 
 
 class Log:
@@ -99,15 +106,16 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
     """Play one episode to its end.
 
     A model that fails for good, or an agent or world that raises, ends the episode as ``failed``
-    with the reason; nothing else in the run is touched. Raises only ``BudgetExhausted`` and
-    ``RecordingError``, which concern the run as a whole.
+    with the reason; nothing else in the run is touched. Raises only ``BudgetExhausted``,
+    ``RecordingError`` and ``UsageError``, which concern the run as a whole: a setting that does not
+    fit would fail every episode alike.
     """
     began = time.perf_counter()
     log = Log()
     trajectory = Trajectory(task.episode.id, start={})
     try:
         await _play(task, setup, log, trajectory)
-    except (BudgetExhausted, RecordingError):
+    except (BudgetExhausted, RecordingError, UsageError):
         raise
     except WaywordError as error:
         _fail(trajectory, log, str(error))
@@ -139,6 +147,8 @@ async def _play(task: Task, setup: Setup, log: Log, trajectory: Trajectory) -> N
         for actor, agent in agents.items():
             if not world.done(actor):
                 trajectory.steps.append(await _turn(actor, agent, world, log))
+                if setup.on_step:
+                    setup.on_step(trajectory.steps[-1])
         if all(world.done(actor) for actor in agents):
             trajectory.ended = "stopped"
             break
@@ -152,12 +162,18 @@ def _build(task: Task, setup: Setup, log: Log, world: World, actor: str) -> Agen
         perceiver=dataset.perceiver(),
         rng=random.Random(f"{setup.seed}/{task.episode.id}/{actor}"),
         note=log.note,
+        shared=setup.shared,
         demonstrations=dataset.demonstrations,
     )
     agent = setup.make_agent(toolkit, actor)
-    if isinstance(agent, Oracle):
-        agent.reveal(task.reference, world)
+    if sees_answer(agent):
+        cast(Oracle, agent).reveal(task.reference, world)
     return agent
+
+
+def sees_answer(agent: object) -> bool:
+    """Whether an agent, or its class, is declared to be shown the reference."""
+    return getattr(agent, "sees_answer", False) is True
 
 
 async def _turn(actor: str, agent: Agent, world: World, log: Log) -> Step:

@@ -91,6 +91,18 @@ class R2R:
                 path = find_any(self.folder / kind, name.format(scan=scan))
                 if path:
                     found[f"{kind}/{scan}"] = path
+        return found | self._extra_files(parts)
+
+    def _extra_files(self, parts: Sequence[str]) -> dict[str, Path]:
+        """What the settings bring in beside the usual files."""
+        found: dict[str, Path] = {}
+        if self.settings.sub_instructions:
+            found |= {f"fgr2r/{p}": find(self.folder / "fgr2r", f"FGR2R_{p}.json") for p in parts}
+        if self.settings.objects == "reverie":
+            folder = self.folder.parent / "reverie"
+            found["reverie/objpos"] = find(folder, "objpos.json")
+            for scan in sorted({task.episode.scene for task in self.tasks}):
+                found[f"reverie/{scan}"] = find(folder / "bbox_by_scan", f"{scan}.json")
         return found
 
     def graph(self, scene: str) -> ViewpointGraph:

@@ -102,11 +102,19 @@ def _widest(*groups: Sequence[str]) -> int:
 
 def _footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Metric]) -> str:
     lines = ["", "± half of the 95% bootstrap interval."]
+    if any(_all_agree(row) for row in rows):
+        lines.append("±0.0 where all n episodes agree: the true rate may still be off by 3/n.")
     lines += [line for row in rows if (line := _spent(row, alone=len(rows) == 1))]
     hidden = [metric.label for metric in metrics if metric not in shown]
     if hidden:
         lines.append(f"Not shown for want of width: {', '.join(hidden)}. See --format json.")
     return "\n".join(lines)
+
+
+def _all_agree(row: Row) -> bool:
+    """Whether some rate is 0 or 1 in every episode, which no resampling can put a width on."""
+    ends = {key: value for key, value in row.values.items() if key in ("sr", "tc", "goal_sr")}
+    return any(value.mean in (0.0, 1.0) for value in ends.values())
 
 
 def _spent(row: Row, alone: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from wayword.core.model import Model
 from wayword.core.trajectory import ModelCall
@@ -12,11 +13,12 @@ from wayword.models.wrapping import Options, wrap
 from wayword.models.wrapping.budget import Account
 from wayword.recording import RunFolder, sessions
 
+Choices = Mapping[str, tuple[str, Mapping[str, Any]]]
+"""Role -> a model's name and settings."""
 
-def open_models(
-    plan: Plan, specs: Mapping[str, str], account: Account | None = None
-) -> dict[str, Model]:
-    """Role -> model, wrapped as the plan asks; roles of the same name share one model.
+
+def open_models(plan: Plan, choices: Choices, account: Account | None = None) -> dict[str, Model]:
+    """Role -> model, wrapped as the plan asks; roles with the same model share one.
 
     ``account`` adds up what is spent and holds the budget. Raises ``UsageError`` for a name or
     setting that does not exist.
@@ -28,21 +30,22 @@ def open_models(
         prices=plan.prices,
     )
     opened: dict[str, Model] = {}
-    for spec in dict.fromkeys(specs.values()):
-        opened[spec] = wrap(open_model(spec, plan.group("model"), _recorded), options, account)
-    return {role: opened[spec] for role, spec in specs.items()}
+    models: dict[str, Model] = {}
+    for role, (name, settings) in choices.items():
+        key = f"{name} {sorted(settings.items())!r}"
+        if key not in opened:
+            opened[key] = wrap(open_model(name, settings, _recorded), options, account)
+        models[role] = opened[key]
+    return models
 
 
-def open_account(plan: Plan, run: RunFolder) -> Account:
-    """The plan's budget, less what earlier sessions spent, on dropped episodes too."""
+def add_earlier(account: Account, run: RunFolder) -> None:
+    """Count what earlier sessions of the run spent, on dropped episodes too."""
     finished = [scores for _, scores in run.scores()]
-    dropped = list(sessions(run.path))
-    return Account(
-        plan.tokens,
-        plan.dollars,
-        tokens=sum(map(tokens_of, finished)) + sum(s.dropped_tokens for s in dropped),
-        dollars=sum(s.get("cost", 0.0) for s in finished) + sum(s.dropped_dollars for s in dropped),
-    )
+    before = list(sessions(run.path))
+    account.tokens += sum(map(tokens_of, finished)) + sum(s.dropped_tokens for s in before)
+    account.dollars += sum(s.get("cost", 0.0) for s in finished)
+    account.dollars += sum(s.dropped_dollars for s in before)
 
 
 def tokens_of(scores: Mapping[str, float]) -> int:

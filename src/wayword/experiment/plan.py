@@ -54,6 +54,10 @@ class Plan:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name.replace('_', '-')} must be at least 1, not {value}")
+        for name in ("dollars", "requests_per_minute", "retries"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise UsageError(f"{name.replace('_', '-')} must be 0 or more, not {value}")
         self.shard_of()
 
     @property

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.evaluation import compare as comparing
@@ -34,10 +34,15 @@ class Written:
 def table(runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()) -> str:
     """One row a run. Raises ``RecordingError`` for a folder that is no run."""
     rows = [_row(RunFolder.read(path), keys) for path in _run_folders(runs)]
-    return tables.render(rows, form, _width())
+    if form in ("json", "csv"):
+        return tables.render(rows, form, _width())
+    # A column must not hold two definitions of a metric, so each family has a table of its own.
+    families = dict.fromkeys(row.family for row in rows)
+    apart = [[row for row in rows if row.family == family] for family in families]
+    return "\n".join(tables.render(group, form, _width()) for group in apart)
 
 
-def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> str:
+def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> Written:
     """Two runs, paired by episode. Raises ``UsageError`` where they share none."""
     one, two = RunFolder.read(first), RunFolder.read(second)
     family = one.config["family"]
@@ -45,11 +50,19 @@ def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] =
         raise UsageError(f"{first} is of the family {family}, {second} of {two.config['family']}")
     left, right = dict(one.scores()), dict(two.scores())
     clusters = {name: _path_of(name, family) for name in left}
+    differ = _differences(one.config["identity"], two.config["identity"])
     found = comparing.compare(
         str(first), _only(left, keys), str(second), _only(right, keys),
         family=family, clusters=clusters,
     )  # fmt: skip
-    return comparing.render(found, form, _width())
+    text = comparing.render(found, form, _width())
+    return Written(text, (f"the runs differ in: {', '.join(differ)}",) if differ else ())
+
+
+def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
+    """What the two runs do not share, by its name in config.json."""
+    keys = dict.fromkeys((*one, *two))
+    return [key for key in keys if one.get(key) != two.get(key)]
 
 
 def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False) -> Written:

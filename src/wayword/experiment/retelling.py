@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.agents.retelling import Drawing, drawing, instruction
+from wayword.agents.together import both
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
 from wayword.core.model import Model
@@ -48,6 +49,8 @@ def retell(
     run: Path, model: str, limit: int, on_each: Callable[[Retold], None], data: Path | None = None
 ) -> None:
     """Retell the first ``limit`` finished episodes of an indoor run, each to ``on_each``."""
+    if limit < 1:
+        raise UsageError(f"limit must be at least 1, not {limit}")
     recorded = RunFolder.read(run)
     identity = recorded.config["identity"]
     settings = {"dataset": identity["dataset_settings"]}
@@ -62,7 +65,7 @@ async def _retell_all(
     run: RecordedRun, dataset: Dataset, plan: Plan, limit: int, on_each: Callable[[Retold], None]
 ) -> None:
     tasks = {task.episode.id: task for task in dataset.tasks}
-    model = open_models(plan, {"main": plan.model})["main"]
+    model = open_models(plan, {"main": (plan.model, {})})["main"]
     try:
         for record in islice(run.records(), limit):
             on_each(await _retell(tasks[record.episode_id], record.trajectory, dataset, model))
@@ -75,7 +78,6 @@ async def _retell(task: Task, trajectory: Trajectory, dataset: Dataset, model: M
     if perceiver is None:
         raise UsageError("this dataset does not say what its viewpoints look like")
     graph = dataset.graph(scene)  # type: ignore[attr-defined]  # indoor datasets have graphs
-    written, drawn = await asyncio.gather(
-        instruction(trajectory, perceiver, scene, model), drawing(trajectory, graph, model)
-    )
+    told = instruction(trajectory, perceiver, scene, model)
+    written, drawn = await both(told, drawing(trajectory, graph, model))
     return Retold(task.episode.id, task.episode.instruction, written, drawn)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import random
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,16 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.dataset import Dataset, Task
-from wayword.core.rollout import Setup
+from wayword.core.model import Model
+from wayword.core.rollout import Setup, sees_answer
 from wayword.core.run import Outcome
 from wayword.core.run import run as run_episodes
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.evaluation.scorer import score
-from wayword.experiment.models import open_account, open_models, tokens_of
+from wayword.experiment.models import add_earlier, open_models, tokens_of
 from wayword.experiment.parts import (
     AgentParts,
     identity,
-    model_specs,
+    model_choices,
     open_agent,
     open_dataset,
     split_name,
@@ -38,7 +40,11 @@ from wayword.models.wrapping.budget import Account
 from wayword.recording import Checksums, EpisodeRecord, RunFolder, Session, add_session
 
 OnProgress = Callable[[int, int, Mapping[str, float]], None]
-"""Told after every episode: how many are finished, of how many, and the last one's scores."""
+"""Told after every step and episode: how many episodes are finished, of how many, and the last
+one's scores, or ``{"steps_so_far": n}`` after a step.
+"""
+QUIET = {"state"}
+"""Notes that every step leaves by design; the others are told at the end of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +68,19 @@ class _Run:
     done: int = 0
     finished_tokens: int = 0
     finished_dollars: float = 0.0
+    steps: int = 0
+    noted: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
+
+    def stepped(self, step: Step) -> None:
+        """A sign of life: with a slow model the first episode takes a while to end."""
+        self.steps += 1
+        self.on_progress(self.done, len(self.tasks), {"steps_so_far": self.steps})
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
         """Put the episode on disk, then tell of it."""
         name = task.episode.id
+        self.noted.update({note.kind for note in _notes(trajectory)})
         if trajectory.ended == "failed":
             self.folder.fail(name, trajectory.error, trajectory)
             self.reasons[trajectory.error] = name
@@ -114,15 +128,32 @@ async def run_async(plan: Plan, on_progress: OnProgress | None = None) -> RunRes
     """
     dataset = open_dataset(plan)
     agent = open_agent(plan, dataset)
+    account = Account(plan.tokens, plan.dollars)
+    models = open_models(plan, model_choices(plan, agent), account)  # before anything is written
+    try:
+        return await _run(plan, dataset, agent, models, account, on_progress or _silent)
+    finally:
+        for model in models.values():
+            await model.aclose()
+
+
+async def _run(
+    plan: Plan,
+    dataset: Dataset,
+    agent: AgentParts,
+    models: Mapping[str, Model],
+    account: Account,
+    on_progress: OnProgress,
+) -> RunResult:
     tasks = choose_tasks(plan, dataset.tasks)
-    config = _config(plan, dataset, agent)
+    config = _config(plan, dataset, agent, models)
     path = plan.out or run_folder(plan, config["identity"])
     with RunFolder.open(path, config) as folder:
-        going = _Run(plan, dataset, agent, folder, tasks, on_progress or _silent)
+        going = _Run(plan, dataset, agent, folder, tasks, on_progress)
         todo = [task for task in tasks if task.episode.id not in folder]
         going.done = resumed = len(tasks) - len(todo)
         going.on_progress(resumed, len(tasks), {})
-        outcome = await _play(going, todo) if todo else Outcome()
+        outcome = await _play(going, todo, models, account) if todo else Outcome()
         return RunResult(path, outcome, resumed, _notices(going))
 
 
@@ -135,31 +166,34 @@ def choose_tasks(plan: Plan, tasks: Sequence[Task]) -> list[Task]:
     return chosen[part::parts][: plan.limit]
 
 
-async def _play(going: _Run, todo: Sequence[Task]) -> Outcome:
+async def _play(
+    going: _Run, todo: Sequence[Task], models: Mapping[str, Model], account: Account
+) -> Outcome:
     plan = going.plan
-    account = open_account(plan, going.folder)
-    models = open_models(plan, model_specs(plan), account)
+    add_earlier(account, going.folder)
     session = _Session(going, account)
+    setup = Setup(
+        going.dataset,
+        going.agent.maker(),
+        models,
+        plan.seed,
+        plan.max_steps or going.dataset.max_steps,
+        on_step=going.stepped,
+    )
     try:
-        setup = Setup(
-            going.dataset,
-            going.agent.maker(),
-            models,
-            plan.seed,
-            plan.max_steps or going.dataset.max_steps,
-        )
         return await run_episodes(todo, setup, going.ended, plan.concurrency)
     finally:
-        for model in models.values():
-            await model.aclose()
         session.end()
 
 
-def _config(plan: Plan, dataset: Dataset, agent: AgentParts) -> dict[str, Any]:
+def _config(
+    plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
+) -> dict[str, Any]:
     checksums = Checksums()
     perceiver = dataset.perceiver()
     return {
-        "identity": identity(plan, dataset, agent, checksums.combined(dataset.files)),
+        "identity": identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
+        "sees_answer": sees_answer(agent.cls),
         "family": dataset.family,
         "split": split_name(plan, dataset),
         "episodes_in_split": len(dataset.tasks),
@@ -172,7 +206,16 @@ def _config(plan: Plan, dataset: Dataset, agent: AgentParts) -> dict[str, Any]:
 
 def _notices(going: _Run) -> list[str]:
     failed = [f"episode {name} failed: {reason}" for reason, name in going.reasons.items()]
-    return [*going.folder.notices, *failed[:5]]
+    noted = [
+        f"noted in {count} of {going.done + len(going.reasons)} episodes: {kind.replace('_', ' ')}"
+        for kind, count in sorted(going.noted.items())
+        if kind not in QUIET
+    ]
+    return [*going.folder.notices, *failed[:5], *noted]
+
+
+def _notes(trajectory: Trajectory) -> list[Note]:
+    return [*trajectory.opening_notes, *(note for step in trajectory.steps for note in step.notes)]
 
 
 def _silent(done: int, total: int, scores: Mapping[str, float]) -> None:

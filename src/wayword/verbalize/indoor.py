@@ -8,6 +8,7 @@ Source: NavGPT (Zhou et al. 2024), section 3.4 and figures 2, 6 and 11.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -94,12 +95,15 @@ def _direction(
 
 
 def _objects(sightings: Sequence[Sighting], facing: float, telling: Telling) -> str:
-    told = {}
+    told: dict[str, str] = {}
+    named: Counter[str] = Counter()
     for seen in sightings:
         words = angle(relative(seen.heading, facing))
         if telling.distances and seen.distance is not None:
             words += f", {seen.distance:.2f}m"
-        told[seen.name] = words
+        named[seen.name] += 1  # a second chair is chair_2, not the first one's end
+        again = named[seen.name] > 1
+        told[f"{seen.name}_{named[seen.name]}" if again else seen.name] = words
     return str(told or "None")
 
 

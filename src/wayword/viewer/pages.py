@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.evaluation import state_accuracy
 from wayword.evaluation.metric import Metric
 from wayword.evaluation.scorer import columns
 from wayword.experiment import reports
@@ -136,7 +137,8 @@ def _links(files: Sequence[str]) -> dict[str, Links]:
 
 def _metrics(config: Mapping[str, Any], listed: Sequence[Head]) -> list[Metric]:
     there = {key for head in listed for key in head.scores}
-    return [metric for metric in columns(str(config.get("family", ""))) if metric.key in there]
+    known = (*columns(str(config.get("family", ""))), *state_accuracy.METRICS)
+    return [metric for metric in known if metric.key in there]
 
 
 def _row(path: Path, listed: Sequence[Head]) -> Mapping[str, Any]:

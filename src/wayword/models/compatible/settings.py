@@ -30,7 +30,7 @@ class ServerSettings:
 
     base_url: str = ""
     key_env: str = "OPENAI_API_KEY"
-    timeout: float = 120.0
+    timeout: float = 600.0
     dialect: Literal["openai", "llamacpp", "vllm"] = "openai"
     text_as: Literal["completion", "message"] = "completion"
     choose: Literal["logprobs", "constrained"] = "logprobs"

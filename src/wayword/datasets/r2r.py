@@ -121,9 +121,12 @@ class R2R:
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         if self.split in ("train", "sample72"):
             raise UsageError(f"r2r:{self.split} is itself made of training paths; set shots=0")
-        train = R2R("train", self.folder, replace(self.settings, sub_instructions=False))
-        drawn = random.Random(seed).sample(list(train.tasks), count)
-        return [_demonstration(task, train) for task in drawn]
+        drawn = random.Random(seed).sample(list(self._train.tasks), count)
+        return [_demonstration(task, self._train) for task in drawn]
+
+    @cached_property
+    def _train(self) -> R2R:
+        return R2R("train", self.folder, replace(self.settings, sub_instructions=False))
 
     @cached_property
     def _perceiver(self) -> Perceiver:
@@ -134,10 +137,8 @@ class R2R:
 
     def _annotations(self, part: str) -> Path:
         folder = self.folder / "annotations"
-        try:
-            return find(folder, f"R2R_{part}.json")
-        except DataError:
-            return find(folder, f"R2R_{part}_instr.json")
+        flattened = find_any(folder, f"R2R_{part}_instr.json")
+        return find_any(folder, f"R2R_{part}.json") or flattened or find(folder, f"R2R_{part}.json")
 
     def _read(self, part: str) -> Iterator[Task]:
         path = self._annotations(part)

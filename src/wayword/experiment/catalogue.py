@@ -32,7 +32,9 @@ def listing(kind: str = "") -> str:
     """Names and first lines of documentation, grouped by kind."""
     wanted = [k for k in registry.KINDS if kind in ("", k, f"{k}s")]
     if not wanted:
-        raise UsageError(f"no kind of part is called {kind!r}; there are: agents, worlds, …")
+        raise UsageError(
+            f"no kind of part is called {kind!r}; there are: agents, worlds, datasets, models"
+        )
     blocks = []
     for each in wanted:
         rows = (f"  {n:<18} {_about(each, n)}" for n in registry.names(each))

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from wayword.core.episode import Json
-from wayword.core.errors import ModelError
+from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, TokenLogprob, Usage
 from wayword.models.constraints import choice_grammar, longest, tightened
 from wayword.models.llamacpp.engine import Engine, EngineSettings
@@ -48,7 +48,9 @@ class Settings:
 
     def __post_init__(self) -> None:
         if self.slots < 1 or self.threads < 1 or self.context < 0 or self.memory < 0:
-            raise ValueError("slots and threads are at least 1, context and memory at least 0")
+            raise UsageError(
+                "local: slots and threads are at least 1, context and memory at least 0"
+            )
 
 
 class LocalModel:

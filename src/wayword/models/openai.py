@@ -51,6 +51,11 @@ class OpenAIModel:
     def __init__(self, name: str, settings: ServerSettings | None = None) -> None:
         given = settings or ServerSettings()
         base = given.base_url or os.environ.get("OPENAI_BASE_URL", "")
+        if urlsplit(base).username or urlsplit(base).password:
+            raise UsageError(
+                f"openai:{name}: the address holds a user name or password, which a run folder "
+                f"would keep; put the key into ${given.key_env} instead"
+            )
         self._settings = replace(given, base_url=base)
         self._model, self._name = name, f"openai:{name}"
         self._address = base or _HOSTED

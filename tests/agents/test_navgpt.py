@@ -5,15 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from playing import Scripted, play
 
+from small_house import SmallHouse
 from wayword.agents.navgpt import NavGPT, NavGPTSettings
+from wayword.core.dataset import Task
 from wayword.core.decision import Decision, Rejection
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Completion, Prompt, Sampling
+from wayword.core.rollout import Setup, rollout
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 FREE = NavGPTSettings(decoding="free")
@@ -157,6 +161,17 @@ def test_ablations_leave_out_what_they_name() -> None:
     assert "'lamp': 'right 80.00'" in shown(distances=False)
     assert "lamp" not in shown(objects=False)
     assert "b to the east" not in shown(captions=False)
+
+
+def test_sub_instructions_are_told_in_their_order() -> None:
+    house = SmallHouse()
+    first = house.tasks[0]
+    extra = {"sub_instructions": ["go ahead", "turn right"]}
+    task = Task(replace(first.episode, extra=extra), first.reference)
+    model = Scripted([STOP])
+    setup = Setup(house, lambda toolkit, actor: NavGPT(FREE, toolkit), {"main": model})
+    asyncio.run(rollout(task, setup))
+    assert "Instruction: Go ahead and turn right.\n1. go ahead\n2. turn right\n" in model.prompts[0]
 
 
 def test_own_prompts_replace_the_shipped_ones(tmp_path: Path) -> None:

@@ -90,7 +90,9 @@ class NavGPT:
         self._viewpoint = self._summary = ""
 
     async def begin(self, episode: Episode) -> None:
-        self._opening = self._prompts.fill("begin", instruction=episode.instruction)
+        parts = episode.extra.get("sub_instructions", ())
+        listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
+        self._opening = self._prompts.fill("begin", instruction=f"{episode.instruction}{listed}")
 
     async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
         if not isinstance(observation, IndoorObservation):

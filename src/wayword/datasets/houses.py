@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, overload
+from typing import ClassVar, Literal
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
@@ -16,6 +16,7 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.perceiver import Percept
+from wayword.datasets.drawn import DrawnTasks
 from wayword.datasets.housing.captions import percept
 from wayword.datasets.housing.house import House, build_house, scene_name
 from wayword.datasets.housing.instructions import WORDINGS, instruct
@@ -30,14 +31,23 @@ KEPT = 64
 """Houses held in memory at a time; one left out is built again, the same, when asked for."""
 
 
+SECTORS_OF = {12: 6, 24: 8, 36: 12}
+"""Views around a viewpoint -> directions that are told apart."""
+
+
 @dataclass(frozen=True)
 class HousesSettings:
-    """``rooms`` counts the hallway. ``episodes`` are dealt out evenly over the houses."""
+    """``rooms`` counts the hallway. ``episodes`` are dealt out evenly over the houses.
+
+    ``views`` around a viewpoint, three elevations together: 24 are told in eight directions, 12 in
+    six and 36 in twelve (NavGPT, Table 2). The houses, paths and instructions stay the same.
+    """
 
     houses: int = 20
     episodes: int = 180
     seed: int = 0
     rooms: int = 9
+    views: Literal[12, 24, 36] = 24
 
     def __post_init__(self) -> None:
         if self.houses < 1 or self.episodes < 1:
@@ -73,15 +83,15 @@ class _Home:
 class _Percepts(Mapping[str, Percept]):
     """The percepts of a house, each worded when first looked at."""
 
-    def __init__(self, home: _Home) -> None:
-        self._home = home
+    def __init__(self, home: _Home, sectors: int) -> None:
+        self._home, self._sectors = home, sectors
 
     def __getitem__(self, viewpoint: str) -> Percept:
         known = self._home.percepts
         if viewpoint not in known:
             if viewpoint not in self._home.house.graph.index:
                 raise KeyError(viewpoint)
-            known[viewpoint] = percept(self._home.house, viewpoint)
+            known[viewpoint] = percept(self._home.house, viewpoint, self._sectors)
         return known[viewpoint]
 
     def __iter__(self) -> Iterator[str]:
@@ -89,27 +99,6 @@ class _Percepts(Mapping[str, Percept]):
 
     def __len__(self) -> int:
         return len(self._home.house.graph.ids)
-
-
-class _Tasks(Sequence[Task]):
-    """Tasks made when they are looked at; a slice makes only its own."""
-
-    def __init__(self, dataset: Houses) -> None:
-        self._dataset = dataset
-
-    def __len__(self) -> int:
-        return self._dataset.settings.episodes
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Task]: ...
-    def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
-        if isinstance(index, slice):
-            return [self._dataset.task(i) for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        return self._dataset.task(index % len(self))
 
 
 class Houses:
@@ -145,12 +134,16 @@ class Houses:
             raise UsageError(f"houses has no split {split!r}; {suggest(split, list(self.splits))}")
         self.split, self.settings = split, settings or HousesSettings()
         self._home = lru_cache(maxsize=KEPT)(_open)
-        self._perceiver = SymbolicPerceiver("symbolic", lambda scene: _Percepts(self._home(scene)))
+        sectors = SECTORS_OF[self.settings.views]
+        name = "symbolic" if self.settings.views == 24 else f"symbolic:{self.settings.views}"
+        self._perceiver = SymbolicPerceiver(
+            name, lambda scene: _Percepts(self._home(scene), sectors)
+        )
 
     @property
     def tasks(self) -> Sequence[Task]:
         """Every episode with its reference; houses are built as their tasks are looked at."""
-        return _Tasks(self)
+        return DrawnTasks(self.settings.episodes, self.task)
 
     @property
     def files(self) -> Mapping[str, Path]:

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import ClassVar, Literal, overload
+from typing import ClassVar, Literal
 
 from wayword.core.action import Action
 from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError, suggest
+from wayword.datasets.drawn import DrawnTasks
 from wayword.datasets.townhall.instructions import instruct
 from wayword.datasets.townhall.routes import Route, find_routes
 from wayword.datasets.townhall.sight import Seen, TownEyes, in_sight
@@ -75,27 +76,6 @@ class _Place:
         return in_sight(self.town)
 
 
-class _Tasks(Sequence[Task]):
-    """Tasks made when they are looked at; a slice makes only its own."""
-
-    def __init__(self, dataset: Towns) -> None:
-        self._dataset = dataset
-
-    def __len__(self) -> int:
-        return self._dataset.settings.episodes
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Task]: ...
-    def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
-        if isinstance(index, slice):
-            return [self._dataset.task(i) for i in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        return self._dataset.task(index % len(self))
-
-
 class Towns:
     """Generated towns: junctions of three to five ways, landmarks, and routes told by them.
 
@@ -138,7 +118,7 @@ class Towns:
     @property
     def tasks(self) -> Sequence[Task]:
         """Every episode with its reference; towns are built as their tasks are looked at."""
-        return _Tasks(self)
+        return DrawnTasks(self.settings.episodes, self.task)
 
     @property
     def files(self) -> Mapping[str, Path]:

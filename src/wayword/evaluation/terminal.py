@@ -129,7 +129,8 @@ def _spent(row: Row, alone: bool) -> str:
         parts.append("cost unknown" if cost is None else f"${cost:,.2f}")
     wall = totals.get("wall_seconds")
     if wall is not None:
-        parts.append(f"{wall:,.1f} s")
+        rate = f" ({row.n / wall:,.1f} episodes a second)" if wall > 0 and row.n else ""
+        parts.append(f"{wall:,.1f} s{rate}")
     if not parts:
         return ""
     return f"{'In all' if alone else row.name}: {', '.join(parts)}."

@@ -58,21 +58,21 @@ BETWEEN = (
 )
 
 
-def percept(house: House, viewpoint: str) -> Percept:
-    """What there is around a viewpoint: eight sectors, sightings within 3 m, and a summary."""
+def percept(house: House, viewpoint: str, sectors: int = SECTORS) -> Percept:
+    """What there is around a viewpoint: its sectors, sightings within 3 m, and a summary."""
     rng = random.Random(f"caption/{house.scene}/{viewpoint}")
     place = house.place(viewpoint)
     near = _sightings(house, place)
-    sectors = tuple(
+    parts = tuple(
         Sector(
             direction.heading,
-            360.0 / SECTORS,
+            360.0 / sectors,
             _caption(rng, house, place, direction),
-            tuple(each for each in near if sector(each.heading) == number),
+            tuple(each for each in near if sector(each.heading, sectors) == number),
         )
-        for number, direction in enumerate(look_around(house, viewpoint))
+        for number, direction in enumerate(look_around(house, viewpoint, sectors))
     )
-    return Percept(sectors, _summary(rng, house, place))
+    return Percept(parts, _summary(rng, house, place))
 
 
 def _sightings(house: House, place: Place) -> list[Sighting]:

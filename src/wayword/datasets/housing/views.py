@@ -34,7 +34,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Direction:
-    """One sector of 45 degrees centred on ``heading``.
+    """One sector (45 degrees, where there are eight) centred on ``heading``.
 
     ``things`` and ``doors`` are those of the room one stands in (of both rooms in a doorway),
     ``beyond`` things of other rooms; nearest first. ``room`` is the room this way, None along the
@@ -49,16 +49,16 @@ class Direction:
     beyond: tuple[Seen, ...]
 
 
-def look_around(house: House, viewpoint: str) -> tuple[Direction, ...]:
-    """The eight directions, clockwise from north."""
+def look_around(house: House, viewpoint: str, sectors: int = SECTORS) -> tuple[Direction, ...]:
+    """The directions, clockwise from north."""
     place = house.place(viewpoint)
     things = things_in_sight(house, viewpoint)
     own = [seen for seen in things if house.things[seen.number].room in place.rooms]
     far = [seen for seen in things if house.things[seen.number].room not in place.rooms]
     doors = doors_in_sight(house, viewpoint)
     directions = []
-    for number in range(SECTORS):
-        heading = number * 360.0 / SECTORS
+    for number in range(sectors):
+        heading = number * 360.0 / sectors
         room = _room_towards(house, place, heading)
         depth = _depth(house.plan.rooms[room], place, heading) if room is not None else 0.0
         directions.append(
@@ -66,9 +66,11 @@ def look_around(house: House, viewpoint: str) -> tuple[Direction, ...]:
                 heading,
                 room,
                 depth,
-                _within(own, number, NEAREST),
-                _within(doors, number, len(doors)),
-                _within([seen for seen in far if seen.distance <= BEYOND_RANGE], number, BEYOND),
+                _within(own, number, NEAREST, sectors),
+                _within(doors, number, len(doors), sectors),
+                _within(
+                    [seen for seen in far if seen.distance <= BEYOND_RANGE], number, BEYOND, sectors
+                ),
             )
         )
     return tuple(directions)
@@ -118,8 +120,8 @@ def _in_sight(
     return sorted(found, key=lambda each: (each.distance, each.number))
 
 
-def _within(seen: list[Seen], number: int, most: int) -> tuple[Seen, ...]:
-    return tuple([each for each in seen if sector(each.heading, SECTORS) == number][:most])
+def _within(seen: list[Seen], number: int, most: int, sectors: int) -> tuple[Seen, ...]:
+    return tuple([each for each in seen if sector(each.heading, sectors) == number][:most])
 
 
 def _room_towards(house: House, place: Place, heading: float) -> int | None:

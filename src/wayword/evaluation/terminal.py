@@ -111,6 +111,15 @@ def _footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Me
     return "\n".join(lines)
 
 
+def _rate(episodes: int, seconds: float) -> str:
+    """Throughput, in the unit that has digits."""
+    if not episodes or seconds <= 0:
+        return ""
+    if episodes >= seconds:
+        return f" ({episodes / seconds:,.1f} episodes a second)"
+    return f" ({seconds / episodes:,.1f} s an episode)"
+
+
 def _all_agree(row: Row) -> bool:
     """Whether some rate is 0 or 1 in every episode, which no resampling can put a width on."""
     ends = {key: value for key, value in row.values.items() if key in ("sr", "tc", "goal_sr")}
@@ -129,8 +138,7 @@ def _spent(row: Row, alone: bool) -> str:
         parts.append("cost unknown" if cost is None else f"${cost:,.2f}")
     wall = totals.get("wall_seconds")
     if wall is not None:
-        rate = f" ({row.n / wall:,.1f} episodes a second)" if wall > 0 and row.n else ""
-        parts.append(f"{wall:,.1f} s{rate}")
+        parts.append(f"{wall:,.1f} s{_rate(row.n, wall)}")
     if not parts:
         return ""
     return f"{'In all' if alone else row.name}: {', '.join(parts)}."

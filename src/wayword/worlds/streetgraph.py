@@ -175,14 +175,18 @@ def _arrays(graph: StreetGraph) -> list[NDArray[np.generic]]:
 
 
 def _to_cache(graph: StreetGraph, stored: Path) -> None:
-    body = b"".join([*(array.tobytes() for array in _arrays(graph)), graph.names])
-    header = _HEADER.pack(
-        _MAGIC, len(graph), len(graph.targets), len(graph.names), zlib.crc32(body)
-    )
+    parts = [np.ascontiguousarray(array).data.cast("B") for array in _arrays(graph)]
+    parts.append(memoryview(graph.names))
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(part, checksum)
+    header = _HEADER.pack(_MAGIC, len(graph), len(graph.targets), len(graph.names), checksum)
     partial = stored.with_suffix(f".{os.getpid()}.tmp")
     try:
         stored.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(header + body)
+        with partial.open("wb", buffering=0) as file:
+            for part in (memoryview(header), *parts):
+                file.write(part)
         partial.replace(stored)
     except OSError:
         return  # a cache that cannot be written only costs time

@@ -47,12 +47,24 @@ def read_nodes(path: Path, text: bytes) -> Nodes:
     """Parse ``panorama,yaw,lat,lng[,area]`` lines. Raises ``DataError`` naming the line."""
     text = _trimmed(path, text)
     columns = text.partition(b"\n")[0].count(b",") + 1
+    names, yaw, positions, areas = _even_nodes(text) or _any_nodes(path, text, columns)
+    index = dict(zip(names, range(len(names)), strict=True))
+    whole = np.isfinite(yaw).all() and np.isfinite(positions).all()
+    if len(index) != len(names) or b"" in index or not whole:
+        _bad_node(path, text, columns)
+    return Nodes(path, index, yaw, positions, areas)
+
+
+_Places = tuple[list[bytes], NDArray[np.float32], NDArray[np.float64], NDArray[np.int8]]
+
+
+def _any_nodes(path: Path, text: bytes, columns: int) -> _Places:
+    """Names, yaw, positions and areas of lines of any form."""
     flat = text.replace(b"\n", b",").split(b",")
     if columns not in (4, 5) or len(flat) % columns:
         _bad_node(path, text, columns)
     names = flat[0::columns]
     count = len(names)
-    index = dict(zip(names, range(count), strict=True))
     try:
         yaw = np.fromiter(map(float, flat[1::columns]), np.float32, count)
         positions = np.empty((count, 2))
@@ -63,10 +75,81 @@ def read_nodes(path: Path, text: bytes) -> Nodes:
             areas = np.fromiter(map(_AREA_CODES.__getitem__, flat[4::5]), np.int8, count)
     except (ValueError, KeyError):
         _bad_node(path, text, columns)
-    whole = np.isfinite(yaw).all() and np.isfinite(positions).all()
-    if len(index) != count or b"" in index or not whole:
-        _bad_node(path, text, columns)
-    return Nodes(path, index, yaw, positions, areas)
+    return names, yaw, positions, areas
+
+
+def _even_nodes(text: bytes) -> _Places | None:
+    """The same for five fields, ids and coordinates of one width each; None for other texts.
+
+    All published files are of this kind. Digits are read where they stand, without a copy of
+    every field: a third faster.
+    """
+    letters = np.frombuffer(text + b"\n\0\0\0\0", np.uint8)
+    commas = np.flatnonzero(letters == ord(","))
+    ends = np.flatnonzero(letters == ord("\n"))
+    if len(commas) != 4 * len(ends):
+        return None
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    first, second, third, fourth = commas.reshape(-1, 4).T
+    width = int(first[0])
+    if (first - starts != width).any() or (fourth >= ends).any() or not width:
+        return None
+    yaw = _small_numbers(letters, second, second - first - 1)
+    lat, lng = _decimals(letters, second, third), _decimals(letters, third, fourth)
+    areas = _areas(letters, fourth, ends)
+    if yaw is None or lat is None or lng is None or areas is None:
+        return None
+    names = np.ndarray((len(text) - width + 1,), f"S{width}", text, strides=(1,))[starts].tolist()
+    return names, yaw.astype(np.float32), np.stack([lat, lng], axis=1), areas
+
+
+def _small_numbers(
+    letters: NDArray[np.uint8], stops: NDArray[np.int64], digits: NDArray[np.int64]
+) -> NDArray[np.int16] | None:
+    """Whole numbers of one to three digits that end before ``stops``; None where one is not."""
+    if digits.min() < 1 or digits.max() > 3:
+        return None
+    places = [letters[stops - 1 - i].astype(np.int16) - ord("0") for i in range(3)]
+    places = [np.where(digits > i, place, 0) for i, place in enumerate(places)]
+    if any(((place < 0) | (place > 9)).any() for place in places):
+        return None
+    return (places[0] + 10 * places[1] + 100 * places[2]).astype(np.int16)
+
+
+def _decimals(
+    letters: NDArray[np.uint8], before: NDArray[np.int64], stops: NDArray[np.int64]
+) -> NDArray[np.float64] | None:
+    """Decimal numbers of one form, such as ``-73.991273``; None where the forms differ.
+
+    Fifteen digits are exact as a whole number, and one division rounds as reading the text does.
+    """
+    width = int(stops[0] - before[0] - 1)
+    if (stops - before - 1 != width).any() or not 3 <= width <= 15:
+        return None
+    block = letters[before[:, None] + np.arange(1, width + 1)]
+    negative, point = block[0, 0] == ord("-"), int(np.argmax(block[0] == ord(".")))
+    if (block[:, point] != ord(".")).any() or (negative and (block[:, 0] != ord("-")).any()):
+        return None
+    kept = [column for column in range(width) if column != point and not (negative and not column)]
+    digits = block[:, kept].astype(np.int64) - ord("0")
+    if ((digits < 0) | (digits > 9)).any():
+        return None
+    whole = digits @ (10 ** np.arange(len(kept) - 1, -1, -1))
+    values: NDArray[np.float64] = whole / 10.0 ** (width - 1 - point)
+    return -values if negative else values
+
+
+def _areas(
+    letters: NDArray[np.uint8], before: NDArray[np.int64], stops: NDArray[np.int64]
+) -> NDArray[np.int8] | None:
+    """Area codes; None where a word is not one of them."""
+    width = stops - before - 1
+    words = np.ndarray((len(letters) - 3,), "S4", letters.tobytes(), strides=(1,))[before + 1]
+    long = (width == 6) & (words == b"unse")
+    long &= (letters[stops - 2] == ord("e")) & (letters[stops - 1] == ord("n"))
+    short = width == 4
+    codes = np.select([short & (words == b"seen"), long, short & (words == b"gone")], [1, 2, 3], 0)
+    return codes.astype(np.int8) if codes.all() else None
 
 
 def read_links(path: Path, text: bytes, nodes: Nodes) -> Links:
@@ -112,15 +195,11 @@ def _even_links(text: bytes, nodes: Nodes) -> _Columns | None:
     letters = np.frombuffer(text + b"\n", np.uint8)
     ends = np.flatnonzero(letters == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
-    digits = ends - starts - 2 * width - 2
-    if digits.min() < 1 or digits.max() > 3:
-        return None
+    degrees = _small_numbers(letters, ends - width - 1, ends - starts - 2 * width - 2)
     commas = letters[starts + width], letters[ends - width - 1]
-    places = [letters[ends - width - 2 - i].astype(np.int16) - ord("0") for i in range(3)]
-    places = [np.where(digits > i, place, 0) for i, place in enumerate(places)]
-    if any((c != ord(",")).any() for c in commas) or any(((p < 0) | (p > 9)).any() for p in places):
+    if degrees is None or any((c != ord(",")).any() for c in commas):
         return None
-    headings = (places[0] + 10 * places[1] + 100 * places[2]) % 360
+    headings = degrees % 360
     windows = np.ndarray((len(text) - width + 1,), f"S{width}", text, strides=(1,))
     targets = np.fromiter(
         map(nodes.index.__getitem__, windows[ends - width].tolist()), np.int32, len(ends)

@@ -222,9 +222,10 @@ class TransformersEncoder:
     def texts(self, captions: Sequence[str]) -> Floats:
         # SigLIP was trained on texts filled up to 64 tokens, CLIP does not care
         padding = "max_length" if "siglip" in self._model.config.model_type else True
-        return self._unit(
-            "get_text_features", text=list(captions), padding=padding, truncation=True
-        )
+        # not every stored tokenizer knows its model's length, and longer texts are an error
+        longest = self._model.config.text_config.max_position_embeddings
+        given = {"padding": padding, "truncation": True, "max_length": longest}
+        return self._unit("get_text_features", text=list(captions), **given)
 
     def _unit(self, method: str, **given: Any) -> Floats:
         inputs = self._processor(return_tensors="pt", **given).to(self._device)

@@ -3,11 +3,12 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
-.PHONY: help install demo test lint docs bench constraints clean
+.PHONY: help install demo test test-vision lint docs bench constraints clean
 
 help:
 	@echo 'make demo     install, then run NavGPT with the embedded model over generated houses'
 	@echo 'make test     lint, types, import contract, tests, documentation snippets'
+	@echo 'make test-vision  tests that need torch, in an environment of their own'
 	@echo 'make bench    speed as ratios against plain reference implementations'
 	@echo 'make lint     ruff, mypy and the import contract alone'
 	@echo 'make install  the environment of all of these, in .venv'
@@ -27,13 +28,20 @@ demo: install
 	@$(BIN)/wayword demo
 
 lint: install
-	$(BIN)/ruff format --check src tests benchmarks examples tools
-	$(BIN)/ruff check src tests benchmarks examples tools
+	$(BIN)/ruff format --check src tests tests_vision benchmarks examples tools
+	$(BIN)/ruff check src tests tests_vision benchmarks examples tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal tests
+
+# Torch has an environment of its own: it is large, and nothing else needs it.
+test-vision:
+	@$(PYTHON) -m venv --upgrade-deps .venv-vision
+	.venv-vision/bin/python -m pip install --quiet torch==2.13.0
+	.venv-vision/bin/python -m pip install --quiet -e '.[vision]' pytest
+	HF_HUB_OFFLINE=1 .venv-vision/bin/python -m pytest -c /dev/null --rootdir=. -q tests_vision
 
 docs: install
 	$(BIN)/python tools/reference.py

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from wayword.datasets.homes.episodes import (
     Generated,
     HomesSettings,
     Source,
+    SourcedTasks,
     check_split,
     demonstrate,
     home_of,
@@ -29,7 +30,6 @@ from wayword.datasets.homes.episodes import (
 )
 from wayword.datasets.homes.goals import RoomsReference
 from wayword.datasets.homes.wording import ask_for
-from wayword.worlds.rooms import RoomsWorld
 
 TRIES = 50
 
@@ -46,7 +46,7 @@ class HouseholdSettings(HomesSettings):
             raise UsageError(f"household: no kind {self.kind!r}; {suggest(self.kind, list(KINDS))}")
 
 
-class Household:
+class Household(SourcedTasks):
     """Household tasks of ALFRED's seven types in generated homes.
 
         >>> household = Household(settings=Household.Settings(homes=1, episodes=7))
@@ -73,23 +73,6 @@ class Household:
         check_split("household", split, self.splits)
         self.split, self.settings = split, settings or HouseholdSettings()
         self._source = _generated(split, self.settings)
-
-    @property
-    def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference, made when it is looked at."""
-        return self._source.tasks
-
-    @property
-    def files(self) -> Mapping[str, Path]:
-        """Nothing for generated homes."""
-        return self._source.files
-
-    def world(self, episode: Episode) -> RoomsWorld:
-        """A fresh world for the episode."""
-        return self._source.world(episode)
-
-    def perceiver(self) -> None:
-        """Observations say it all."""
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """Episodes of the train split that the expert solved."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +20,7 @@ from wayword.datasets.homes.episodes import (
     Generated,
     HomesSettings,
     Source,
+    SourcedTasks,
     check_split,
     demonstrate,
     home_of,
@@ -28,7 +29,6 @@ from wayword.datasets.homes.episodes import (
 )
 from wayword.datasets.homes.goals import AnswerReference
 from wayword.datasets.homes.questions import KINDS, draw_question
-from wayword.worlds.rooms import RoomsWorld
 
 TRIES = 50
 
@@ -45,7 +45,7 @@ class IqaSettings(HomesSettings):
             raise UsageError(f"iqa: no kind {self.kind!r}; {suggest(self.kind, list(KINDS))}")
 
 
-class InteractiveQuestions:
+class InteractiveQuestions(SourcedTasks):
     """Questions about one room of a home; the answer is given by stopping with it.
 
         >>> iqa = InteractiveQuestions(settings=InteractiveQuestions.Settings(homes=1, episodes=3))
@@ -71,23 +71,6 @@ class InteractiveQuestions:
         check_split("iqa", split, self.splits)
         self.split, self.settings = split, settings or IqaSettings()
         self._source = _generated(split, self.settings)
-
-    @property
-    def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference, made when it is looked at."""
-        return self._source.tasks
-
-    @property
-    def files(self) -> Mapping[str, Path]:
-        """Nothing for generated homes."""
-        return self._source.files
-
-    def world(self, episode: Episode) -> RoomsWorld:
-        """A fresh world for the episode."""
-        return self._source.world(episode)
-
-    def perceiver(self) -> None:
-        """Observations say it all."""
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """Episodes of the train split that the expert answered."""

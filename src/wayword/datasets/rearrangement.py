@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
@@ -19,6 +19,7 @@ from wayword.datasets.homes.episodes import (
     Generated,
     HomesSettings,
     Source,
+    SourcedTasks,
     check_split,
     demonstrate,
     home_of,
@@ -26,12 +27,11 @@ from wayword.datasets.homes.episodes import (
 )
 from wayword.datasets.homes.goals import RearrangementReference
 from wayword.datasets.homes.shuffling import shuffle
-from wayword.worlds.rooms import RoomsWorld
 
 TRIES = 50
 
 
-class Rearrangement:
+class Rearrangement(SourcedTasks):
     """Homes in which one to five things are not as they should be.
 
         >>> tidy = Rearrangement(settings=Rearrangement.Settings(episodes=3))
@@ -58,23 +58,6 @@ class Rearrangement:
         check_split("rearrangement", split, self.splits)
         self.split, self.settings = split, settings or HomesSettings()
         self._source = _generated(split, self.settings)
-
-    @property
-    def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference, made when it is looked at."""
-        return self._source.tasks
-
-    @property
-    def files(self) -> Mapping[str, Path]:
-        """Nothing for generated homes."""
-        return self._source.files
-
-    def world(self, episode: Episode) -> RoomsWorld:
-        """A fresh world for the episode."""
-        return self._source.world(episode)
-
-    def perceiver(self) -> None:
-        """Observations say it all."""
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """Episodes of the train split that the expert solved."""

@@ -8,12 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, Protocol, overload
+from typing import Literal, Protocol
 
 from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError, suggest
+from wayword.datasets.drawn import DrawnTasks
 from wayword.datasets.homes.goals import RoomsReference
 from wayword.datasets.homes.home import Home, build_home, home_name
 from wayword.datasets.homes.plan import FEWEST, MOST
@@ -85,27 +86,6 @@ class Case:
         return RoomsWorld(self.scene, body, layout=self.home.with_things(self.scene))
 
 
-class HomeTasks(Sequence[Task]):
-    """Tasks made when they are looked at; a slice makes only its own."""
-
-    def __init__(self, count: int, make: Callable[[int], Task]) -> None:
-        self._count, self._make = count, make
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> Task: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Task]: ...
-    def __getitem__(self, index: int | slice) -> Task | Sequence[Task]:
-        if isinstance(index, slice):
-            return [self._make(i) for i in range(*index.indices(self._count))]
-        if not -self._count <= index < self._count:
-            raise IndexError(index)
-        return self._make(index % self._count)
-
-
 @lru_cache(maxsize=KEPT)
 def home_of(name: str) -> Home:
     """The home of that name, built once."""
@@ -130,6 +110,29 @@ class Source(Protocol):
         ...
 
 
+class SourcedTasks:
+    """What every dataset of the rooms world does with its ``Source``."""
+
+    _source: Source
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode with its reference, made when it is looked at."""
+        return self._source.tasks
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """What it read; nothing for generated homes."""
+        return self._source.files
+
+    def world(self, episode: Episode) -> RoomsWorld:
+        """A fresh world for the episode."""
+        return self._source.world(episode)
+
+    def perceiver(self) -> None:
+        """Observations say it all."""
+
+
 MakeCase = Callable[[str, str, float], Case]
 """(name of a home, arrangement, plenty) -> the episode. Remembered: the same objects again."""
 
@@ -151,7 +154,7 @@ class Generated:
     ) -> None:
         self.settings = settings
         self._split, self._arrangement, self._case = split, arrangement, case
-        self.tasks: Sequence[Task] = HomeTasks(settings.episodes, self._task)
+        self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
 
     def world(self, episode: Episode) -> RoomsWorld:
         """A fresh world; what never moves is shared."""

@@ -12,9 +12,8 @@ def thing(inside: str = "", held: str = "", **more: Any) -> dict[str, Any]:
     return {**plain, "sliced": False, "temperature": "room", "in": inside, "held": held, **more}
 
 
-def state(actor: tuple[str, float, float] = ("hall", 0.0, 0.0), **objects: Any) -> dict[str, Any]:
-    room, x, y = actor
-    return {"objects": objects, "actors": {"agent": {"room": room, "x": x, "y": y}}}
+def state(sees: dict[str, float] | None = None, **objects: Any) -> dict[str, Any]:
+    return {"objects": objects, "actors": {"agent": {"sees": sees or {}}}}
 
 
 def test_inside_counts_on_one_and_the_same_receptacle() -> None:
@@ -48,16 +47,17 @@ def test_stacked_needs_the_movable_between() -> None:
     assert goal.met(state(fork=thing("table"), mug=thing("table"), **there)) == 0
 
 
-def test_held_and_lit() -> None:
+def test_held() -> None:
     assert Held(("a",)).met(state(a=thing(held="agent"))) == 1
     assert Held(("a",)).met(state(a=thing())) == 0
-    lit, off = thing(on=True), thing()
-    assert Lit(("lamp",)).met(state(lamp=lit)) == 1
-    assert Lit(("lamp",)).met(state(lamp=off)) == 0
-    assert Lit(("lamp",)).met(state(("hall", 2.9, 0.0), lamp=lit)) == 1
-    assert Lit(("lamp",)).met(state(("hall", 3.1, 0.0), lamp=lit)) == 0
-    assert Lit(("lamp",)).met(state(("bath", 2.9, 0.0), lamp=lit)) == 0
-    assert Lit(("lamp",)).met(state(("bath", 1.7, 0.0), lamp=lit)) == 1, "through the doorway"
+
+
+def test_lit_asks_for_a_lamp_that_is_on_and_in_view_and_near() -> None:
+    lit, off, goal = thing(on=True), thing(), Lit(("lamp",))
+    assert goal.met(state({"lamp": 1.5}, lamp=lit)) == 1
+    assert goal.met(state({"lamp": 1.5}, lamp=off)) == 0
+    assert goal.met(state({"lamp": 1.6}, lamp=lit)) == 0, "too far to count as seen"
+    assert goal.met(state({"desk": 0.5}, lamp=lit)) == 0, "on, but behind one's back"
 
 
 def test_restored_asks_for_receptacle_and_openness() -> None:

@@ -32,6 +32,9 @@ TOOLS: dict[Trait, str] = {
     ("dirty", False): "cleaner",
     ("filled", True): "filler",
     ("cooked", True): "heater",
+    ("heated", True): "heater",
+    ("cooled", True): "cooler",
+    ("cleaned", True): "cleaner",
 }
 """Trait -> the affordance of what gives it to a thing."""
 
@@ -213,6 +216,8 @@ class Errands:
         """Heat, cool, wash or fill a thing with a tool that does so, and have it there."""
         yield from self.put(thing, tool)
         t = self.number(tool)
+        if not self.has(thing, trait) and self.things.does(t, "cooler"):
+            yield from self.unlock(tool)  # what was in there from the first is cooled by shutting
         if not self.has(thing, trait) and self.things.encloses[t] and self.things.open[t]:
             yield from self.reach(tool)
             yield from self.do("close", tool)

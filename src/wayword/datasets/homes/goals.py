@@ -8,7 +8,6 @@ Source: ALFRED (Shridhar et al. 2020, section 4.3); the state is ``worlds.housew
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -113,28 +112,20 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Lit:
-    """One of ``lamps`` is on, and somebody is near: within ``distance`` metres in its room, or
-    within ``reach`` wherever that is (a lamp beside a doorway is switched from the next room).
+    """One of ``lamps`` is on and in somebody's view, no farther than ``distance`` (metres).
 
-    ALFRED asks that the lamp be in view; a final state tells rooms and places, not views.
+    ALFRED asks the same: that the lamp be on and ``visible``, which in its simulator means in the
+    picture and within 1.5 m.
     """
 
     lamps: Ids
-    distance: float = 3.0
-    reach: float = 1.8
+    distance: float = 1.5
     parts: int = 1
 
     def met(self, state: State) -> int:
-        return int(any(self._near(state, lamp) for lamp in self.lamps))
-
-    def _near(self, state: State, lamp: str) -> bool:
-        record = state["objects"][lamp]
-        for who in state["actors"].values():
-            away = math.hypot(who["x"] - record["x"], who["y"] - record["y"])
-            within = self.distance if who["room"] == record["room"] else self.reach
-            if record["on"] and away <= within:
-                return True
-        return False
+        views = [who["sees"] for who in state["actors"].values()]
+        near = {i for view in views for i, away in view.items() if away <= self.distance + 1e-3}
+        return int(any(state["objects"][i]["on"] for i in self.lamps if i in near))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,8 @@ def work(things: Things, i: int) -> None:
     """Let an appliance work on its contents, after it was switched on, shut or filled.
 
     A heater works while it is on, a cooler at all times, each only while shut where it can be
-    shut; cleaners and fillers work while on. Things of any other kind do nothing.
+    shut; cleaners and fillers work while on. Things of any other kind do nothing. That a thing was
+    heated, cooled or cleaned stays on record, whatever becomes of it.
     """
     if i >= things.objects:
         return
@@ -22,11 +23,14 @@ def work(things: Things, i: int) -> None:
     for k in things.family(i)[1:]:
         if "heater" in does and runs and shut:
             things.mark(k, "temperature", HOT)
+            things.mark(k, "heated", True)
             if things.does(k, "cookable"):
                 things.mark(k, "cooked", True)
         if "cooler" in does and shut:
             things.mark(k, "temperature", COLD)
+            things.mark(k, "cooled", True)
         if "cleaner" in does and runs:
             things.mark(k, "dirty", False)
+            things.mark(k, "cleaned", True)
         if "filler" in does and runs and things.does(k, "fillable"):
             things.mark(k, "filled", True)

@@ -6,12 +6,20 @@ from wayword.core.episode import Json
 from wayword.worlds.housework.house import Actor, House
 from wayword.worlds.housework.scene import TEMPERATURES
 
+FLAGS = (
+    *("open", "on", "dirty", "sliced", "filled", "cooked"),
+    *("heated", "cooled", "cleaned"),
+)
+"""The states that hold or do not."""
+
 
 def report(house: House) -> dict[str, Json]:
     """``objects``: id -> x, y, bottom, ``in`` (the id of its receptacle, or ""), ``held`` (the
     actor that holds it, itself or in something, or ""), room, open, on, dirty, sliced, filled,
-    cooked, temperature. ``doors``: id -> open. ``actors``: name -> room, x, y, heading, holding
-    (ids, oldest first), actions, low_level, stopped, answer, names (name -> id).
+    cooked, temperature, and whether it was ever heated, cooled, cleaned. ``doors``: id -> open.
+    ``actors``: name -> room, x, y, heading, holding (ids, oldest first), actions, low_level,
+    stopped, answer, names (name -> id), sees (ids of the objects and doors in view at the end, or
+    when it stopped -> metres to the nearest point).
     ``messages``: [sender, recipients, text] in order of sending."""
     things = house.things
     doors = house.layout.scene.doors
@@ -36,10 +44,7 @@ def _object(house: House, i: int) -> dict[str, Json]:
         "in": things.specs[holder].id if 0 <= holder < things.objects else "",
         "held": actor.name if actor else "",
         "room": house.layout.room_at(x, y),
-        **{
-            flag: bool(getattr(things, flag)[i])
-            for flag in ("open", "on", "dirty", "sliced", "filled", "cooked")
-        },
+        **{flag: bool(getattr(things, flag)[i]) for flag in FLAGS},
         "temperature": TEMPERATURES[things.temperature[i]],
     }
 
@@ -57,4 +62,9 @@ def _actor(house: House, a: Actor) -> dict[str, Json]:
         "stopped": a.stopped,
         "answer": a.answer,
         "names": named,
+        "sees": {
+            house.layout.ids[i]: round(away, 3)
+            for i, away in zip(a.view.things, a.view.distance, strict=True)
+            if i < house.things.first_actor
+        },
     }

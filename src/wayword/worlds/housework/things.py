@@ -20,7 +20,8 @@ class Things:
     ``x``, ``y`` centres and ``half_x``, ``half_y`` half extents (metres), ``bottom``, ``height``;
     ``west`` … ``north`` the boxes drawn in by ``INSET``. ``inside`` (M,) is the number of the
     object or actor that holds a thing, ``FLOOR`` for none. ``open``, ``on``, ``dirty``,
-    ``sliced``, ``filled``, ``cooked`` (M,) bool; ``temperature`` (M,) indices of TEMPERATURES.
+    ``sliced``, ``filled``, ``cooked`` (M,) bool; ``temperature`` (M,) indices of TEMPERATURES;
+    ``heated``, ``cooled``, ``cleaned`` (M,) whether that was ever done to a thing.
     ``anchor`` (M,) is the thing whose visibility decides a thing's own: its outermost enclosing
     receptacle, or itself. ``exposed`` (M,) is false for what is shut in or held.
     """
@@ -28,6 +29,7 @@ class Things:
     MUTABLE = (
         *("x", "y", "bottom", "west", "south", "east", "north", "mid", "inside", "open", "on"),
         *("dirty", "sliced", "filled", "cooked", "temperature", "anchor", "exposed", "root"),
+        *("heated", "cooled", "cleaned"),
     )
 
     def __init__(self, scene: Scene, actors: int) -> None:
@@ -52,6 +54,7 @@ class Things:
         self.open, self.on, self.dirty, self.sliced, self.filled, self.cooked = np.zeros(
             (6, size), dtype=np.bool_
         )
+        self.heated, self.cooled, self.cleaned = np.zeros((3, size), dtype=np.bool_)
         self.temperature = np.zeros(size, dtype=np.int8)
         for i, o in enumerate(objects):
             self.inside[i] = index[o.parent] if o.parent else FLOOR
@@ -150,7 +153,7 @@ class Things:
             self._rehang(member)
 
     def mark(self, i: int, flag: str, value: int) -> None:
-        """Set one of ``on``, ``dirty``, ``sliced``, ``filled``, ``cooked``, ``temperature``."""
+        """Set one of the states that are neither place nor lid: ``on``, ``dirty``, ``heated`` …"""
         getattr(self, flag)[i] = value
         self._labels[i] = None
 

@@ -2,6 +2,7 @@
 
 SHARED: tuple[str, ...] = (
     "answers",
+    "discussion",
     "history",
     "landmarks_extraction",
     "prompting",

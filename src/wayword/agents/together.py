@@ -1,9 +1,9 @@
-"""Two questions at once, so that they take one round trip, and neither outlives the other."""
+"""Several questions at once, so that they take one round trip, and none outlives the others."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from typing import Any, TypeVar
 
 from wayword.core.errors import WaywordError
@@ -23,3 +23,13 @@ async def both(one: Coroutine[Any, Any, A], other: Coroutine[Any, Any, B]) -> tu
     except* WaywordError as failed:
         raise failed.exceptions[0] from None
     return first.result(), second.result()
+
+
+async def everyone(questions: Sequence[Coroutine[Any, Any, A]]) -> list[A]:
+    """The answers of all, in order; where one fails the rest are cancelled, as in ``both``."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(question) for question in questions]
+    except* WaywordError as failed:
+        raise failed.exceptions[0] from None
+    return [task.result() for task in asked]

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from wayword.core.model import Image
+
 
 @dataclass(frozen=True, slots=True)
 class Sighting:
@@ -52,4 +54,18 @@ class Perceiver(Protocol):
 
     def perceive(self, scene: str, place: str) -> Percept:
         """What there is around ``place``. Raises ``DataError`` for a place it has no record of."""
+        ...
+
+
+@runtime_checkable
+class Camera(Protocol):
+    """Pictures of a place. A perceiver that is also a camera serves agents that look themselves."""
+
+    def picture(
+        self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
+    ) -> Image:
+        """The view towards an absolute ``heading``, ``width`` degrees wide and high.
+
+        Raises ``DataError`` for a place without pictures.
+        """
         ...

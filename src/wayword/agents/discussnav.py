@@ -1,0 +1,233 @@
+"""DiscussNav: consults eight experts before every move (Long et al. 2024).
+
+    wayword run discussnav --on houses --model local:smollm2
+
+Once an episode the instruction is decomposed and its landmarks are named, with their types. At
+every step the scene is looked at in twelve directions, the step before is summarised, it is
+estimated which actions are done, and several predictions of the next direction are made at once.
+Where they differ, the thoughts for each direction are fused and an expert decides. Questions that
+do not wait for each other are asked at once: a step takes at most five round trips, however many
+directions there are.
+
+Each expert may have a model of its own (``--set models.testing=openai:NAME``; the roles are
+``decomposition``, ``landmarks``, ``scene``, ``summary``, ``completion``, ``fusion``, ``testing``).
+
+Where the released code and the paper differ, the paper holds: the walk can stop, landmarks have
+types, the order of actions is checked, thoughts are fused only where predictions differ, and
+one can go back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from wayword.agents.discussion import deciding, progress
+from wayword.agents.discussion.analysis import Analysis, analyse
+from wayword.agents.discussion.deciding import Opinion, prediction_schema
+from wayword.agents.discussion.directions import Direction, around, number_of
+from wayword.agents.discussion.experts import EXPERTS, Meeting
+from wayword.agents.discussion.seeing import Looking, Scene
+from wayword.agents.history import History, TokenRate
+from wayword.agents.prompting import Prompts
+from wayword.agents.together import both
+from wayword.core.action import STOP, Action, Menu
+from wayword.core.agent import Toolkit
+from wayword.core.decision import Decision, Rejection
+from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
+from wayword.core.model import Message, Sampling, system, user
+from wayword.core.perceiver import Camera
+from wayword.core.world import Feedback, Observation
+from wayword.verbalize import indoor
+from wayword.worlds.indoor import IndoorObservation
+
+
+@dataclass(frozen=True, slots=True)
+class DiscussNavSettings:
+    """Who is consulted, and how.
+
+    ``analysis``, ``perception``, ``completion``, ``testing``: the groups of experts; each one
+    turned off is an ablation of Table II (without ``testing``, most votes win). ``scene``: who
+    answers about the scene: the ``recorded`` sentences as they are, or a model that is ``asked``
+    (about the picture, where the dataset has pictures). ``samples`` predictions are made a step,
+    at ``temperature``; every expert writes at temperature 0. ``patience``: seconds until an
+    expert's answer is done without. ``decoding``: ``constrained`` (JSON) or ``free`` (labelled
+    lines). ``context``: tokens that a prompt may take before old steps are dropped.
+    ``thought_length``: characters of a constrained thought. ``prompts``: a folder of texts to use
+    instead of the shipped ones.
+    """
+
+    analysis: bool = True
+    perception: bool = True
+    completion: bool = True
+    testing: bool = True
+    scene: Literal["recorded", "asked"] = "recorded"
+    samples: int = 5
+    temperature: float = 1.0
+    patience: float = 600.0
+    decoding: Literal["constrained", "free"] = "constrained"
+    context: int = 7000
+    thought_length: int = 240
+    max_tokens: int = 400
+    prompts: str = ""
+
+    def __post_init__(self) -> None:
+        if self.samples < 1 or self.context < 1 or self.thought_length < 1 or self.max_tokens < 8:
+            raise UsageError(
+                "discussnav: samples, context and thought_length are at least 1, max_tokens 8"
+            )
+        if not 0.0 <= self.temperature <= 10.0 or self.patience <= 0:
+            raise UsageError("discussnav: temperature lies between 0 and 10, patience above 0")
+
+
+class DiscussNav:
+    """Consults experts on instruction, scene, completion and decision before every move."""
+
+    Settings: ClassVar[type[DiscussNavSettings]] = DiscussNavSettings
+    families: ClassVar[frozenset[str]] = frozenset({"indoor"})
+    needs_model: ClassVar[bool] = True
+    roles: ClassVar[tuple[str, ...]] = EXPERTS
+
+    def __init__(self, settings: DiscussNavSettings, toolkit: Toolkit) -> None:
+        if toolkit.perceiver is None:
+            raise UsageError("discussnav needs a dataset that says what each viewpoint looks like")
+        self._settings, self._toolkit, self._perceiver = settings, toolkit, toolkit.perceiver
+        self._prompts = Prompts("discussnav", settings.prompts)
+        constrained = settings.decoding == "constrained"
+        self._meeting = Meeting(
+            toolkit, self._prompts, constrained, settings.patience, settings.max_tokens
+        )
+        camera = self._perceiver if isinstance(self._perceiver, Camera) else None
+        self._looking = Looking(self._meeting, settings.scene == "asked", camera)
+        self._history, self._rate = History(), TokenRate()
+        self._analysis = Analysis("")
+        self._taken: progress.Moved | None = None
+        self._scene = Scene((), {})
+        self._viewpoint, self._choice, self._event, self._steps = "", "", "", 0
+
+    async def begin(self, episode: Episode) -> None:
+        if self._settings.perception:
+            self._toolkit.note("scene_expert", source=self._looking.source)
+        self._analysis = Analysis(episode.instruction)
+        if self._settings.analysis:
+            self._analysis = await analyse(self._meeting, episode.instruction)
+
+    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+        if not isinstance(observation, IndoorObservation):
+            raise UsageError("discussnav reads indoor observations only")
+        if observation.viewpoint != self._viewpoint:  # a rejected answer leaves all as it was
+            self._viewpoint = observation.viewpoint
+            self._scene, _ = await both(self._look(observation), self._summarise())
+        estimate = await self._estimate()
+        ways = {str(d.id): d for d in self._scene.directions if d.ways}
+        found = await self._decide(estimate, ways)
+        if isinstance(found, Rejection):
+            return found
+        self._choice = found.choice
+        if found.choice == deciding.STOP:
+            return Decision(STOP, found.thought)
+        return Decision(Action("goto", (ways[found.choice].ways[0].viewpoint,)), found.thought)
+
+    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Keep the step, to be summarised while the next scene is looked at."""
+        self._event = ""
+        if isinstance(decision, Rejection):
+            self._event = f"Your last answer was no legal move: {decision.reason}.\n"
+        elif "heading" in feedback.details:
+            details = feedback.details
+            facing, after = details["heading_before"], details["heading"]
+            self._steps += 1
+            gone = number_of(after, facing)
+            seen = self._scene.text([gone]) if self._settings.perception else ""
+            turn = indoor.turn(facing, after)
+            self._taken = progress.Moved(self._steps, seen, turn, decision.thought)
+
+    async def _look(self, seen: IndoorObservation) -> Scene:
+        percept = self._perceiver.perceive(seen.scene, seen.viewpoint)
+        directions = around(seen, percept)
+        if not self._settings.perception:
+            bare = tuple(Direction(d.id, d.heading, (), (), d.ways) for d in directions)
+            return Scene(bare, {})
+        types = self._analysis.types
+        return await self._looking.look(seen.scene, seen.viewpoint, directions, types)
+
+    async def _summarise(self) -> None:
+        if self._taken is not None:
+            self._history.add(await progress.summarise(self._meeting, self._taken))
+            self._taken = None
+
+    async def _estimate(self) -> str:
+        if not self._settings.completion or self._steps == 0:
+            return ""  # before the first move nothing has been done
+        trail = progress.trail_text(self._history)
+        return await progress.estimate(self._meeting, self._analysis, trail)
+
+    async def _decide(self, estimate: str, ways: dict[str, Direction]) -> Opinion | Rejection:
+        read = [deciding.read(text, ways) for text in await self._predictions(estimate, ways)]
+        opinions = [opinion for opinion in read if isinstance(opinion, Opinion)]
+        refused = [answer for answer in read if isinstance(answer, Rejection)]
+        if not opinions:
+            return refused[0]
+        if refused:
+            self._toolkit.note(
+                "predictions_dropped",
+                count=len(refused),
+                of=len(read),
+                reasons=sorted({answer.reason for answer in refused}),
+            )
+        groups = deciding.grouped(opinions)
+        if len(groups) == 1 or not self._settings.testing:
+            return Opinion(groups[0][0].choice, groups[0][0].thought, len(groups[0]))
+        return await self._tested(groups)
+
+    async def _tested(self, groups: list[list[Opinion]]) -> Opinion:
+        fused = await deciding.fuse(self._meeting, groups)
+        disputed = [int(opinion.choice) for opinion in fused if opinion.choice != deciding.STOP]
+        return await deciding.test(
+            self._meeting,
+            fused,
+            self._analysis.instruction,
+            self._scene.text(disputed),
+            self._settings.thought_length,
+        )
+
+    async def _predictions(self, estimate: str, ways: dict[str, Direction]) -> tuple[str, ...]:
+        settings = self._settings
+        schema = prediction_schema(ways, settings.thought_length)
+        sampling = Sampling(
+            temperature=settings.temperature,
+            max_tokens=settings.max_tokens,
+            n=settings.samples,
+            json_schema=schema if settings.decoding == "constrained" else None,
+            seed=self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None,
+        )
+        messages = self._messages(estimate, ways)
+        completion = await self._toolkit.model().complete(messages, sampling)
+        self._rate.learn(sum(len(m.content) for m in messages), completion.usage.prompt)
+        return completion.texts
+
+    def _messages(self, estimate: str, ways: dict[str, Direction]) -> list[Message]:
+        """What never changes, the walk, which grows, and last the estimate and the scene."""
+        settings, analysis = self._settings, self._analysis
+        fixed = self._prompts.fill(
+            "decision",
+            instruction=analysis.instruction,
+            landmarks="; ".join(map(str, analysis.landmarks)) or "not analysed",
+        )
+        fixed = f"{fixed}\n\n{self._prompts[f'format_{settings.decoding}']}"
+        now = self._prompts.fill(
+            "now",
+            event=self._event,
+            estimate=estimate or "Nothing is known about completion.",
+            scene=self._scene.text(),
+            directions=", ".join(ways) or "none",
+        )
+        budget = (settings.context - settings.max_tokens) * self._rate.characters_per_token
+        if gone := self._history.fit(max(0, int(budget) - len(fixed) - len(now))):
+            self._toolkit.note("history_dropped", steps=gone, context=settings.context)
+        walk = self._prompts.fill("walk", trajectory=progress.trail_text(self._history))
+        return [system(fixed), user(f"{walk}\n\n{now}")]
+
+
+agent = DiscussNav

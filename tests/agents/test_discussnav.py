@@ -1,0 +1,345 @@
+"""DiscussNav: whom it asks, in which order, and what it does when an expert fails."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from playing import flat, play
+
+from small_house import SmallHouse, SmallPerceiver
+from wayword.agents.discussion.deciding import Opinion, grouped, read
+from wayword.agents.discussion.directions import around, bearing, number_of
+from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
+from wayword.core.decision import Rejection
+from wayword.core.errors import ModelError, UsageError
+from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usage
+from wayword.core.trajectory import Trajectory
+
+FREE = DiscussNavSettings(decoding="free")
+EXPERTS: dict[str, str] = {
+    "decomposition": "Actions:\n1. Go ahead.\n2. Turn right.",
+    "landmarks": "Check: right\nActions:\n1. Go ahead.\n2. Turn right.\n"
+    "Landmarks:\n- lamp (furniture)\n- red carpet (colour)",
+    "scene": "I see a lamp.",
+    "summary": "Observation: a place\nThought: went on",
+    "completion": "Thought: ok\nExecuted:\n1. Go ahead.\nIn progress:\n1. Turn right.\n"
+    "Waiting: None",
+    "fusion": "Thought: all of them say so",
+    "testing": "Thought: the tester thinks so\nPrediction: 4",
+}
+
+
+class Clock:
+    """When each call began and ended, in events: calls that overlap share a round trip."""
+
+    def __init__(self) -> None:
+        self.events = 0
+        self.calls: list[tuple[int, int]] = []
+
+    async def wait(self) -> None:
+        """Take long enough for every call that does not depend on this one to begin."""
+        self.events += 1
+        began = self.events
+        for _ in range(50):
+            await asyncio.sleep(0)
+        self.events += 1
+        self.calls.append((began, self.events))
+
+    def round_trips(self) -> int:
+        """The most calls of which each began after the one before had ended."""
+        count, until = 0, 0
+        for began, ended in sorted(self.calls, key=lambda call: call[1]):
+            if began > until:
+                count, until = count + 1, ended
+        return count
+
+
+@dataclass
+class Voice:
+    """Answers for one role, all samples from one list or function; keeps prompts and times."""
+
+    answers: Sequence[str] | Callable[[int], Sequence[str]]
+    seconds: float = 0.0
+    clock: Clock | None = None
+    name: str = "voice"
+    prompts: list[str] = field(default_factory=list)
+    asked: list[Prompt] = field(default_factory=list)
+    wanted: list[Sampling] = field(default_factory=list)
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        self.prompts.append(flat(prompt))
+        self.asked.append(prompt)
+        self.wanted.append(sampling)
+        number = len(self.prompts) - 1
+        await asyncio.sleep(self.seconds)
+        if self.clock:
+            await self.clock.wait()
+        texts = self.answers(number) if callable(self.answers) else self.answers
+        shown = tuple(texts[i % len(texts)] for i in range(sampling.n))
+        return Completion(shown, ("stop",) * sampling.n, Usage(10, 10))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        raise AssertionError("no choice is asked for here")
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+def council(main: Any, **others: Any) -> dict[str, Voice]:
+    """A voice for each expert, the main one given."""
+    voices = {name: Voice([text]) for name, text in EXPERTS.items()}
+    voices |= {name: v if isinstance(v, Voice) else Voice(v) for name, v in others.items()}
+    return {**voices, "main": main if isinstance(main, Voice) else Voice(main)}
+
+
+def go(direction: int | str) -> str:
+    return f"Thought: towards {direction}.\nPrediction: {direction}"
+
+
+def by_step(*steps: Sequence[str]) -> Callable[[int], Sequence[str]]:
+    return lambda number: steps[min(number, len(steps) - 1)]
+
+
+def notes(trajectory: Trajectory, kind: str) -> list[Mapping[str, Any]]:
+    found = [*trajectory.opening_notes, *(n for step in trajectory.steps for n in step.notes)]
+    return [note.details for note in found if note.kind == kind]
+
+
+def test_it_follows_its_experts_to_the_goal() -> None:
+    voices = council(by_step([go(1)], [go(4)], [go("Stop")]))
+    trajectory = play(DiscussNav, FREE, voices)
+    assert [p["viewpoint"] for p in trajectory.visited("agent")] == ["s", "b", "c", "c"]
+    assert trajectory.ended == "stopped"
+    assert trajectory.steps[0].decision.thought == "towards 1."
+    assert notes(trajectory, "expert_failed") == []
+    # All samples agree at every step, so nobody is asked to fuse or to decide.
+    assert voices["fusion"].prompts == voices["testing"].prompts == []
+    assert voices["main"].wanted[0].n == 5
+    assert voices["main"].wanted[0].temperature == 1.0
+    assert all(voices[name].wanted[0].temperature == 0.0 for name in ("landmarks", "summary"))
+
+
+def test_each_expert_hears_from_those_before_it() -> None:
+    voices = council(by_step([go(1)], [go(4)], [go("Stop")]))
+    play(DiscussNav, FREE, voices)
+    assert "Go ahead and turn right." in voices["decomposition"].prompts[0]
+    assert "1. Go ahead.\n2. Turn right." in voices["landmarks"].prompts[0]
+    assert len(voices["decomposition"].prompts) == len(voices["landmarks"].prompts) == 1
+    assert "s to the north" in voices["summary"].prompts[0]  # what was seen the way it went
+    assert "towards 1." in voices["summary"].prompts[0]
+    assert "[Step 1]" in voices["completion"].prompts[0]
+    assert "red carpet (colour)" in voices["completion"].prompts[0]
+    decision = voices["main"].prompts[1]
+    assert "lamp (furniture); red carpet (colour)" in decision
+    assert "Executed actions: Go ahead." in decision
+    assert "Actions waiting to be executed: None" in decision
+    assert "[Step 1] Turn heading" in decision
+    assert "Observation: a place Thought: went on" in decision
+    # b's lamp lies 80° from north, and the agent faces north.
+    assert re.search(r"Direction 4 \(90° to the right\): b to the east \[lamp\]", decision)
+
+
+def test_predictions_that_differ_are_fused_and_tested() -> None:
+    votes = [go(1), go(4), go(4), go(1), go(10)]
+    voices = council(by_step([go(1)], votes, [go("Stop")]))
+    trajectory = play(DiscussNav, FREE, voices)
+    assert trajectory.visited("agent")[2]["viewpoint"] == "c"  # the tester said 4
+    assert trajectory.steps[1].decision.thought == "the tester thinks so"
+    assert len(voices["fusion"].prompts) == 2  # the lone thought needs no fusing
+    pairs = voices["testing"].prompts[0]
+    assert "(1) Thought: all of them say so Prediction: 1" in pairs
+    assert "(3) Thought: towards 10. Prediction: 10" in pairs
+    assert "Direction 1 " in pairs
+    assert "Direction 7 " not in pairs  # the scene of the directions in question alone
+
+
+def test_constrained_predictions_offer_only_directions_with_a_way() -> None:
+    def answer(number: int) -> Sequence[str]:
+        given = {"thought": "on", "arrived": number == 1, "prediction": "1"}
+        return [json.dumps(given)]
+
+    main = Voice(answer)
+    settings = DiscussNavSettings(samples=2)
+    trajectory = play(DiscussNav, settings, council(main))
+    offered = [w.json_schema["properties"]["prediction"]["enum"] for w in main.wanted]  # type: ignore[index]
+    assert offered == [["1"], ["1", "4", "7", "10"]]
+    assert trajectory.ended == "stopped"
+
+
+@pytest.mark.parametrize(
+    ("switch", "silent"),
+    [
+        ("analysis", ("decomposition", "landmarks")),
+        ("completion", ("completion",)),
+        ("testing", ("fusion", "testing")),
+    ],
+)
+def test_an_ablation_is_one_switch(switch: str, silent: Sequence[str]) -> None:
+    votes = by_step([go(1)], [go(4), go(4), go(4), go(10), go(10)], [go("Stop")])
+    voices = council(votes)
+    settings = DiscussNavSettings(decoding="free", **{switch: False})
+    trajectory = play(DiscussNav, settings, voices)
+    assert trajectory.visited("agent")[-1]["viewpoint"] == "c"  # most votes, or the tester
+    assert all(voices[name].prompts == [] for name in silent)
+
+
+def test_without_perception_nothing_is_seen() -> None:
+    voices = council(by_step([go(1)], [go("Stop")]))
+    play(DiscussNav, DiscussNavSettings(decoding="free", perception=False), voices)
+    assert not any("to the north" in prompt for prompt in voices["main"].prompts)
+    assert "Directions that can be moved in: 1, 4, 7, 10" in voices["main"].prompts[1]
+
+
+@pytest.mark.parametrize("expert", sorted(set(EXPERTS) - {"scene"}))
+@pytest.mark.parametrize("fault", ["nonsense", "late", "never"])
+def test_an_expert_that_fails_is_noted_and_done_without(expert: str, fault: str) -> None:
+    def refuse(number: int) -> Sequence[str]:
+        raise ModelError("the server went away")
+
+    broken = {
+        "nonsense": Voice(["bananas"]),
+        "late": Voice(["Thought: too late"], seconds=5.0),
+        "never": Voice(refuse),
+    }[fault]
+    votes = by_step([go(1)], [go(4), go(4), go(4), go(10), go(10)], [go("Stop")])
+    settings = DiscussNavSettings(decoding="free", patience=0.05)
+    trajectory = play(DiscussNav, settings, council(votes, **{expert: broken}))
+    assert trajectory.ended == "stopped"
+    failed = notes(trajectory, "expert_failed")
+    assert {note["expert"] for note in failed} == {expert}
+    assert all(note["recovery"] for note in failed)
+    assert trajectory.visited("agent")[-1]["viewpoint"] == "c"
+
+
+def test_nonsense_among_the_predictions_is_counted() -> None:
+    voices = council(by_step([go(1), "bananas", go(99), "", go(1)], [go("Stop")]))
+    trajectory = play(DiscussNav, FREE, voices)
+    assert trajectory.visited("agent")[1]["viewpoint"] == "b"
+    (dropped,) = notes(trajectory, "predictions_dropped")
+    assert (dropped["count"], dropped["of"]) == (3, 5)
+
+
+def test_nothing_but_nonsense_is_a_rejection_that_is_told_back() -> None:
+    voices = council(by_step(["bananas"], [go(1)], [go("Stop")]))
+    trajectory = play(DiscussNav, FREE, voices)
+    assert isinstance(trajectory.steps[0].decision, Rejection)
+    assert "Your last answer was no legal move" in voices["main"].prompts[1]
+    assert "Your last answer" not in voices["main"].prompts[2]
+    assert trajectory.visited("agent")[2]["viewpoint"] == "b"
+
+
+def test_the_prediction_itself_must_come() -> None:
+    def refuse(number: int) -> Sequence[str]:
+        raise ModelError("the server went away")
+
+    trajectory = play(DiscussNav, FREE, council(Voice(refuse)))
+    assert trajectory.ended == "failed"
+    assert "went away" in trajectory.error
+
+
+def test_the_scene_expert_is_asked_by_type_in_all_directions_at_once() -> None:
+    settings = DiscussNavSettings(decoding="free", scene="asked")
+    voices = council(by_step([go(1)], [go("Stop")]))
+    trajectory = play(DiscussNav, settings, voices, max_steps=1)
+    asked = voices["scene"].prompts
+    assert len(asked) == 12
+    assert "What furniture can you see in direction 3?" in asked[2]
+    assert "What colour can you see in direction 3?" in asked[2]
+    assert not any("What lamp" in prompt for prompt in asked)
+    (source,) = notes(trajectory, "scene_expert")
+    assert source["source"] == "a model that reads the recorded sentences"
+
+
+class SmallCamera(SmallPerceiver):
+    """A perceiver with pictures: their bytes say what was asked for."""
+
+    def picture(
+        self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
+    ) -> Image:
+        return Image(f"{place} {heading:g} {width:g}".encode(), "image/png")
+
+
+def test_pictures_are_shown_where_there_are_any(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SmallHouse, "perceiver", lambda self: SmallCamera())
+    settings = DiscussNavSettings(decoding="free", scene="asked")
+    voices = council(by_step([go(1)]))
+    trajectory = play(DiscussNav, settings, voices, max_steps=1)
+    shown = [m.images for prompt in voices["scene"].asked for m in prompt if m.images]  # type: ignore[union-attr]
+    assert [image.data.decode() for (image,) in shown][:3] == ["s 0 30", "s 30 30", "s 60 30"]
+    assert notes(trajectory, "scene_expert")[0]["source"] == "a vision model"
+
+
+def test_a_step_takes_few_round_trips_whatever_the_number_of_directions() -> None:
+    clock = Clock()
+    votes = by_step([go(1)], [go(1), go(4), go(4), go(1), go(10)])
+    voices = council(votes)
+    for voice in voices.values():
+        voice.clock = clock
+    settings = DiscussNavSettings(decoding="free", scene="asked")
+    trajectory = play(DiscussNav, settings, voices, max_steps=2)
+    assert [len(step.calls) for step in trajectory.steps] == [12 + 1, 12 + 1 + 1 + 1 + 2 + 1]
+    before = 2 + 2  # the analysis; the first step's scene and prediction
+    assert clock.round_trips() == before + 5
+
+
+def test_directions_are_numbered_clockwise_from_the_front() -> None:
+    assert [bearing(n) for n in (1, 4, 7, 10)] == [
+        "ahead",
+        "90° to the right",
+        "behind",
+        "90° to the left",
+    ]
+    assert number_of(80.0, 0.0) == 4
+    assert number_of(80.0, 80.0) == 1
+    assert number_of(345.0, 0.0) == 1  # a border belongs to the direction on its right
+    house = SmallHouse()
+    world = house.world(house.tasks[0].episode)
+    world.reset(house.tasks[0].episode)
+    world.step("agent", world.menu("agent").actions[0])
+    directions = around(world.observe("agent"), SmallPerceiver().perceive("small", "b"))
+    assert {d.id: [w.viewpoint for w in d.ways] for d in directions if d.ways} == {
+        1: ["d"],
+        4: ["c"],
+        7: ["s"],
+        10: ["a"],
+    }
+    # A direction of 30° overlaps one or two of the recorded 45°.
+    assert [len(d.captions) for d in directions] == [1, 2, 2] * 4
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Thought: x\nPrediction: 4", "4"),
+        ("Thought: x\n**Prediction:** Direction 4", "4"),
+        ('{"thought": "x", "arrived": false, "prediction": "4"}', "4"),
+        ("Thought: x\nPrediction: Stop", "Stop"),
+        ('{"thought": "x", "arrived": true, "prediction": "4"}', "Stop"),
+        ("Thought: x\nPrediction: 5", None),
+        ("Thought: x\nPrediction: 4\nPrediction: 1", None),
+        ("I go to 4", None),
+        ("{" * 8000, None),
+        ("", None),
+    ],
+)
+def test_reading_predictions(text: str, found: str | None) -> None:
+    answer = read(text, ["1", "4"])
+    assert (answer.choice if isinstance(answer, Opinion) else None) == found
+
+
+def test_groups_are_ordered_by_votes_and_then_by_coming_first() -> None:
+    opinions = [Opinion(c, "") for c in ("4", "1", "1", "10", "4", "7")]
+    assert [group[0].choice for group in grouped(opinions)] == ["4", "1", "10", "7"]
+
+
+def test_bad_settings_are_refused() -> None:
+    with pytest.raises(UsageError, match="samples"):
+        DiscussNavSettings(samples=0)
+    with pytest.raises(UsageError, match="patience"):
+        DiscussNavSettings(patience=0)

@@ -59,8 +59,10 @@ class RoomsWorld:
     for each of the episode's actors; optionally ``"scene"``, the name the scene must have, and
     ``"bodies"``: actor -> fields of ``Body`` that differ. ``body`` is everybody's body else.
     ``answerer`` answers ``ask``. With ``shared_names`` a thing that one actor has named has that
-    name for all, so that they can talk about it; each still sees only its own view. ``layout``
-    may be one made before from a scene with the same rooms, doors and furniture.
+    name for all, so that they can talk about it; each still sees only its own view. With
+    ``named`` everything has such a name from the start, in the scene's order, so that one who knows
+    the house can tell of it. ``layout`` may be one made before from a scene with the same rooms,
+    doors and furniture.
     """
 
     family = "rooms"
@@ -72,12 +74,13 @@ class RoomsWorld:
         *,
         answerer: Answerer | None = None,
         shared_names: bool = False,
+        named: bool = False,
         layout: Layout | None = None,
     ) -> None:
         self.scene = scene
         self.layout = layout or Layout(scene)
         self._body = body or Body()
-        self._answerer, self._shared = answerer, shared_names
+        self._answerer, self._shared, self._named = answerer, shared_names, named
         self._house: House | None = None
 
     @property
@@ -101,7 +104,8 @@ class RoomsWorld:
         poses = {actor: self._pose(episode, actor) for actor in episode.actors}
         given = episode.start.get("bodies", {})
         bodies = {a: from_json(given.get(a, {}), self._body) for a in episode.actors}
-        house = House(self.layout, bodies, poses, self._answerer, self._shared)
+        naming = self._shared, self._named
+        house = House(self.layout, bodies, poses, self._answerer, *naming)
         self._check(house, episode)
         self._house = house
 

@@ -21,7 +21,8 @@ class Body:
     Lengths are metres. ``focal_length`` sets the width of the view, 2·atan(18 / f) (10 gives
     121.9°). ``manipulation_distance`` is measured to the nearest point of a thing's box.
     ``pan_degrees`` is how far pan_left and pan_right turn, a divisor of 90; 0 makes them side
-    steps, as in the paper's Table 9. ``radius`` keeps the body off walls and furniture.
+    steps, as in the paper's Table 9. ``radius`` keeps the body off walls and furniture;
+    one of radius 0 floats: walls do not stop it, and it is in nobody's way.
     ``step_limit`` counts actions (0: no limit). ``actions`` lists the verbs it knows.
     """
 

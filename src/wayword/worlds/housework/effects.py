@@ -12,8 +12,9 @@ def work(things: Things, i: int) -> None:
     """Let an appliance work on its contents, after it was switched on, shut or filled.
 
     A heater works while it is on, a cooler at all times, each only while shut where it can be
-    shut; cleaners and fillers work while on. Things of any other kind do nothing. That a thing was
-    heated, cooled or cleaned stays on record, whatever becomes of it.
+    shut; cleaners, fillers and brewers work while on; a drinker takes the water of what is put to
+    it. Things of any other kind do nothing. That a thing was heated, cooled or cleaned stays on
+    record, whatever becomes of it.
     """
     if i >= things.objects:
         return
@@ -22,15 +23,33 @@ def work(things: Things, i: int) -> None:
     runs = bool(things.on[i])
     for k in things.family(i)[1:]:
         if "heater" in does and runs and shut:
-            things.mark(k, "temperature", HOT)
-            things.mark(k, "heated", True)
-            if things.does(k, "cookable"):
-                things.mark(k, "cooked", True)
+            _heat(things, k)
         if "cooler" in does and shut:
             things.mark(k, "temperature", COLD)
             things.mark(k, "cooled", True)
         if "cleaner" in does and runs:
             things.mark(k, "dirty", False)
             things.mark(k, "cleaned", True)
-        if "filler" in does and runs and things.does(k, "fillable"):
-            things.mark(k, "filled", True)
+        if runs and things.does(k, "fillable"):
+            _fill(things, k, does)
+        if "drinker" in does and things.filled[k] and not things.coffee[k]:
+            things.mark(i, "filled", True)
+            things.mark(k, "filled", False)
+
+
+def _heat(things: Things, k: int) -> None:
+    """Make a thing hot; what can be cooked is, and in water it is boiled."""
+    things.mark(k, "temperature", HOT)
+    things.mark(k, "heated", True)
+    if things.does(k, "cookable"):
+        things.mark(k, "cooked", True)
+        pot = int(things.inside[k])
+        if pot >= 0 and things.filled[pot] and not things.coffee[pot]:
+            things.mark(k, "boiled", True)
+
+
+def _fill(things: Things, k: int, does: frozenset[str]) -> None:
+    """Fill a vessel with coffee, or with water; the one takes the other's place."""
+    if "brewer" in does or "filler" in does:
+        things.mark(k, "filled", True)
+        things.mark(k, "coffee", "brewer" in does)

@@ -68,6 +68,7 @@ class House:
         poses: Mapping[str, tuple[float, float, float]],
         answerer: Answerer | None = None,
         shared_names: bool = False,
+        named: bool = False,
     ) -> None:
         self.layout = layout
         self.things = Things(layout.scene, len(bodies))
@@ -78,8 +79,10 @@ class House:
         size, first = self.things.size, self.things.first_actor
         types = [self.things.type(i) for i in range(first)]
         common = Names(types, bodies)
+        if named:
+            common.learn(range(first))
         for number, (name, body) in enumerate(bodies.items(), first):
-            names = common if shared_names else Names(types, bodies)
+            names = common if shared_names or named else Names(types, bodies)
             x, y, heading = poses[name]
             seen = np.zeros((2, size))
             self.actors[name] = Actor(
@@ -120,8 +123,12 @@ class House:
         return me.names.of[i] or self.things.type(i)
 
     def others(self, me: Actor) -> list[tuple[int, float, float, float]]:
-        """The other bodies, for collisions."""
-        return [(a.number, a.x, a.y, a.body.radius) for a in self.actors.values() if a is not me]
+        """The other bodies, for collisions; one without a radius meets nobody."""
+        return [
+            (a.number, a.x, a.y, a.body.radius)
+            for a in self.actors.values()
+            if a is not me and a.body.radius and me.body.radius
+        ]
 
     def holder(self, i: int) -> int:
         """The actor (its number) in whose hands a thing is, however deep, or -1."""

@@ -19,7 +19,7 @@ class SeenObject:
     ``bearing`` is relative (degrees, right positive), ``distance`` to its nearest point (metres).
     ``container`` is what it is ``preposition`` ("on" or "in"), both empty where that is the floor
     or not in view. ``attributes`` are the states that show: open, closed, on, off, sliced, cooked,
-    dirty, filled, hot, cold.
+    boiled, dirty, filled, coffee (with that), hot, cold.
     """
 
     name: str

@@ -8,7 +8,7 @@ from wayword.worlds.housework.scene import TEMPERATURES
 
 FLAGS = (
     *("open", "on", "dirty", "sliced", "filled", "cooked"),
-    *("heated", "cooled", "cleaned"),
+    *("heated", "cooled", "cleaned", "coffee", "boiled"),
 )
 """The states that hold or do not."""
 
@@ -16,7 +16,8 @@ FLAGS = (
 def report(house: House) -> dict[str, Json]:
     """``objects``: id -> x, y, bottom, ``in`` (the id of its receptacle, or ""), ``held`` (the
     actor that holds it, itself or in something, or ""), room, open, on, dirty, sliced, filled,
-    cooked, temperature, and whether it was ever heated, cooled, cleaned. ``doors``: id -> open.
+    cooked, temperature, whether it was ever heated, cooled, cleaned, and whether it is filled with
+    coffee, or was boiled. ``doors``: id -> open.
     ``actors``: name -> room, x, y, heading, holding (ids, oldest first), actions, low_level,
     stopped, answer, names (name -> id), sees (ids of the objects and doors in view at the end, or
     when it stopped -> metres to the nearest point).

@@ -31,6 +31,8 @@ AFFORDANCES = frozenset(
         "cooler",
         "cleaner",
         "filler",
+        "brewer",
+        "drinker",
         "fillable",
         "cookable",
         "dirtyable",
@@ -39,7 +41,9 @@ AFFORDANCES = frozenset(
 """What a thing can do or have done to it.
 
 ``heater`` heats its contents while on (and shut, where it can be shut), ``cooler`` cools them
-while shut, ``cleaner`` washes and ``filler`` fills them while on, ``slicer`` slices from the hand.
+while shut, ``cleaner`` washes and ``filler`` fills them with water while on, ``brewer`` with
+coffee; ``drinker`` (a plant) takes the water of a vessel put to it; ``slicer`` slices from the
+hand.
 """
 
 

@@ -21,7 +21,9 @@ class Things:
     ``west`` … ``north`` the boxes drawn in by ``INSET``. ``inside`` (M,) is the number of the
     object or actor that holds a thing, ``FLOOR`` for none. ``open``, ``on``, ``dirty``,
     ``sliced``, ``filled``, ``cooked`` (M,) bool; ``temperature`` (M,) indices of TEMPERATURES;
-    ``heated``, ``cooled``, ``cleaned`` (M,) whether that was ever done to a thing.
+    ``coffee`` (M,) says of what is filled that it is not with water, ``boiled`` (M,) of what is
+    cooked that it was in water. ``heated``, ``cooled``, ``cleaned`` (M,) whether that was ever done
+    to a thing.
     ``anchor`` (M,) is the thing whose visibility decides a thing's own: its outermost enclosing
     receptacle, or itself. ``exposed`` (M,) is false for what is shut in or held.
     """
@@ -29,7 +31,7 @@ class Things:
     MUTABLE = (
         *("x", "y", "bottom", "west", "south", "east", "north", "mid", "inside", "open", "on"),
         *("dirty", "sliced", "filled", "cooked", "temperature", "anchor", "exposed", "root"),
-        *("heated", "cooled", "cleaned"),
+        *("heated", "cooled", "cleaned", "coffee", "boiled"),
     )
 
     def __init__(self, scene: Scene, actors: int) -> None:
@@ -55,6 +57,7 @@ class Things:
             (6, size), dtype=np.bool_
         )
         self.heated, self.cooled, self.cleaned = np.zeros((3, size), dtype=np.bool_)
+        self.coffee, self.boiled = np.zeros((2, size), dtype=np.bool_)
         self.temperature = np.zeros(size, dtype=np.int8)
         for i, o in enumerate(objects):
             self.inside[i] = index[o.parent] if o.parent else FLOOR
@@ -183,7 +186,8 @@ class Things:
         if self.on[i] or self.does(i, "toggleable"):
             shown.append("on" if self.on[i] else "off")
         shown += [
-            flag for flag in ("sliced", "cooked", "dirty", "filled") if getattr(self, flag)[i]
+            *(flag for flag in ("sliced", "cooked") if getattr(self, flag)[i]),
+            *(flag for flag in ("boiled", "dirty", "filled", "coffee") if getattr(self, flag)[i]),
         ]
         if self.temperature[i]:
             shown.append(TEMPERATURES[self.temperature[i]])

@@ -8,8 +8,9 @@ import pytest
 
 from wayword.core.errors import RecordingError, UsageError
 from wayword.experiment import Plan, run
+from wayword.experiment.cast import model_choices, open_agent
 from wayword.experiment.models import open_models
-from wayword.experiment.parts import identity, model_choices, open_agent, open_dataset
+from wayword.experiment.parts import identity, open_dataset
 from wayword.recording import RunFolder
 
 MINE = "from wayword.agents.random import RandomAgent\nagent = RandomAgent\n"

@@ -19,13 +19,20 @@ On = Annotated[str, typer.Option("--on", help="Dataset and split: houses, r2r:va
 ModelName = Annotated[
     str, typer.Option("--model", help="local:smollm2, openai:NAME, scripted:first …")
 ]
+Actor = Annotated[
+    list[str] | None,
+    typer.Option("--actor", help="Another agent for one actor: follower=human; may be repeated."),
+]
+Ask = Annotated[
+    str, typer.Option(help="Who answers agents' questions: terminal, or nobody when left out.")
+]
 Set = Annotated[
     list[str] | None,
     typer.Option(
         "--set",
         help="A setting, KEY=VALUE: the agent's own (decoding=free), the model's "
-        "(model.threads=2), the dataset's (dataset.seed=7), or another model for a role "
-        "(models.summary=openai:NAME).",
+        "(model.threads=2), the dataset's (dataset.seed=7), another model for a role "
+        "(models.summary=openai:NAME), or an actor's (actors.follower.decoding=free).",
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="A YAML file with the same settings tree.")]
@@ -67,6 +74,8 @@ def run(
     rpm: Rpm = None,
     prices: Prices = None,
     retries: Retries = 6,
+    actor: Actor = None,
+    ask: Ask = "",
 ) -> None:
     """Play episodes with an agent, and show the table.
 
@@ -78,9 +87,10 @@ def run(
       wayword run oracle --on r2r:val_seen --data ./data
       wayword run navgpt --on r2r:val_unseen --model openai:gpt-5-mini --max-dollars 5
       wayword run navgpt --on houses --model local:smollm2 --set decoding=free
+      wayword run react --on ma_household --actor commander=team --model local:smollm2
       wayword run ./mine.py --on houses
     """
-    from wayword.experiment.plan import Plan, read_config
+    from wayword.experiment.plan import Plan, pairs, read_config
     from wayword.settings import merge, parse
 
     settings = merge(read_config(config), parse(set_ or []))
@@ -103,6 +113,8 @@ def run(
         requests_per_minute=rpm,
         prices=prices,
         retries=retries,
+        actors=pairs(actor or [], "--actor"),
+        ask=ask,
     )
     result = carry_out(plan)
     print_table([result.path])

@@ -6,16 +6,19 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import UsageError
 
-RESERVED = ("model", "models", "dataset")
+RESERVED = ("model", "models", "dataset", "actors")
 """Groups of ``--set`` that do not go to the agent: ``model.threads=2``, ``dataset.houses=5``,
-``models.summary=openai:gpt-5-mini``."""
+``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``."""
+
+ANSWERERS = ("", "terminal")
+"""Who answers when an agent asks: nobody, or a person at the terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +27,11 @@ class Plan:
 
     ``Plan("navgpt", "r2r:val_seen", "local:smollm2", limit=30)``
 
-    ``settings`` is the tree of ``--set``: keys go to the agent, save the groups ``model``,
-    ``models`` and ``dataset``. ``limit`` plays the first so many episodes (of the order that
+    ``actors`` names agents for single actors; the others are played by ``agent``. ``settings`` is
+    the tree of ``--set``: keys go to the agent, save the groups ``model``, ``models``, ``dataset``
+    and ``actors``. ``episode`` plays one episode: an id, a number from 1, or ``next`` for the first
+    that is not finished. ``ask`` says who answers an agent's questions: ``terminal``, a person
+    there, or nobody. ``limit`` plays the first so many episodes (of the order that
     ``shuffle``, a seed, gives); a later run with a higher limit goes on in the same folder.
     ``tokens`` and ``dollars`` are budgets for the whole run. ``cache`` is a file for answers.
     """
@@ -48,6 +54,9 @@ class Plan:
     requests_per_minute: float | None = None
     prices: Path | None = None
     retries: int = 6
+    actors: Mapping[str, str] = field(default_factory=dict)
+    episode: str = ""
+    ask: str = ""
 
     def __post_init__(self) -> None:
         for name in ("limit", "max_steps", "concurrency", "tokens"):
@@ -58,6 +67,8 @@ class Plan:
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise UsageError(f"{name.replace('_', '-')} must be 0 or more, not {value}")
+        if self.ask not in ANSWERERS:
+            raise UsageError(f"--ask {self.ask}: questions are answered by {ANSWERERS[1]}")
         self.shard_of()
 
     @property
@@ -89,6 +100,19 @@ class Plan:
         if not 1 <= part <= parts:
             raise UsageError(f"--shard {self.shard}: write i/n with 1 <= i <= n, for example 1/4")
         return part - 1, parts
+
+
+def pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    """``["follower=human"]`` -> ``{"follower": "human"}``. Raises ``UsageError``."""
+    found: dict[str, str] = {}
+    for pair in given:
+        key, sign, value = pair.partition("=")
+        if not (key and sign and value):
+            raise UsageError(f"{option} {pair}: write NAME=AGENT, for example follower=human")
+        if key in found:
+            raise UsageError(f"{option} {pair}: {key} has an agent already")
+        found[key] = value
+    return found
 
 
 def read_config(path: Path | None) -> Mapping[str, Any]:
@@ -130,5 +154,6 @@ def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:
     """Where a run lies when ``--out`` does not say: the same plan finds the same folder again."""
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
     model = plan.model.rsplit("/", 1)[-1]
-    name = "-".join(part for part in (Path(plan.agent).stem, plan.on, model, digest[:8]) if part)
+    cast = [Path(plan.agent).stem, *(f"{a}.{Path(name).stem}" for a, name in plan.actors.items())]
+    name = "-".join(part for part in (*cast, plan.on, model, digest[:8]) if part)
     return Path("runs") / re.sub(r"[^A-Za-z0-9._-]+", "-", name)

@@ -16,6 +16,7 @@ from wayword.evaluation import predictions
 from wayword.evaluation import table as tables
 from wayword.evaluation.intervals import by_path
 from wayword.evaluation.table import Row, summarize
+from wayword.experiment.cast import cast_of
 from wayword.experiment.parts import open_dataset, split_name
 from wayword.experiment.plan import Plan
 from wayword.recording import Checksums, RecordedRun, RunFolder, sessions
@@ -119,7 +120,7 @@ def _row(run: RecordedRun, keys: Sequence[str]) -> Row:
         family=family,
         of=config["episodes_in_split"],
         failed=len(failed),
-        agent=identity["agent"],
+        agent=cast_of(identity),
         model=identity["models"].get("main", ""),
         dataset=identity["dataset"],
         checksum=identity["data_checksum"],

@@ -12,29 +12,23 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from wayword.core.dataset import Dataset, Task
+from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model
-from wayword.core.rollout import Setup, sees_answer
+from wayword.core.rollout import Setup
 from wayword.core.run import Outcome
 from wayword.core.run import run as run_episodes
 from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.evaluation.scorer import score
+from wayword.experiment.cast import AgentParts, model_choices, open_agent
 from wayword.experiment.models import add_earlier, open_models, tokens_of
-from wayword.experiment.parts import (
-    AgentParts,
-    identity,
-    model_choices,
-    open_agent,
-    open_dataset,
-    split_name,
-    versions,
-)
+from wayword.experiment.parts import identity, open_dataset, split_name, versions
 from wayword.experiment.plan import Plan, run_folder
 from wayword.models.wrapping.budget import Account
 from wayword.recording import Checksums, EpisodeRecord, RunFolder, Session, add_session
@@ -145,10 +139,10 @@ async def _run(
     account: Account,
     on_progress: OnProgress,
 ) -> RunResult:
-    tasks = choose_tasks(plan, dataset.tasks)
     config = _config(plan, dataset, agent, models)
     path = plan.out or run_folder(plan, config["identity"])
     with RunFolder.open(path, config) as folder:
+        tasks = choose_tasks(plan, dataset.tasks, folder)
         going = _Run(plan, dataset, agent, folder, tasks, on_progress)
         todo = [task for task in tasks if task.episode.id not in folder]
         going.done = resumed = len(tasks) - len(todo)
@@ -157,13 +151,33 @@ async def _run(
         return RunResult(path, outcome, resumed, _notices(going))
 
 
-def choose_tasks(plan: Plan, tasks: Sequence[Task]) -> list[Task]:
-    """The plan's episodes: shuffled by its seed if asked, its shard, the first ``limit``."""
+def choose_tasks(
+    plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
+) -> list[Task]:
+    """The plan's episodes: shuffled by its seed if asked, its shard, the first ``limit``; or the
+    one it names. Raises ``UsageError`` where there is none of that name."""
     chosen = list(tasks)
     if plan.shuffle is not None:
         random.Random(plan.shuffle).shuffle(chosen)
     part, parts = plan.shard_of()
-    return chosen[part::parts][: plan.limit]
+    chosen = chosen[part::parts][: plan.limit]
+    return [_named(plan, chosen, finished)] if plan.episode else chosen
+
+
+def _named(plan: Plan, tasks: Sequence[Task], finished: Container[str]) -> Task:
+    """The one episode: by its id, else by its number from 1, else the next that is not finished."""
+    name, ids = plan.episode, [task.episode.id for task in tasks]
+    if name == "next":
+        left = (task for task in tasks if task.episode.id not in finished)
+        if (task := next(left, None)) is None:
+            raise UsageError(f"all {len(tasks)} episodes are finished; give another folder (--out)")
+        return task
+    if name in ids:
+        return tasks[ids.index(name)]
+    if name.isdecimal() and 1 <= int(name) <= len(tasks):
+        return tasks[int(name) - 1]
+    remedy = suggest(name, ids) if len(ids) <= 40 else f"give a number from 1 to {len(ids)}"
+    raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
 
 
 async def _play(
@@ -193,7 +207,7 @@ def _config(
     perceiver = dataset.perceiver()
     return {
         "identity": identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
-        "sees_answer": sees_answer(agent.cls),
+        "sees_answer": agent.sees_answer,
         "family": dataset.family,
         "split": split_name(plan, dataset),
         "episodes_in_split": len(dataset.tasks),

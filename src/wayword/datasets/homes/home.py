@@ -6,7 +6,6 @@ test stream of seed 0. Whatever small things lie about in it is ``arranging``'s.
 
 from __future__ import annotations
 
-import copy
 import math
 import random
 import re
@@ -69,11 +68,7 @@ class Home:
 
     def with_things(self, scene: Scene) -> Layout:
         """The layout of a scene that adds things to this home's: walls, ways and views shared."""
-        layout = copy.copy(self.layout)
-        layout.scene = scene
-        layout.ids = [o.id for o in scene.objects] + [d.id for d in scene.doors]
-        layout.index = {name: i for i, name in enumerate(layout.ids)}
-        return layout
+        return self.layout.with_things(scene)
 
 
 def home_name(stream: str, seed: int, rooms: int, number: int) -> str:

@@ -7,6 +7,7 @@ gathered once a cell of a coarse grid and kept.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import dataclass, field
 
@@ -105,6 +106,15 @@ class Layout:
         self._near: dict[tuple[int, int, float], Nearby] = {}
         self._panes: dict[tuple[int, int, float, float, bytes], Panels] = {}
         self._rims = [_rim(room.polygon) for room in scene.rooms]
+
+    def with_things(self, scene: Scene) -> Layout:
+        """The layout of a scene that differs in small things alone, its furniture listed first and
+        in the same order: walls, ways and views are shared."""
+        layout = copy.copy(self)
+        layout.scene = scene
+        layout.ids = [o.id for o in scene.objects] + [d.id for d in scene.doors]
+        layout.index = {name: i for i, name in enumerate(layout.ids)}
+        return layout
 
     def near(self, x: float, y: float, within: float) -> Nearby:
         """What may stop a body that stays within a distance of a point."""

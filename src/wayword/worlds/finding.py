@@ -1,0 +1,118 @@
+"""The finding world: a base looks for a thing (object-goal navigation).
+
+    >>> from wayword.core.action import Action
+    >>> from wayword.core.episode import Episode
+    >>> from wayword.worlds.housework.builder import SceneBuilder
+    >>> house = SceneBuilder("flat")
+    >>> house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])
+    >>> table = house.furniture("table", 2, 2.5, 1.0, 0.6, 0.8, receptacle="on")
+    >>> mug = house.thing("mug", parent=table)
+    >>> world = FindingWorld.of(house.build(), {mug: "cat-shaped mug"})
+    >>> start = {"x": 2.0, "y": 0.5, "heading": 90.0}
+    >>> world.reset(Episode("1", "Find the cat-shaped mug.", "flat", start))
+    >>> world.observe("agent").shown
+    ()
+    >>> world.step("agent", Action("rotate", ("-90",))).status
+    'ok'
+    >>> [(seen.words, seen.bearing, seen.away) for seen in world.observe("agent").shown]
+    [('table', 0.0, 2.0), ('cat-shaped mug', 0.0, 2.0)]
+    >>> world.step("agent", Action("goto", ("2", "2.6"))).status
+    'blocked'
+
+The world is a :class:`~wayword.worlds.search.base.Base` with rules around it, so the same agents
+search in a simulation and with a robot. Actions: ``wayword.worlds.search.motions``.
+
+Sources: RoboTHOR (Deitke et al. 2020) for steps, turns and the camera; LGX (Dorbala et al. 2024,
+section III) for rotating in place, depth, and going to a chosen point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from wayword.core.action import STOP, Action, Menu
+from wayword.core.episode import Episode, Json
+from wayword.core.world import Feedback
+from wayword.worlds.housework.geometry import unit
+from wayword.worlds.housework.scene import Scene
+from wayword.worlds.search.base import Base, Moved
+from wayword.worlds.search.camera import Camera
+from wayword.worlds.search.motions import AHEAD, Motions, numbers
+from wayword.worlds.search.observation import View
+from wayword.worlds.search.simulated import STEP, Place, SimulatedBase
+
+MENU = Menu(Motions())
+
+
+class FindingWorld:
+    """One base and its search; family ``"objectnav"``.
+
+    ``base`` is what moves and looks. The world's state, ``base.report()`` with the place and
+    whether the search was stopped, names what is truly in view at the end: judges read it.
+    """
+
+    family = "objectnav"
+
+    def __init__(self, base: Base) -> None:
+        self.base = base
+        self._stopped = False
+        self._view: View | None = None
+
+    @staticmethod
+    def of(
+        scene: Scene, words: Mapping[str, str] | None = None, camera: Camera | None = None
+    ) -> FindingWorld:
+        """A simulated search in a scene. ``words``: how a person would call an object, by id."""
+        return FindingWorld(SimulatedBase(Place(scene, words or {}), camera))
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        return ("agent",)
+
+    def reset(self, episode: Episode) -> None:
+        """Start an episode. Raises ``DataError`` for a start that is no free place."""
+        self.base.start(episode)
+        self._stopped, self._view = False, None
+
+    def observe(self, actor: str) -> View:
+        if self._view is None:
+            self._view = self.base.capture()
+        return self._view
+
+    def menu(self, actor: str) -> Menu:
+        return MENU
+
+    def step(self, actor: str, action: Action) -> Feedback:
+        """Carry out a motion. Raises ``ValueError`` for any other action."""
+        if action not in MENU:
+            raise ValueError(f"{action} is not on the menu")
+        if action == STOP:
+            self._stopped = True
+            self.base.stop()
+            return Feedback("ok", {"action": "stop"})
+        self._view = None
+        moved = self._move(action)
+        details = {"action": action.name, "metres": moved.metres}
+        if moved.reason:
+            details["reason"] = moved.reason
+        return Feedback(moved.status, details)
+
+    def done(self, actor: str) -> bool:
+        return self._stopped
+
+    def where(self, actor: str) -> Mapping[str, Json]:
+        return self.base.where()
+
+    def state(self) -> Mapping[str, Json]:
+        return {**self.base.where(), **self.base.report(), "stopped": self._stopped}
+
+    def _move(self, action: Action) -> Moved:
+        if action == AHEAD:
+            here = self.base.where()
+            east, north = unit(here["heading"])
+            return self.base.go_to(here["x"] + STEP * east, here["y"] + STEP * north)
+        given = numbers(action) or ()
+        return self.base.rotate(*given) if action.name == "rotate" else self.base.go_to(*given)
+
+
+world = FindingWorld

@@ -1,0 +1,64 @@
+"""Base: what any robot must offer so that an agent can search with it.
+
+Three motions are enough for LGX and for frontier exploration: take a picture with depth, turn on
+the spot, go straight to a point. :class:`~wayword.worlds.search.simulated.SimulatedBase` offers
+them in a scene; an adapter to a real robot is one more class, and
+:class:`~wayword.worlds.finding.FindingWorld` turns any of them into a world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+from wayword.core.episode import Episode, Json
+from wayword.worlds.search.observation import View
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What came of a motion.
+
+    ``status`` is ``"ok"``, ``"blocked"`` where something was in the way (the base stands before
+    it), ``"refused"`` where the base would not try, or ``"lost"`` where its connection broke.
+    ``metres`` is how far it went.
+    """
+
+    status: str = "ok"
+    metres: float = 0.0
+    reason: str = ""
+
+
+@runtime_checkable
+class Base(Protocol):
+    """A body with a camera. Methods block until the motion has ended."""
+
+    def start(self, episode: Episode) -> None:
+        """Get ready for an episode; a simulated base is put at its start. Raises ``DataError``."""
+        ...
+
+    def capture(self) -> View:
+        """What the camera shows now. Moves nothing."""
+        ...
+
+    def rotate(self, degrees: float) -> Moved:
+        """Turn on the spot, right positive."""
+        ...
+
+    def go_to(self, x: float, y: float) -> Moved:
+        """Face a point (metres) and go there in a straight line, or as the base's own planner
+        sees fit."""
+        ...
+
+    def where(self) -> Mapping[str, Json]:
+        """``x``, ``y`` and ``heading``, as true as the base knows them."""
+        ...
+
+    def report(self) -> Mapping[str, Json]:
+        """What judges need besides: metres gone, motions made, and the things truly in view."""
+        ...
+
+    def stop(self) -> None:
+        """The search has ended: stand still."""
+        ...

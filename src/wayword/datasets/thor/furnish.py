@@ -28,6 +28,8 @@ SWITCHES: dict[str, tuple[str, ...]] = {
 """Label of a switch -> labels of what it may switch: the nearest."""
 FARTHEST = 1.5
 """Metres between a switch and what it switches, at most."""
+BOARD = 0.02
+"""Metres that a shelf's board is thick."""
 ASKEW = 10.0
 """Degrees off a right angle from which furniture counts as turned: its box is larger than it."""
 
@@ -62,7 +64,7 @@ def house_object(record: ObjectRecord, parent: str, controls: tuple[str, ...] = 
         width=width,
         depth=depth,
         bottom=record.bottom,
-        height=record.size[2],
+        height=board(record),
         parent=parent,
         affordances=affordances(record),
         receptacle=preposition(record),
@@ -105,6 +107,12 @@ def upright(record: ObjectRecord) -> tuple[float, float]:
         if min(w, d) > 0.25 * min(width, depth):
             return (w, d) if cos > sin else (d, w)
     return width / (cos + sin), depth / (cos + sin)
+
+
+def board(record: ObjectRecord) -> float:
+    """Height (metres) of the box that a scene is given: the boxes of shelves hold the air above the
+    board, and things lie on the board."""
+    return min(record.size[2], BOARD) if record.label == "Shelf" else record.size[2]
 
 
 def wired(records: Records) -> dict[str, tuple[str, ...]]:

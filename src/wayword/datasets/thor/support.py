@@ -9,7 +9,7 @@ middle the hollow, and among equals by size.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from wayword.datasets.thor.kinds import HOLLOW, preposition, takes
 from wayword.datasets.thor.metadata import ObjectRecord, Records
@@ -20,10 +20,13 @@ SINKS = 0.12
 """Metres that the underside of a thing may lie below the upper side of what carries it."""
 FLOATS = 0.08
 """Metres that it may lie above it: boxes and pivots are not exact."""
-SOFT = frozenset(("Bed", "Sofa", "ArmChair", "Chair", "Toilet", "Stool", "Ottoman", "DogBed"))
-"""Seats and beds carry well below their upper side, which is a back rest's or a head board's."""
-OPEN_FRAMES = frozenset(("ShelvingUnit", "TVStand", "Desk", "SideTable", "CoffeeTable", "Dresser"))
-"""Furniture with boards below the upper one, not always listed singly."""
+LEDGE = 0.1
+"""Metres above the floor from which something that stands within furniture lies on it."""
+SEAT = 0.45
+"""How high seats are, metres."""
+SEATS = ("Bed", "Sofa", "ArmChair", "Chair", "Toilet", "Stool", "Ottoman", "DogBed")
+FRAMES = ("ShelvingUnit", "TVStand", "Desk", "SideTable", "CoffeeTable", "Dresser", "DiningTable")
+RAILS = ("TowelHolder", "HandTowelHolder", "ToiletPaperHanger")
 
 
 def carrier(thing: ObjectRecord, receptacles: Iterable[ObjectRecord]) -> ObjectRecord | None:
@@ -39,18 +42,8 @@ def misfit(thing: ObjectRecord, under: ObjectRecord) -> float:
     area = under.size[0] * under.size[1]
     if under.pickupable and thing.size[0] * thing.size[1] >= area:
         return math.inf  # so that nothing is ever inside itself
-    if under.label in HOLLOW:
-        low, high = under.bottom - 0.03, under.top + (FLOATS if _shallow(under) else 0.0)
-        return 0.01 * area if low <= thing.centre[2] <= high else math.inf
-    rise = thing.bottom - under.top
-    if -SINKS <= rise <= FLOATS:
-        return abs(rise) + 0.01 * area
-    within = under.bottom <= thing.bottom < under.top
-    if within and under.label in SOFT:
-        return 0.2 + 0.01 * area
-    if within and under.label in OPEN_FRAMES:
-        return 0.5 + 0.01 * area
-    return math.inf
+    fit = _FITS.get(under.label, _hollow if under.label in HOLLOW else _surface)
+    return fit(thing, under) + 0.01 * area
 
 
 def parents(records: Records, judged: Sequence[ObjectRecord]) -> dict[str, str]:
@@ -77,9 +70,48 @@ def _best(thing: ObjectRecord, told: Sequence[ObjectRecord]) -> ObjectRecord | N
 def _above(thing: ObjectRecord, under: ObjectRecord) -> bool:
     """Whether the middle of a thing lies within a receptacle's outline."""
     dx, dy = abs(thing.centre[0] - under.centre[0]), abs(thing.centre[1] - under.centre[1])
-    return dx <= under.size[0] / 2 + MARGIN and dy <= under.size[1] / 2 + MARGIN
+    margin = 3 * MARGIN if under.label in RAILS else MARGIN
+    return dx <= under.size[0] / 2 + margin and dy <= under.size[1] / 2 + margin
 
 
-def _shallow(under: ObjectRecord) -> bool:
-    """Basins, bins and dishes, out of which things stick."""
-    return "openable" not in under.flags
+def _hollow(thing: ObjectRecord, under: ObjectRecord) -> float:
+    """In a cupboard or basin: its middle is. Out of basins, bins and dishes things stick."""
+    high = under.top + (0.0 if "openable" in under.flags else FLOATS)
+    return 0.0 if under.bottom - 0.03 <= thing.centre[2] <= high else math.inf
+
+
+def _surface(thing: ObjectRecord, under: ObjectRecord) -> float:
+    rise = thing.bottom - under.top
+    return abs(rise) if -SINKS <= rise <= FLOATS else math.inf
+
+
+def _board(thing: ObjectRecord, under: ObjectRecord) -> float:
+    """On a shelf: its box is the board, or the air above the board as well."""
+    rise = thing.bottom - under.bottom
+    return abs(rise) if -0.05 <= rise <= max(under.size[2], FLOATS) else math.inf
+
+
+def _seat(thing: ObjectRecord, under: ObjectRecord) -> float:
+    """On a seat or bed: its upper side is a back rest's or a head board's."""
+    rise = thing.bottom - under.bottom
+    within = LEDGE <= rise < under.size[2]
+    return min(_surface(thing, under), 0.3 + abs(rise - SEAT) if within else math.inf)
+
+
+def _frame(thing: ObjectRecord, under: ObjectRecord) -> float:
+    """On furniture with boards below the upper one, which are not always listed singly."""
+    within = under.bottom + LEDGE <= thing.bottom < under.top
+    return min(_surface(thing, under), 0.5 if within else math.inf)
+
+
+def _rail(thing: ObjectRecord, under: ObjectRecord) -> float:
+    """On a towel rail or roll: it hangs about it."""
+    return 0.0 if thing.bottom <= under.top and under.bottom <= thing.top else math.inf
+
+
+_FITS: dict[str, Callable[[ObjectRecord, ObjectRecord], float]] = {
+    "Shelf": _board,
+    **dict.fromkeys(SEATS, _seat),
+    **dict.fromkeys(FRAMES, _frame),
+    **dict.fromkeys(RAILS, _rail),
+}

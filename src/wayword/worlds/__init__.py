@@ -3,6 +3,8 @@
 SHARED: tuple[str, ...] = (
     "viewpoints",
     "housework",
+    "search",
+    "grid",
     "streetgraph",
     "streethops",
     "streetmoves",

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 from wayword.agents.discussion.experts import Meeting
 from wayword.agents.discussion.forms import Field, Form
 
-DECOMPOSITION = Form(Field("actions", many=True))
+DECOMPOSITION = Form(Field("actions", "a list of the actions in order", many=True, least=1))
 LANDMARKS = Form(
-    Field("check"), Field("actions", many=True), Field("landmarks", many=True, length=100)
+    Field("check", "whether the order of the actions is right, and why"),
+    Field("actions", "a list of the actions in the right order", many=True, least=1),
+    Field("landmarks", "a list of landmark (type, type)", many=True, length=100, least=1),
 )
 TYPES = ("room", "infrastructure", "furniture", "decoration", "colour", "object")
 """Types that are suggested to the expert; it may name others."""

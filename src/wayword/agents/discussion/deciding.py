@@ -19,7 +19,7 @@ from wayword.core.episode import Json
 from wayword.core.model import Message, Sampling, system, user
 
 STOP = "Stop"
-FUSION = Form(Field("thought", length=400))
+FUSION = Form(Field("thought", "the one thought, in a few sentences", length=400))
 _PREDICTION = re.compile(
     r"^[ \t*#]*Prediction[ \t*]*:[ \t*\"'(\[]*(?:Direction[ \t]*)?(Stop|\d{1,2})\b(.*)$",
     re.MULTILINE | re.IGNORECASE,
@@ -50,6 +50,19 @@ def prediction_schema(legal: Collection[str], length: int) -> Mapping[str, Json]
         "type": "object",
         "properties": properties,
         "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def testing_schema(choices: Collection[str], length: int) -> Mapping[str, Json]:
+    """``{"thought", "prediction"}``, the prediction one of those in question."""
+    return {
+        "type": "object",
+        "properties": {
+            "thought": {"type": "string", "maxLength": length},
+            "prediction": {"type": "string", "enum": [*choices]},
+        },
+        "required": ["thought", "prediction"],
         "additionalProperties": False,
     }
 
@@ -123,19 +136,17 @@ async def test(
     meeting: Meeting, opinions: Sequence[Opinion], instruction: str, scene: str, length: int
 ) -> Opinion:
     """The decision tester's choice among opinions that differ, else the one with most votes."""
-    legal = [opinion.choice for opinion in opinions if opinion.choice != STOP]
+    choices = [opinion.choice for opinion in opinions]
     pairs = "\n".join(f"({n}) {opinion}" for n, opinion in enumerate(opinions, 1))
     prompts = meeting.prompts
-    form = "constrained" if meeting.constrained else "free"
+    form = "format_testing" if meeting.constrained else "format_free"
     question = prompts.fill("testing_question", instruction=instruction, scene=scene, pairs=pairs)
-    told: list[Message] = [system(f"{prompts['testing']}\n\n{prompts[f'format_{form}']}")]
-    schema = prediction_schema(legal, length) if meeting.constrained else None
-    stops = any(opinion.choice == STOP for opinion in opinions)
+    told: list[Message] = [system(f"{prompts['testing']}\n\n{prompts[form]}")]
+    schema = testing_schema(choices, length) if meeting.constrained else None
 
     def offered(text: str) -> Opinion | None:
-        found = read(text, legal)
-        bad = isinstance(found, Rejection) or (found.choice == STOP and not stops)
-        return None if isinstance(found, Rejection) or bad else found
+        found = read(text, choices)
+        return found if isinstance(found, Opinion) and found.choice in choices else None
 
     sampling = Sampling(max_tokens=meeting.max_tokens, json_schema=schema)
     recovery = "the prediction with most votes"

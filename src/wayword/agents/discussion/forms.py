@@ -1,6 +1,6 @@
 """Forms: what an expert's answer consists of, as labelled lines or as a JSON object.
 
-    >>> form = Form(Field("thought"), Field("actions", many=True))
+    >>> form = Form(Field("thought", "why"), Field("actions", "in order", many=True))
     >>> form.read("Thought: easy\\nActions:\\n1. Turn left.\\n2. Stop.")
     {'thought': 'easy', 'actions': ['Turn left.', 'Stop.']}
     >>> form.read('{"thought": "easy", "actions": ["Stop."]}')
@@ -32,12 +32,15 @@ Filled: TypeAlias = dict[str, str | list[str]]
 class Field:
     """``name`` is the JSON key; its label is the same word, capitalised. ``many``: a list.
 
-    ``length`` bounds each constrained text, in characters, and ``most`` a list's items.
+    ``about`` says what to write. ``length`` bounds each constrained text, in characters, and
+    ``least`` and ``most`` a list's items.
     """
 
     name: str
+    about: str
     many: bool = False
     length: int = 240
+    least: int = 0
     most: int = 12
 
     @property
@@ -47,7 +50,9 @@ class Field:
     def schema(self) -> dict[str, Json]:
         """Its JSON schema."""
         text: dict[str, Json] = {"type": "string", "maxLength": self.length}
-        return {"type": "array", "items": text, "maxItems": self.most} if self.many else text
+        if not self.many:
+            return text
+        return {"type": "array", "items": text, "minItems": self.least, "maxItems": self.most}
 
 
 class Form:
@@ -61,10 +66,11 @@ class Form:
     def asked(self, constrained: bool) -> str:
         """How to answer, in words."""
         if constrained:
-            names = ", ".join(f'"{field.name}"' for field in self.fields)
-            return f"Answer with one JSON object with {names}."
+            told = "; ".join(f'"{field.name}", {field.about}' for field in self.fields)
+            return f"Answer with one JSON object: {told}."
         lines = (
-            f"{f.label}:\n1. ...\n2. ..." if f.many else f"{f.label}: ..." for f in self.fields
+            f"{f.label}:\n1. {f.about}\n2. ..." if f.many else f"{f.label}: {f.about}"
+            for f in self.fields
         )
         return "Answer in exactly this form:\n" + "\n".join(lines)
 

@@ -12,12 +12,15 @@ from wayword.agents.discussion.experts import Meeting
 from wayword.agents.discussion.forms import Field, Form
 from wayword.agents.history import History
 
-SUMMARY = Form(Field("observation", length=200), Field("thought", length=200))
+SUMMARY = Form(
+    Field("observation", "what was seen, in one sentence", length=200),
+    Field("thought", "what was decided and why, in one sentence", length=200),
+)
 COMPLETION = Form(
-    Field("thought"),
-    Field("executed", many=True, length=100),
-    Field("in_progress", many=True, length=100),
-    Field("waiting", many=True, length=100),
+    Field("thought", "landmarks passed, changes of direction, and what follows from them"),
+    Field("executed", "a list of the actions that are done", many=True, length=100),
+    Field("in_progress", "a list of the actions that are begun", many=True, length=100),
+    Field("waiting", "a list of the actions still to come", many=True, length=100),
 )
 CUT = 300
 """Characters of each part of a step that no summary was had of."""

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from wayword.core.action import Action
 from wayword.core.decision import Decision, Rejection
 from wayword.core.model import Choice, Completion, Image, Message, Sampling, TokenLogprob, Usage
-from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
+from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import Feedback, Observation
 from wayword.recording import EpisodeRecord
 
@@ -106,15 +106,28 @@ steps = st.builds(
     st.lists(notes, max_size=2),
     floats,
 )
-trajectories = st.builds(
-    Trajectory,
-    text,
-    st.dictionaries(text, mapping, max_size=2),
-    st.lists(steps, max_size=3),
-    mapping,
-    st.sampled_from(["stopped", "step_limit", "failed"]),
-    text,
-    st.lists(calls, max_size=2),
-    st.lists(notes, max_size=2),
-    floats,
-)
+endings = st.sampled_from(["stopped", "step_limit", "failed"])
+verdicts = st.builds(Verdict, counts, counts, st.none() | st.booleans(), endings, counts)
+
+
+def _trajectories(earlier: st.SearchStrategy[list[Trajectory]]) -> st.SearchStrategy[Trajectory]:
+    return st.builds(
+        Trajectory,
+        text,
+        st.dictionaries(text, mapping, max_size=2),
+        st.lists(steps, max_size=3),
+        mapping,
+        endings,
+        text,
+        st.lists(calls, max_size=2),
+        st.lists(notes, max_size=2),
+        floats,
+        earlier,
+        st.none() | verdicts,
+        st.lists(calls, max_size=1),
+        st.lists(notes, max_size=1),
+    )
+
+
+trials = _trajectories(st.just([]))
+trajectories = trials | _trajectories(st.lists(trials, max_size=2))

@@ -1,4 +1,8 @@
-"""Agent: one strategy. Oracle: one that is shown the answer, for upper bounds and training."""
+"""Agent: one strategy.
+
+Learner: one that may try an episode again. Oracle: one that is shown the answer, for upper bounds
+and training.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import UsageError
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
+from wayword.core.trajectory import Verdict
 from wayword.core.world import Feedback, Observation, World
 
 
@@ -83,6 +88,24 @@ class Agent(Protocol):
 
     def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """What came of the last decision, before the next observation."""
+        ...
+
+
+@runtime_checkable
+class Learner(Agent, Protocol):
+    """An agent that learns between the trials of one episode, where its run allows several.
+
+    The same instance plays them all: after ``reflect`` the world is as it was at first, and
+    ``begin`` is called again. Its settings ``trials`` (the most there may be) and ``verdict``
+    (``"told"``: a judge ends the trials at a success) are what the run goes by.
+    """
+
+    async def reflect(self, verdict: Verdict) -> bool:
+        """Learn from a trial that is over, and say whether to try again.
+
+        It is not asked after a success that is told, or after the last trial. Where there are
+        several actors, one that wants another trial is enough.
+        """
         ...
 
 

@@ -1,4 +1,7 @@
-"""One episode: a world, its actors' agents, and the trajectory they leave."""
+"""One episode: a world, its actors' agents, and the trajectory they leave.
+
+Agents that learn may try it several times: the world begins anew, the agents are the same.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,20 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from wayword.core.action import Menu
-from wayword.core.agent import Agent, Oracle, Toolkit
+from wayword.core.agent import Agent, Learner, Oracle, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import BudgetExhausted, RecordingError, UsageError, WaywordError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
-from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
+from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import Feedback, World
 
 MakeAgent = Callable[[Toolkit, str], Agent]
 """Builds the agent of one actor for one episode."""
+
+Judge = Callable[[Task, Trajectory], bool]
+"""Whether a trial succeeded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,9 @@ class Setup:
     """What all episodes of a run share.
 
     ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once. ``shared``
-    is the agents' own memory over the run: see :class:`~wayword.core.agent.Toolkit`.
+    is the agents' own memory over the run: see :class:`~wayword.core.agent.Toolkit`. ``trials``
+    is how often agents that learn may play an episode, and ``judge`` ends that at a success; with
+    none they are told nothing.
     """
 
     dataset: Dataset
@@ -38,6 +46,8 @@ class Setup:
     max_steps: int = 30
     on_step: Callable[[Step], None] | None = None
     shared: dict[str, Any] = field(default_factory=dict)
+    trials: int = 1
+    judge: Judge | None = None
 
 
 class Log:
@@ -111,64 +121,104 @@ async def rollout(task: Task, setup: Setup) -> Trajectory:
     fit would fail every episode alike.
     """
     began = time.perf_counter()
-    log = Log()
-    trajectory = Trajectory(task.episode.id, start={})
+    play = _Play(task, setup)
     try:
-        await _play(task, setup, log, trajectory)
+        await play.to_the_end()
     except (BudgetExhausted, RecordingError, UsageError):
         raise
     except WaywordError as error:
-        _fail(trajectory, log, str(error))
+        play.fail(str(error))
     except Exception as error:  # noqa: BLE001 - one episode's bug must not end a run of thousands
         where = traceback.extract_tb(error.__traceback__)[-1]
-        line = f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})"
-        _fail(trajectory, log, line)
+        play.fail(f"{type(error).__name__}: {error} ({where.filename}:{where.lineno})")
+    *earlier, trajectory = play.trials
+    trajectory.earlier = earlier
     trajectory.seconds = time.perf_counter() - began
     return trajectory
 
 
-def _fail(trajectory: Trajectory, log: Log, reason: str) -> None:
-    calls, notes = log.take()
-    trajectory.opening_calls += calls
-    trajectory.opening_notes += notes
-    trajectory.ended, trajectory.error = "failed", reason
+class _Play:
+    """One episode under way: a world, its actors' agents, and the trials up to now."""
 
+    def __init__(self, task: Task, setup: Setup) -> None:
+        self._task, self._setup, self._log = task, setup, Log()
+        self._agents: dict[str, Agent] = {}
+        self._rngs: dict[str, random.Random] = {}
+        self.trials = [Trajectory(task.episode.id, start={})]
 
-async def _play(task: Task, setup: Setup, log: Log, trajectory: Trajectory) -> None:
-    world = setup.dataset.world(task.episode)
-    world.reset(task.episode)
-    trajectory.start = {actor: world.where(actor) for actor in world.actors}
-    agents = {actor: _build(task, setup, log, world, actor) for actor in world.actors}
-    for agent in agents.values():
-        await agent.begin(task.episode)
-    trajectory.opening_calls, trajectory.opening_notes = log.take()
-    trajectory.ended = "step_limit"
-    for _ in range(setup.max_steps):
-        for actor, agent in agents.items():
-            if not world.done(actor):
-                trajectory.steps.append(await _turn(actor, agent, world, log))
-                if setup.on_step:
-                    setup.on_step(trajectory.steps[-1])
-        if all(world.done(actor) for actor in agents):
-            trajectory.ended = "stopped"
-            break
-    trajectory.state = world.state()
+    async def to_the_end(self) -> None:
+        """Trial after trial, until nobody asks for another or there were enough."""
+        world = self._setup.dataset.world(self._task.episode)
+        world.reset(self._task.episode)
+        self._rngs = {actor: random.Random(self._seed(actor)) for actor in world.actors}
+        self._agents = {actor: self._build(world, actor) for actor in world.actors}
+        await self._trial(world, self.trials[-1])
+        while await self._again(self.trials[-1]):
+            for actor, rng in self._rngs.items():
+                rng.seed(f"{self._seed(actor)}/{len(self.trials)}")
+            self.trials.append(Trajectory(self._task.episode.id, start={}))
+            world.reset(self._task.episode)
+            await self._trial(world, self.trials[-1])
 
+    def fail(self, reason: str) -> None:
+        """End the trial under way."""
+        trial = self.trials[-1]
+        calls, notes = self._log.take()
+        trial.opening_calls += calls
+        trial.opening_notes += notes
+        trial.ended, trial.error = "failed", reason
 
-def _build(task: Task, setup: Setup, log: Log, world: World, actor: str) -> Agent:
-    dataset = setup.dataset
-    toolkit = Toolkit(
-        models={role: RecordedModel(model, role, log) for role, model in setup.models.items()},
-        perceiver=dataset.perceiver(),
-        rng=random.Random(f"{setup.seed}/{task.episode.id}/{actor}"),
-        note=log.note,
-        shared=setup.shared,
-        demonstrations=dataset.demonstrations,
-    )
-    agent = setup.make_agent(toolkit, actor)
-    if sees_answer(agent):
-        cast(Oracle, agent).reveal(task.reference, world)
-    return agent
+    def _seed(self, actor: str) -> str:
+        return f"{self._setup.seed}/{self._task.episode.id}/{actor}"
+
+    def _build(self, world: World, actor: str) -> Agent:
+        setup, log = self._setup, self._log
+        toolkit = Toolkit(
+            models={role: RecordedModel(model, role, log) for role, model in setup.models.items()},
+            perceiver=setup.dataset.perceiver(),
+            rng=self._rngs[actor],
+            note=log.note,
+            shared=setup.shared,
+            demonstrations=setup.dataset.demonstrations,
+        )
+        agent = setup.make_agent(toolkit, actor)
+        if sees_answer(agent):
+            cast(Oracle, agent).reveal(self._task.reference, world)
+        return agent
+
+    async def _trial(self, world: World, trial: Trajectory) -> None:
+        began = time.perf_counter()
+        trial.start = {actor: world.where(actor) for actor in world.actors}
+        for agent in self._agents.values():
+            await agent.begin(self._task.episode)
+        trial.opening_calls, trial.opening_notes = self._log.take()
+        trial.ended = "step_limit"
+        for _ in range(self._setup.max_steps):
+            for actor, agent in self._agents.items():
+                if not world.done(actor):
+                    trial.steps.append(await _turn(actor, agent, world, self._log))
+                    if self._setup.on_step:
+                        self._setup.on_step(trial.steps[-1])
+            if all(world.done(actor) for actor in self._agents):
+                trial.ended = "stopped"
+                break
+        trial.state = world.state()
+        trial.seconds = time.perf_counter() - began
+
+    async def _again(self, trial: Trajectory) -> bool:
+        """Whether another trial follows; the agents that learn have then reflected on this one."""
+        learners = [agent for agent in self._agents.values() if isinstance(agent, Learner)]
+        number, most, judge = len(self.trials), self._setup.trials, self._setup.judge
+        if not learners or number >= most:
+            return False
+        succeeded = None if judge is None else judge(self._task, trial)
+        verdict = Verdict(number - 1, most, succeeded, trial.ended, len(trial.steps))
+        trial.verdict = verdict
+        if succeeded:
+            return False
+        wishes = [await agent.reflect(verdict) for agent in learners]
+        trial.closing_calls, trial.closing_notes = self._log.take()
+        return any(wishes)
 
 
 def sees_answer(agent: object) -> bool:

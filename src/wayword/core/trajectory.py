@@ -55,6 +55,21 @@ class Step:
     seconds: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What agents are told of a trial that is over, before they may ask for another.
+
+    ``trial`` counts from 0, and there may be ``trials`` of them. ``succeeded`` is the one bit that
+    a judge gives away, None where none is asked. ``steps`` are the turns of all actors.
+    """
+
+    trial: int
+    trials: int
+    succeeded: bool | None
+    ended: Ending
+    steps: int
+
+
 @dataclass(slots=True)
 class Trajectory:
     """An episode from start to end.
@@ -64,6 +79,11 @@ class Trajectory:
     world's final state. ``ended`` says how: every actor ``stopped``, the ``step_limit`` was hit,
     or it ``failed`` (``error`` says why, and the episode is not finished: a resumed run tries it
     again).
+
+    An episode may have taken several trials. This is the last one, which counts; ``earlier`` holds
+    those before it, the first one first, each whole. ``verdict`` is what agents were told at a
+    trial's end, and ``closing`` holds the calls and notes they then made: reflections. ``seconds``
+    are those of the whole episode, and in an earlier trial its own.
     """
 
     episode_id: str
@@ -75,6 +95,10 @@ class Trajectory:
     opening_calls: list[ModelCall] = field(default_factory=list)
     opening_notes: list[Note] = field(default_factory=list)
     seconds: float = 0.0
+    earlier: list[Trajectory] = field(default_factory=list)
+    verdict: Verdict | None = None
+    closing_calls: list[ModelCall] = field(default_factory=list)
+    closing_notes: list[Note] = field(default_factory=list)
 
     def of(self, actor: str) -> Iterator[Step]:
         """The steps of one actor."""
@@ -89,7 +113,21 @@ class Trajectory:
         return [self.start[actor], *(step.where for step in self.of(actor))]
 
     def calls(self) -> Iterator[ModelCall]:
-        """Every model call, in order."""
-        yield from self.opening_calls
-        for step in self.steps:
-            yield from step.calls
+        """Every model call of every trial, in order."""
+        for trial in self.trials():
+            yield from trial.opening_calls
+            for step in trial.steps:
+                yield from step.calls
+            yield from trial.closing_calls
+
+    def notes(self) -> Iterator[Note]:
+        """Every note of every trial, in order."""
+        for trial in self.trials():
+            yield from trial.opening_notes
+            for step in trial.steps:
+                yield from step.notes
+            yield from trial.closing_notes
+
+    def trials(self) -> tuple[Trajectory, ...]:
+        """Every trial in order, the last one being this."""
+        return (*self.earlier, self)

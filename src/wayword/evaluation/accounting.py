@@ -1,7 +1,7 @@
 """Accounting: what an episode took, whatever the family.
 
-Steps, rejected answers, model calls, tokens, dollars, seconds: read off the trajectory, and never
-estimated.
+Steps, rejected answers, model calls, tokens, dollars, seconds: read off the trajectory, all of its
+trials, and never estimated.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     ``cost`` is left out where the price of any call is unknown: an absent number can not be
     mistaken for a free one, and every JSON reader understands it.
     """
-    steps = len(trajectory.steps)
-    rejections = sum(_rejected(step) for step in trajectory.steps)
+    taken = [step for trial in trajectory.trials() for step in trial.steps]
+    steps, rejections = len(taken), sum(map(_rejected, taken))
     calls = list(trajectory.calls())
     usages = [call.answer.usage for call in calls if call.answer is not None]
     costs = [_cost(call) for call in calls]

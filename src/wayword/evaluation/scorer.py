@@ -13,8 +13,9 @@ from typing import Protocol, runtime_checkable
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
+from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
-from wayword.evaluation import accounting, state_accuracy
+from wayword.evaluation import accounting, state_accuracy, trials
 from wayword.evaluation.metric import Metric
 
 Pair = tuple[Task, Trajectory]
@@ -79,10 +80,20 @@ def columns(family: str) -> tuple[Metric, ...]:
 def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     """Everything an episode is scored by, for each pair in order.
 
-    Family metrics; state accuracy where the agent stated where it is; accounting.
+    Family metrics, of the last trial; trials, where there could be several; state accuracy where
+    the agent stated where it is; accounting.
     """
-    own = scorer(dataset.family).score(dataset, pairs)
+    own = scorer(dataset.family)
+    found = zip(own.score(dataset, pairs), trials.measure(own, dataset, pairs), pairs, strict=True)
     return [
-        {**scores, **state_accuracy.measure(trajectory), **accounting.account(trajectory)}
-        for scores, (_, trajectory) in zip(own, pairs, strict=True)
+        {**scores, **tried, **state_accuracy.measure(told), **accounting.account(told)}
+        for scores, tried, (_, told) in found
     ]
+
+
+def judge(dataset: Dataset) -> Judge:
+    """Who tells whether a trial succeeded: the family's metric of success.
+
+    The judge raises ``UsageError`` where the family has none or an episode's answer is not public.
+    """
+    return trials.judge(scorer(dataset.family), dataset)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 FIRST = 4  # of a family's metrics, before any accounting
-THEN = ("rejection_rate", "steps", "cost", "illegal_moves")  # before the family's other metrics
+# Before the family's other metrics; what an SR of several trials rests on comes first of all.
+THEN = ("trials", "sr_first", "verdicts", "rejection_rate", "steps", "cost", "illegal_moves")
 TITLE = 26  # columns that the name of a run may always take
 
 

@@ -24,12 +24,13 @@ from wayword.core.model import Model
 from wayword.core.rollout import Setup
 from wayword.core.run import Outcome
 from wayword.core.run import run as run_episodes
-from wayword.core.trajectory import Note, Step, Trajectory
+from wayword.core.trajectory import Step, Trajectory
 from wayword.evaluation.scorer import score
 from wayword.experiment.cast import AgentParts, model_choices, open_agent
 from wayword.experiment.models import add_earlier, open_models, tokens_of
 from wayword.experiment.parts import identity, open_dataset, split_name, versions
 from wayword.experiment.plan import Plan, run_folder
+from wayword.experiment.trying import trials
 from wayword.models.wrapping.budget import Account
 from wayword.recording import Checksums, EpisodeRecord, RunFolder, Session, add_session
 
@@ -37,7 +38,7 @@ OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Told after every step and episode: how many episodes are finished, of how many, and the last
 one's scores, or ``{"steps_so_far": n}`` after a step.
 """
-QUIET = {"state"}
+QUIET = {"state", "lesson"}
 """Notes that every step leaves by design; the others are told at the end of a run."""
 
 
@@ -74,7 +75,7 @@ class _Run:
     def ended(self, task: Task, trajectory: Trajectory) -> None:
         """Put the episode on disk, then tell of it."""
         name = task.episode.id
-        self.noted.update({note.kind for note in _notes(trajectory)})
+        self.noted.update({note.kind for note in trajectory.notes()})
         if trajectory.ended == "failed":
             self.folder.fail(name, trajectory.error, trajectory)
             self.reasons[trajectory.error] = name
@@ -193,6 +194,7 @@ async def _play(
         plan.seed,
         plan.max_steps or going.dataset.max_steps,
         on_step=going.stepped,
+        **trials(going.agent, going.dataset),
     )
     try:
         return await run_episodes(todo, setup, going.ended, plan.concurrency)
@@ -226,10 +228,6 @@ def _notices(going: _Run) -> list[str]:
         if kind not in QUIET
     ]
     return [*going.folder.notices, *failed[:5], *noted]
-
-
-def _notes(trajectory: Trajectory) -> list[Note]:
-    return [*trajectory.opening_notes, *(note for step in trajectory.steps for note in step.notes)]
 
 
 def _silent(done: int, total: int, scores: Mapping[str, float]) -> None:

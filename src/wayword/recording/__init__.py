@@ -13,8 +13,10 @@ A line of ``episodes.jsonl`` is ``{"episode": id, "scores": {...}, "trajectory":
 the scores are fractions of one. A trajectory holds ``start`` (each actor's place), ``steps``,
 ``state`` (of the world, at the end), ``ended`` (``stopped``, ``step_limit`` or ``failed``) and
 ``seconds``. A step holds ``actor``, ``observation``, ``decision``, ``feedback``, ``where`` (the
-true place afterwards), ``calls`` and ``notes``. What is empty is left out. Headings are degrees
-clockwise from north.
+true place afterwards), ``calls`` and ``notes``. Of several trials it is the last one; those before
+it are in ``earlier`` and look the same, with the ``verdict`` that was told after them and the
+``closing_calls`` and ``closing_notes`` of reflections. What is empty is left out. Headings are
+degrees clockwise from north.
 
 With ``jq``, in the folder:
 
@@ -27,8 +29,8 @@ With ``jq``, in the folder:
     jq -c 'select(.episode == "5593_0") | .trajectory.steps[]
         | [.decision.action // .decision.rejected, .decision.arguments, .where]' episodes.jsonl
     # prompt tokens of each episode
-    jq '[.trajectory | .opening_calls, .steps[].calls | .[]? | .answer.usage.prompt] | add' \
-        episodes.jsonl
+    jq '[.trajectory | .earlier[]?, . | .opening_calls, .steps[].calls, .closing_calls | .[]?
+        | .answer.usage.prompt] | add' episodes.jsonl
 
 Prompts repeat most of the one before and are stored as what is new: ``wayword.recording.prompts``
 says how, ``wayword.recording.values`` how nan, bytes and arrays are written. In Python all of it

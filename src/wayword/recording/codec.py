@@ -5,6 +5,9 @@
     >>> from_json(to_json(told)) == told
     True
 
+An episode of several trials is written as its last one, with those before it whole in ``earlier``.
+Calls are numbered in the order they were made.
+
 Observations are typed dataclasses of their worlds; they are written with the name of their type
 and come back as mappings, so that reading a run needs none of the worlds. Everything else comes
 back equal, where tuples within observations, places, details and states come back as lists.
@@ -20,7 +23,7 @@ from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.model import Choice, Completion, Sampling, TokenLogprob, Usage
-from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
+from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import Feedback
 from wayword.recording.prompts import PromptReader, PromptWriter
 from wayword.recording.values import plain, restore
@@ -31,38 +34,51 @@ def to_json(trajectory: Trajectory) -> dict[str, Json]:
 
     Raises ``RecordingError`` where it holds a value that has no JSON form.
     """
-    prompts = PromptWriter()
+    return _write(trajectory, PromptWriter())
+
+
+def _write(trajectory: Trajectory, prompts: PromptWriter) -> dict[str, Json]:
     written: dict[str, Json] = {
         "episode_id": trajectory.episode_id,
         "ended": trajectory.ended,
         "error": trajectory.error,
         "seconds": plain(trajectory.seconds),
+        "earlier": [_write(trial, prompts) for trial in trajectory.earlier],
         "start": plain(trajectory.start),
         "opening_calls": [_call(call, prompts) for call in trajectory.opening_calls],
         "opening_notes": [_note(note) for note in trajectory.opening_notes],
         "steps": [_step(step, prompts) for step in trajectory.steps],
         "state": plain(trajectory.state),
+        "closing_calls": [_call(call, prompts) for call in trajectory.closing_calls],
+        "closing_notes": [_note(note) for note in trajectory.closing_notes],
     }
+    if trajectory.verdict is not None:
+        written["verdict"] = _by_field(trajectory.verdict)
     return {k: v for k, v in written.items() if v not in ("", []) or k in ("steps", "episode_id")}
 
 
 def from_json(written: dict[str, Json]) -> Trajectory:
     """The trajectory that ``to_json`` wrote. Raises ``RecordingError`` where it is none."""
     try:
-        return _trajectory(written)
+        return _trajectory(written, PromptReader())
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise RecordingError(f"is no trajectory ({type(error).__name__}: {error})") from error
 
 
-def _trajectory(written: dict[str, Json]) -> Trajectory:
-    prompts = PromptReader()
+def _trajectory(written: dict[str, Json], prompts: PromptReader) -> Trajectory:
+    """Read in the order of the calls, as prompts continue those before them."""
+    verdict = written.get("verdict")
     return Trajectory(
         episode_id=written["episode_id"],
+        earlier=[_trajectory(trial, prompts) for trial in written.get("earlier", ())],
         start=restore(written["start"]),
         opening_calls=[_read_call(c, prompts) for c in written.get("opening_calls", ())],
         opening_notes=[_read_note(n) for n in written.get("opening_notes", ())],
         steps=[_read_step(s, prompts) for s in written["steps"]],
         state=restore(written["state"]),
+        closing_calls=[_read_call(c, prompts) for c in written.get("closing_calls", ())],
+        closing_notes=[_read_note(n) for n in written.get("closing_notes", ())],
+        verdict=None if verdict is None else _read_verdict(verdict),
         ended=written["ended"],
         error=written.get("error", ""),
         seconds=restore(written["seconds"]),
@@ -151,6 +167,10 @@ def _note(note: Note) -> Json:
 
 def _read_note(written: Json) -> Note:
     return Note(written["kind"], restore(written["details"]))
+
+
+def _read_verdict(written: Json) -> Verdict:
+    return Verdict(**{"succeeded": None, **_arguments(written)})
 
 
 def _call(call: ModelCall, prompts: PromptWriter) -> Json:

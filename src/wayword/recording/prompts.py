@@ -12,10 +12,12 @@ part it shares with an earlier prompt of the same episode, and the rest:
                                                      these; one with "shared" begins with that many
                                                      characters of call 3's message in its place
 
-Calls are numbered from 0 through the episode: the opening's, then each step's. Characters are
-Unicode code points. Restoring is exact. In ``jq``, for prompts that are texts:
+Calls are numbered from 0 through the episode: the opening's, each step's, the closing's; those of
+``earlier`` trials come first. Characters are Unicode code points. Restoring is exact. In ``jq``,
+for prompts that are texts:
 
-    [.trajectory | .opening_calls, .steps[].calls | .[]? | .prompt] | reduce .[] as $p ([];
+    [.trajectory | .earlier[]?, . | .opening_calls, .steps[].calls, .closing_calls
+        | .[]? | .prompt] | reduce .[] as $p ([];
         . + [if $p | type == "object" then .[$p.from][:$p.shared] + $p.text else $p end])
 """
 

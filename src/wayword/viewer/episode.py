@@ -77,6 +77,7 @@ def _head(record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources) ->
         tag(
             "p",
             *_verdict(record.scores, told),
+            _trials(told),
             tag("span", f"scene {scene}", class_="chip") if scene else None,
         ),
         tag("p", told.error, class_="why") if told.error else None,
@@ -100,6 +101,13 @@ def _verdict(scores: Mapping[str, float], told: Trajectory) -> list[Html | None]
     good = scores[judged] > 0.5
     kind, words = ("ok", "success") if good else ("rejected", "no success")
     return [tag("b", words, class_=f"badge {kind}"), ended]
+
+
+def _trials(told: Trajectory) -> Html | None:
+    """Which trial it is that counts, where there were several."""
+    if not told.earlier:
+        return None
+    return tag("span", f"trial {len(told.earlier) + 1}", class_="chip")
 
 
 def _scores(scores: Mapping[str, float], metrics: Sequence[Metric]) -> Html | None:
@@ -139,10 +147,32 @@ def _aside(told: Trajectory, sources: Sources) -> Html:
 
 def _steps(told: Trajectory, sources: Sources) -> Html:
     cards = Cards(several=len(told.start) > 1)
-    shown = [cards.opening(told.opening_calls, told.opening_notes)]
-    for number, step in enumerate(told.steps, 1):
-        shown.append(cards.step(number, step, _around(told, step, sources)))
-    return tag("div", *shown, _end(told), class_="steps")
+    before = [
+        _earlier(number, trial, cards, sources) for number, trial in enumerate(told.earlier, 1)
+    ]
+    cards.trial = 0
+    shown = _cards(told, cards, sources)
+    return tag("div", *before, *shown[:-1], _end(told), shown[-1], class_="steps")
+
+
+def _earlier(number: int, trial: Trajectory, cards: Cards, sources: Sources) -> Html:
+    """A trial that did not count, folded away."""
+    cards.trial = number
+    steps = f"{len(trial.steps):,} step{'' if len(trial.steps) == 1 else 's'}"
+    title = tag("summary", f"Trial {number}: {steps}, {ENDINGS.get(trial.ended, trial.ended)}")
+    inside = tag("div", *_cards(trial, cards, sources), class_="steps")
+    return tag("details", title, inside, class_="trial", id=f"trial-{number}")
+
+
+def _cards(trial: Trajectory, cards: Cards, sources: Sources) -> list[Html | None]:
+    """Opening, steps, and the verdict, if there is one, at the end."""
+    opening = cards.opening(trial.opening_calls, trial.opening_notes)
+    steps = [
+        cards.step(number, step, _around(trial, step, sources))
+        for number, step in enumerate(trial.steps, 1)
+    ]
+    closing = cards.closing(trial.closing_calls, trial.closing_notes, trial.verdict)
+    return [opening, *steps, closing]
 
 
 def _around(told: Trajectory, step: Step, sources: Sources) -> Html | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError, suggest
-from wayword.evaluation import state_accuracy
+from wayword.evaluation import state_accuracy, trials
 from wayword.evaluation.metric import Metric
 from wayword.evaluation.scorer import columns
 from wayword.experiment import reports
@@ -137,7 +137,8 @@ def _links(files: Sequence[str]) -> dict[str, Links]:
 
 def _metrics(config: Mapping[str, Any], listed: Sequence[Head]) -> list[Metric]:
     there = {key for head in listed for key in head.scores}
-    known = (*columns(str(config.get("family", ""))), *state_accuracy.METRICS)
+    own = columns(str(config.get("family", "")))
+    known = (*own, *trials.METRICS, *state_accuracy.METRICS)
     return [metric for metric in known if metric.key in there]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from wayword.core.decision import Decision, Rejection
 from wayword.core.model import Choice, Completion, Image, Sampling, Usage
-from wayword.core.trajectory import ModelCall, Note, Step
+from wayword.core.trajectory import ModelCall, Note, Step, Verdict
 from wayword.viewer import seeing
 from wayword.viewer.geography import place_of
 from wayword.viewer.markup import Child, Html, join, tag
@@ -40,11 +40,13 @@ class Cards:
     """The cards of one episode, in order: prompts are compared with the ones before.
 
     ``actors`` are named where there are several. ``around`` says what there is at the place of an
-    observation, for agents that asked no model.
+    observation, for agents that asked no model. ``trial`` is that of an earlier trial, from 1; 0
+    stands for the one that counts, whose steps alone the page's keys and map go by.
     """
 
     def __init__(self, several: bool) -> None:
         self._several = several
+        self.trial = 0
         self._history = PromptHistory()
         self._steps_of_calls: list[str] = []
 
@@ -54,7 +56,18 @@ class Cards:
             return None
         body = [*(self._call(call, "the opening") for call in calls), _notes(notes)]
         head = tag("header", tag("h2", "Opening"), tag("span", "before the first step"))
-        return tag("section", head, *body, class_="card", id="opening")
+        return tag("section", head, *body, class_="card", id=self._id("opening"))
+
+    def closing(
+        self, calls: Sequence[ModelCall], notes: Sequence[Note], verdict: Verdict | None
+    ) -> Html | None:
+        """What was told and asked after a trial, or None for the last of them."""
+        if verdict is None:
+            return None
+        told = {True: "told: it succeeded", False: "told: it failed", None: "nothing told"}
+        body = [*(self._call(call, "the reflection") for call in calls), _notes(notes)]
+        head = tag("header", tag("h2", "Verdict"), tag("span", told[verdict.succeeded]))
+        return tag("section", head, *body, class_="card", id=self._id("verdict"))
 
     def step(self, number: int, step: Step, around: Html | None) -> Html:
         """Step ``number``, counted from 1 over all actors."""
@@ -67,7 +80,8 @@ class Cards:
             tag("b", label(step), class_=f"badge {kind}"),
             tag("span", _took(step), class_="dim"),
         )
-        asked = [self._call(call, f"step {number}") for call in step.calls]
+        when = f"step {number}" + (f" of trial {self.trial}" if self.trial else "")
+        asked = [self._call(call, when) for call in step.calls]
         parts = [
             _part("Saw", join([_saw(step), around])),
             *asked,
@@ -75,10 +89,16 @@ class Cards:
             _part("Outcome", _came_of_it(step)),
             _notes(step.notes),
         ]
+        if self.trial:
+            name = self._id(f"step-{number}")
+            return tag("section", head, *parts, class_=f"card past {kind}", id=name)
         return tag(
             "section", head, *parts,
             class_=f"card step {kind}", id=f"step-{number}", data_step=number, tabindex=-1,
         )  # fmt: skip
+
+    def _id(self, name: str) -> str:
+        return f"trial-{self.trial}-{name}" if self.trial else name
 
     def _call(self, call: ModelCall, when: str) -> Html:
         number = len(self._steps_of_calls)

@@ -9,4 +9,5 @@ rules         the system message: task, actions and form, whatever the world
 examples      solved training episodes as turns of the conversation
 conversation  a chat that only grows, and loses whole steps when it must
 strategy      the agent that puts them together
+reflecting    one that reflects on a failed trial, and tries again
 """

@@ -12,6 +12,7 @@ Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -26,7 +27,7 @@ from wayword.agents.strategies.stated import FACING, HOLDING, PLACE, stated
 from wayword.core.action import Action, Menu
 from wayword.core.agent import Toolkit
 from wayword.core.decision import Decision, Rejection
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling
 from wayword.core.world import Feedback, Observation
@@ -87,6 +88,7 @@ class Strategy:
         inline = ":" in self.recipe
         self._recipe = recipe.read(self.recipe if inline else self._prompts[self.recipe], name)
         self._episode: Episode | None = None
+        self._actor = ""
         self._conversation: Conversation | None = None
         self._voice = anything.PLAIN
         self._rate = TokenRate()
@@ -95,8 +97,11 @@ class Strategy:
         self._now = self._said = self._feedback = ""
 
     async def begin(self, episode: Episode) -> None:
-        """Read the episode. Actions that the dataset gives away at the start are taken first."""
-        self._episode = episode
+        """Read the episode, or begin it anew. Actions that the dataset gives away at the start are
+        taken first."""
+        self._episode, self._conversation = episode, None
+        self._earlier.clear()
+        self._now = self._said = self._feedback = ""
         self._given = [str(word) for word in episode.extra.get("opening", ())]
 
     async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
@@ -132,19 +137,23 @@ class Strategy:
             if self._episode is None:
                 raise UsageError("an agent must begin an episode before it acts")
             self._voice = anything.voice(observation)
-            actor = str(getattr(observation, "actor", self._episode.actors[0]))
+            self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             shown = self._examples()
             form = self._prompts.fill(f"answer_{self._settings.decoding}", form=self._recipe.form)
             fixed = rules.system_text(
-                self._prompts, self._voice.name, form, self._episode, actor, menu
+                self._prompts, self._voice.name, form, self._episode, self._actor, menu
             )
             if shown:
                 fixed += "\n\n" + self._prompts["examples"]
-            self._conversation = Conversation(fixed, self._task(self._episode), shown)
+            self._conversation = Conversation(fixed, self._opening(self._episode), shown)
         return self._conversation
 
     def _task(self, episode: Episode) -> str:
         return self._prompts.fill("task", instruction=episode.instruction)
+
+    def _opening(self, episode: Episode) -> str:
+        """What is said before the first observation, and stays when old steps are dropped."""
+        return self._task(episode)
 
     def _examples(self) -> list[Turn]:
         settings = self._settings
@@ -187,16 +196,26 @@ class Strategy:
         return chat.messages(self._now, gap)
 
     async def _ask(self, messages: list[Message], menu: Menu) -> str:
+        lengths = Lengths(self._settings.thought_length)
+        schema = answer_schema(self._recipe, menu, lengths) if self._constrained else None
+        return await self._complete(messages, schema, () if self._constrained else STOPS)
+
+    async def _complete(
+        self,
+        messages: list[Message],
+        schema: Mapping[str, Json] | None,
+        stop: tuple[str, ...] = (),
+        role: str = "main",
+    ) -> str:
         settings = self._settings
-        lengths = Lengths(settings.thought_length)
         sampling = Sampling(
             temperature=settings.temperature,
             max_tokens=settings.max_tokens,
-            stop=() if self._constrained else STOPS,
-            json_schema=answer_schema(self._recipe, menu, lengths) if self._constrained else None,
+            stop=stop,
+            json_schema=schema,
             seed=self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None,
         )
-        completion = await self._toolkit.model().complete(messages, sampling)
+        completion = await self._toolkit.model(role).complete(messages, sampling)
         written = sum(len(message.content) for message in messages)
         self._rate.learn(written, completion.usage.prompt)
         return completion.text

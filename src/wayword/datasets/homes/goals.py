@@ -52,14 +52,14 @@ def shows(state: State, thing: str, traits: tuple[Trait, ...]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Has:
-    """Any one of ``things`` has all the traits."""
+    """``parts`` of ``things``, by default any one, have all the traits."""
 
     things: Ids
     traits: tuple[Trait, ...]
     parts: int = 1
 
     def met(self, state: State) -> int:
-        return int(any(shows(state, thing, self.traits) for thing in self.things))
+        return min(self.parts, sum(shows(state, thing, self.traits) for thing in self.things))
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,6 +255,8 @@ def _tools(errands: Errands, thing: str, trait: Trait) -> Ids:
     things, kind = errands.things, TOOLS[trait]
     ids = errands.world.layout.ids[: things.objects]
     able = [r for r in ids if things.does(errands.number(r), kind) and errands.takes(r, thing)]
+    if trait == ("heated", True):
+        able = [r for r in able if things.encloses[errands.number(r)]]
     switched = [
         r
         for r in able

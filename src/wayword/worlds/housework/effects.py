@@ -14,7 +14,7 @@ def work(things: Things, i: int) -> None:
     A heater works while it is on, a cooler at all times, each only while shut where it can be
     shut; cleaners, fillers and brewers work while on; a drinker takes the water of what is put to
     it. Things of any other kind do nothing. That a thing was heated, cooled or cleaned stays on
-    record, whatever becomes of it.
+    record, whatever becomes of it; as ALFRED has it, heated means in what shuts, not on a hob.
     """
     if i >= things.objects:
         return
@@ -24,6 +24,7 @@ def work(things: Things, i: int) -> None:
     for k in things.family(i)[1:]:
         if "heater" in does and runs and shut:
             _heat(things, k)
+            things.heated[k] |= things.encloses[i]
         if "cooler" in does and shut:
             things.mark(k, "temperature", COLD)
             things.mark(k, "cooled", True)
@@ -40,7 +41,6 @@ def work(things: Things, i: int) -> None:
 def _heat(things: Things, k: int) -> None:
     """Make a thing hot; what can be cooked is, and in water it is boiled."""
     things.mark(k, "temperature", HOT)
-    things.mark(k, "heated", True)
     if things.does(k, "cookable"):
         things.mark(k, "cooked", True)
         pot = int(things.inside[k])

@@ -1,0 +1,143 @@
+"""A trajectory's start as a scene: its small things where ``object_poses`` puts them.
+
+Furniture, lamps and taps are those of iTHOR's metadata; every small thing there gives way to those
+of the trajectory, as in ALFRED's simulator. Published are a label, a pivot and a turn for each.
+Inferred are its box (that of a thing of the same label, in the same scene where there is one) and
+what it lies in or on (by boxes: ``thor.support``). The metadata is of a later build of AI2-THOR
+than the trajectories: furniture it lacks is looked up by place, see :func:`furniture`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+from wayword.datasets.alfred.trajectories import Pose, Trajectory
+from wayword.datasets.thor import ithor
+from wayword.datasets.thor.changing import moved
+from wayword.datasets.thor.kinds import NO_THING, preposition
+from wayword.datasets.thor.metadata import ObjectRecord, Records
+from wayword.worlds.housework.scene import Scene
+
+LOOKS_LIKE = {"Glassbottle": "Bottle"}
+"""Label that the metadata does not have -> the label whose box it gets."""
+SWITCHED = ("dirtyable", "isDirty", True), ("canFillWithLiquid", "isFilledWithLiquid", False)
+"""What ``dirty_and_empty`` does: to things with the first flag, the second gets the value."""
+SAME_PLACE = 0.3
+"""Metres in the plan between a piece of furniture in both builds, at most."""
+TOPS = ("DiningTable", "CoffeeTable", "SideTable", "Desk", "Dresser", "TVStand", "CounterTop")
+RENAMED = {
+    **dict.fromkeys((*TOPS, "Cart", "Shelf"), TOPS),
+    "BathtubBasin": ("Bathtub",),
+    "SinkBasin": ("Sink",),
+}
+"""Label in older scenes -> the labels the same piece may have in the metadata."""
+
+
+def scene(folder: Path, trajectory: Trajectory) -> Scene:
+    """The scene as it is before the first step. Raises ``DataError``."""
+    name = trajectory.entry.scene
+    return ithor.from_records(folder, name, records(folder, trajectory))
+
+
+def records(folder: Path, trajectory: Trajectory) -> Records:
+    """All objects of a trajectory's scene: furniture in the metadata's order, then small things in
+    that of ``object_poses``."""
+    name = trajectory.entry.scene
+    fixed = [r for r in ithor.records(folder, name) if not r.pickupable]
+    small = [
+        moved(replace(model(folder, name, pose.label), id=thing), pose.position, pose.heading)
+        for pose, thing in zip(trajectory.poses, thing_ids(trajectory.poses), strict=True)
+    ]
+    if trajectory.dirty_and_empty:
+        small = [_dirtied(record) for record in small]
+    toggled = trajectory.toggles
+    return tuple(
+        _switched(r, toggled[r.label]) if r.label in toggled else r for r in (*fixed, *small)
+    )
+
+
+def thing_ids(poses: Iterable[Pose]) -> list[str]:
+    """Ids as AI2-THOR makes them: ``Mug|-01.25|+00.90|+00.31``, by label, x, height and y.
+
+    Published plans call the things so. A second one at the same place gets ``|2``.
+    """
+    found: dict[str, None] = {}
+    for pose in poses:
+        x, y, z = pose.position
+        name = "|".join((pose.label, *(f"{value:+06.2f}" for value in (x, z, y))))
+        number = 1
+        while (unique := f"{name}|{number}" if number > 1 else name) in found:
+            number += 1
+        found[unique] = None
+    return list(found)
+
+
+def furniture(folder: Path, trajectory: Trajectory, label: str) -> tuple[str, ...]:
+    """The ids of all furniture of a label in a trajectory's scene.
+
+    Where the metadata has none, it is what stands where the trajectory's plan names such a piece
+    and may be the same one: a cart that is a side table now. Empty where there is nothing.
+    """
+    fixed = [r for r in ithor.records(folder, trajectory.entry.scene) if not r.pickupable]
+    found = tuple(r.id for r in fixed if r.label == label)
+    if found:
+        return found
+    likely = [r for r in fixed if r.label in RENAMED.get(label, ()) and preposition(r)]
+    places = [place for named, place in trajectory.named if named == label]
+    near = {
+        r.id: None
+        for place in places
+        for r in likely
+        if math.dist(place[:2], r.position[:2]) <= SAME_PLACE
+    }
+    return tuple(near)
+
+
+def start(folder: Path, trajectory: Trajectory) -> tuple[dict[str, float], float]:
+    """Where a body starts, on the cell nearest to the published place, and how far that is (m)."""
+    x, y, heading = trajectory.start
+    (x, y), away = ithor.start(folder, trajectory.entry.scene, x, y)
+    return {"x": x, "y": y, "heading": heading}, away
+
+
+def model(folder: Path, scene_name: str, label: str) -> ObjectRecord:
+    """A thing of a label to take the box from: of the scene, else of the first scene with one.
+
+    Raises ``KeyError`` where no scene has such a thing.
+    """
+    label_there = LOOKS_LIKE.get(label, label)
+    for record in ithor.records(folder, scene_name):
+        if record.pickupable and record.label == label_there:
+            return replace(record, label=label)
+    return replace(_models(folder)[label_there], label=label)
+
+
+@lru_cache(maxsize=2)
+def _models(folder: Path) -> dict[str, ObjectRecord]:
+    """Label -> the first thing of it in any scene."""
+    found: dict[str, ObjectRecord] = {}
+    for name in ithor.names(folder):
+        for record in ithor.records(folder, name):
+            if record.pickupable and record.label not in NO_THING:
+                found.setdefault(record.label, record)
+    return found
+
+
+def _dirtied(record: ObjectRecord) -> ObjectRecord:
+    for able, flag, value in SWITCHED:
+        if able in record.flags:
+            record = _flagged(record, flag, value)
+    return record
+
+
+def _switched(record: ObjectRecord, on: bool) -> ObjectRecord:
+    return _flagged(record, "isToggled", on)
+
+
+def _flagged(record: ObjectRecord, flag: str, value: bool) -> ObjectRecord:
+    others = record.flags - {flag}
+    return replace(record, flags=others | {flag} if value else others)

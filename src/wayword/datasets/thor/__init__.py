@@ -7,6 +7,7 @@ Read in this order:
     support    what a thing lies in or on, judged by boxes
     changing   other poses and states than the published ones, extra copies, things left out
     furnish    records -> objects of a scene; also for scenes without a published floor
+    floor      the published cells on which one can stand, and gaps that are closed
     ithor      the 120 iTHOR rooms: records, floor, room; scenes and shared layouts
 
 AI2-THOR counts z to the north and y up, and turns clockwise from +z; here x is east, y north, z up,

@@ -32,6 +32,7 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_json
 from wayword.datasets.thor import furnish, metadata
 from wayword.datasets.thor.changing import Changes, changed
+from wayword.datasets.thor.floor import GRID, Cells, read_cells
 from wayword.datasets.thor.metadata import ObjectRecord, Records
 from wayword.worlds.housework.builder import SceneBuilder
 from wayword.worlds.housework.layout import Layout
@@ -41,8 +42,6 @@ OBJECTS = "ithor/ithor_scene_objects_120.json"
 OUTLINES = "ithor/langsuite/alfred/floor_plan2polygons.json"
 KNOBS = "ithor/langsuite/alfred/floor_plan_controlled_objects.json"
 CELLS = "alfred/layouts/{name}-layout.npy"
-GRID = 0.25
-"""Metres between cells."""
 ROOMS = {0: "kitchen", 2: "living room", 3: "bedroom", 4: "bathroom"}
 """Hundreds of a scene's number -> what room it is."""
 EDGE = 0.05
@@ -96,7 +95,7 @@ def from_records(folder: Path, name: str, listed: Records) -> Scene:
     shell = _shell(folder, name)
     builder = SceneBuilder(name)
     builder.room(room_of(name), shell.outline)
-    builder.floor(shell.cells, GRID)
+    builder.floor(shell.cells.places, GRID)
     there = {record.id for record in listed}
     knobs = {k: v for k, v in shell.knobs.items() if {k, *v} <= there}
     furnish.add(builder, listed, knobs)
@@ -119,29 +118,29 @@ def layout(folder: Path, name: str, of: Scene | None = None) -> Layout:
     return shared.with_things(of)
 
 
-def cells(folder: Path, name: str) -> tuple[Point, ...]:
-    """Where one can stand, on the 0.25 m grid: (x, y), metres."""
+def cells(folder: Path, name: str) -> Cells:
+    """Where one can stand. Raises ``DataError``."""
     return _shell(folder, name).cells
 
 
 def start(folder: Path, name: str, x: float, y: float) -> tuple[Point, float]:
-    """The cell nearest to a place, and how far that is (metres).
+    """The cell nearest to a place (of the largest part of the floor), and how far that is (metres).
 
     Cells were gathered in another build of AI2-THOR than some files' starts.
     """
-    places = _shell(folder, name).places
-    away = np.hypot(places[:, 0] - x, places[:, 1] - y)
+    main = _shell(folder, name).main
+    away = np.hypot(main[:, 0] - x, main[:, 1] - y)
     nearest = int(np.argmin(away))
-    return (float(places[nearest, 0]), float(places[nearest, 1])), float(away[nearest])
+    return (float(main[nearest, 0]), float(main[nearest, 1])), float(away[nearest])
 
 
 class _Shell:
     """What of a scene never changes: cells, outline, knobs."""
 
     def __init__(self, folder: Path, name: str) -> None:
-        self.places = _read_cells(find(folder, CELLS.format(name=name)))
-        self.cells: tuple[Point, ...] = tuple((float(x), float(y)) for x, y in self.places)
-        self.outline = _outline(_listed(folder, OUTLINES, name), self.places)
+        self.cells = read_cells(find(folder, CELLS.format(name=name)))
+        self.main = np.array(self.cells.main)
+        self.outline = _outline(_listed(folder, OUTLINES, name), np.array(self.cells.places))
         told = _listed(folder, KNOBS, name)
         self.knobs = {switch: tuple(worked) for switch, worked in told.items()}
 
@@ -179,17 +178,6 @@ def _listed(folder: Path, file: str, name: str) -> Any:
 @lru_cache(maxsize=8)
 def _table(path: Path) -> Any:
     return read_json(path)
-
-
-def _read_cells(path: Path) -> NDArray[np.float64]:
-    """(P, 2) x and y of the cells. Raises ``DataError``."""
-    try:
-        found = np.load(path, allow_pickle=False).astype(np.float64)
-    except (OSError, ValueError) as error:
-        raise DataError(path, "", f"is no array of numbers ({error})", "fetch it again") from error
-    if found.ndim != 2 or found.shape[1] != 2 or not len(found):
-        raise DataError(path, "", f"is not (P, 2) but {found.shape}", "fetch it again")
-    return np.asarray(np.round(found / GRID) * GRID)
 
 
 def _number(name: str) -> int:

@@ -86,7 +86,7 @@ class HouseObject:
     ``x``, ``y`` are the centre and ``width`` (x), ``depth`` (y), ``height`` the extents of its
     axis-aligned box, whose underside is at ``bottom``. ``parent`` is the id of the object it is in
     or on, empty for the floor. ``receptacle`` says whether other things go ``"on"`` or ``"in"`` it;
-    a receptacle that is openable encloses: shut, it hides what is in it. ``accepts`` lists the
+    an openable one that things go in encloses: shut, it hides them. ``accepts`` lists the
     types that fit (empty: all), ``capacity`` how many things (0: any number), ``controls`` the ids
     of objects that go on and off with it (a knob and its burner, a tap and its basin). ``solid``
     things stop bodies, ``opaque`` ones stop looks where they rise above the eye.

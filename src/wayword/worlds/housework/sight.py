@@ -174,7 +174,7 @@ def unhidden(
     lines = np.empty((3, aims.shape[1]))
     lines[:2] = aims
     lines[2] = aims[1] * eye[0] - aims[0] * eye[1]
-    down, start, end = (panels.crosses @ lines).reshape(3, count, -1)
+    down, start, end = (panels.crosses @ lines).reshape(3, count, aims.shape[1])
     down *= inverse[:, None]  # 1 / t
     start *= end
     hits = down > 1 / SHORT

@@ -75,7 +75,7 @@ class Things:
             dtype=np.bool_,
         )
         self.encloses = np.array(
-            [bool(o.receptacle) and "openable" in o.affordances for o in objects]
+            [o.receptacle == "in" and "openable" in o.affordances for o in objects]
             + [False] * (len(doors) + actors),
             dtype=np.bool_,
         )

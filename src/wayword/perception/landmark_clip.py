@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import read_bytes
 from wayword.perception.landmarks import CAPTION, FRONT, REAR, Floats, Standard
+from wayword.perception.projection import Picture, view
 
 FIELD_OF_VIEW, SIZE = 60.0, (460, 800)
 """Degrees across a view, and its rows and columns of pixels."""
@@ -33,7 +34,6 @@ AROUND = tuple(range(0, 360, 45))
 
 BATCH = 64
 _SUFFIXES = (".jpg", ".jpeg", ".png")
-Picture = NDArray[np.uint8]
 
 
 class Encoder(Protocol):
@@ -101,17 +101,7 @@ def cut(panorama: Picture, angle: float) -> Picture:
 
     ``angle`` is the view's centre relative to the picture's middle column, degrees, right positive.
     """
-    rows, columns = SIZE
-    focal = columns / 2 / np.tan(np.radians(FIELD_OF_VIEW / 2))
-    right, down = np.meshgrid(
-        np.arange(columns) - (columns - 1) / 2, np.arange(rows) - (rows - 1) / 2
-    )
-    longitude = np.radians(angle) + np.arctan2(right, focal)
-    latitude = np.arctan2(-down, np.hypot(right, focal))
-    height, width = panorama.shape[:2]
-    x = np.round((longitude / (2 * np.pi) + 0.5) * width - 0.5).astype(np.int64) % width
-    y = np.round((0.5 - latitude / np.pi) * height - 0.5).astype(np.int64).clip(0, height - 1)
-    return np.asarray(panorama[y, x])
+    return view(panorama, angle, 0.0, FIELD_OF_VIEW, SIZE)
 
 
 class ClipScores:

@@ -1,0 +1,157 @@
+"""Perspective views out of whole-sphere pictures: equirectangular panoramas and skyboxes.
+
+An equirectangular picture (H, W, 3) shows longitude along its columns and latitude along its rows:
+the middle column faces the panorama's own heading, the top row is the zenith. A skybox is six
+square faces of 90°. Pixels are sampled between the four nearest ones, across the seam too.
+
+Angles are degrees: headings clockwise, elevations up. ``width`` is the horizontal field of view.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.core.errors import UsageError
+
+Picture = NDArray[np.uint8]
+"""Rows, columns, red-green-blue."""
+Floats = NDArray[np.float64]
+FACES = ("up", "north", "east", "south", "west", "down")
+"""A skybox's faces in Matterport3D's order, which numbers them 0 to 5."""
+
+
+def view(
+    panorama: Picture,
+    heading: float,
+    elevation: float = 0.0,
+    width: float = 60.0,
+    size: tuple[int, int] = (480, 640),
+) -> Picture:
+    """The view of an equirectangular picture towards ``heading`` (0: its middle column).
+
+    ``size`` is rows, columns. Raises ``UsageError`` for a field of view that no plane can show.
+    """
+    longitude, latitude = _angles(_rays(heading, elevation, width, size))
+    rows, columns = panorama.shape[:2]
+    x = (longitude / (2 * np.pi) + 0.5) * columns - 0.5
+    y = (0.5 - latitude / np.pi) * rows - 0.5
+    return _between(panorama, x, y)
+
+
+def pixel(
+    heading: float,
+    elevation: float,
+    towards: tuple[float, float],
+    width: float,
+    size: Sequence[int],
+) -> tuple[float, float] | None:
+    """Where a direction falls in a view: (row, column), None for behind the camera.
+
+    ``towards`` is the view's own (heading, elevation). The inverse of ``direction``.
+    """
+    ray = _unit(np.radians(heading), np.radians(elevation)) @ _turned(*towards)
+    if ray[2] <= 1e-9:
+        return None
+    focal = size[1] / 2 / np.tan(np.radians(width / 2))
+    column, row = focal * ray[0] / ray[2], -focal * ray[1] / ray[2]
+    return float(row + (size[0] - 1) / 2), float(column + (size[1] - 1) / 2)
+
+
+def direction(
+    row: float, column: float, towards: tuple[float, float], width: float, size: Sequence[int]
+) -> tuple[float, float]:
+    """The (heading, elevation) that a pixel of a view looks to; heading in (-180, 180]."""
+    focal = size[1] / 2 / np.tan(np.radians(width / 2))
+    ray = np.array([(column - (size[1] - 1) / 2), -(row - (size[0] - 1) / 2), focal])
+    longitude, latitude = _angles((ray / np.linalg.norm(ray)) @ _turned(*towards).T)
+    return float(np.degrees(longitude)), float(np.degrees(latitude))
+
+
+def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
+    """The equirectangular picture (rows, 2 rows, 3) of six square faces, named as in ``FACES``.
+
+    The four sides stand upright and clockwise from north, which becomes the middle column. ``up``
+    and ``down`` join the north face at its top and bottom edge. Raises ``UsageError`` for a face
+    that is missing or not square.
+    """
+    for name in FACES:
+        if name not in faces or faces[name].shape[0] != faces[name].shape[1]:
+            raise UsageError(f"skybox: the face {name!r} is missing or not square")
+    y, x = np.mgrid[0:rows, 0 : 2 * rows]
+    longitude = ((x + 0.5) / (2 * rows) - 0.5) * 2 * np.pi
+    rays = _unit(longitude, (0.5 - (y + 0.5) / rows) * np.pi)
+    made = np.empty((rows, 2 * rows, 3), np.uint8)
+    frames = {
+        **{name: (90.0 * number, 0.0) for number, name in enumerate(FACES[1:5])},
+        "up": (0.0, 90.0),
+        "down": (0.0, -90.0),
+    }
+    turned = {name: rays @ _turned(*frame) for name, frame in frames.items()}
+    depths = np.stack([turned[name][..., 2] for name in FACES])
+    for number, name in enumerate(FACES):
+        mine = depths.argmax(axis=0) == number
+        ray, side = turned[name][mine], len(faces[name])
+        across = (ray[:, 0] / ray[:, 2] + 1) / 2 * side - 0.5
+        down = (1 - ray[:, 1] / ray[:, 2]) / 2 * side - 0.5
+        face = faces[name]
+        made[mine] = _between(face, across.clip(0, side - 1), down.clip(0, side - 1), wrap=False)
+    return made
+
+
+@lru_cache(maxsize=64)
+def _plane(width: float, size: tuple[int, int]) -> Floats:
+    """The rays of a camera that faces ahead: right, up, forward (rows, columns, 3)."""
+    if not 0.0 < width < 180.0:
+        raise UsageError(f"a view's width lies between 0 and 180 degrees, not {width}")
+    rows, columns = size
+    focal = columns / 2 / np.tan(np.radians(width / 2))
+    right, down = np.meshgrid(
+        np.arange(columns) - (columns - 1) / 2, np.arange(rows) - (rows - 1) / 2
+    )
+    rays = np.stack([right, -down, np.full_like(right, focal)], axis=-1)
+    return np.asarray(rays / np.linalg.norm(rays, axis=-1, keepdims=True))
+
+
+def _rays(heading: float, elevation: float, width: float, size: tuple[int, int]) -> Floats:
+    return np.asarray(_plane(float(width), (size[0], size[1])) @ _turned(heading, elevation).T)
+
+
+def _turned(heading: float, elevation: float) -> Floats:
+    """The camera's axes as columns: its right, up and forward in (east, up, north)."""
+    turn, rise = np.radians(heading), np.radians(elevation)
+    right = np.array([np.cos(turn), 0.0, -np.sin(turn)])
+    forward = _unit(turn, rise)
+    return np.stack([right, np.cross(forward, right), forward], axis=1)
+
+
+def _unit(longitude: Floats | float, latitude: Floats | float) -> Floats:
+    level = np.cos(latitude)
+    east, north = level * np.sin(longitude), level * np.cos(longitude)
+    return np.stack([east, np.broadcast_to(np.sin(latitude), np.shape(east)), north], axis=-1)
+
+
+def _angles(rays: Floats) -> tuple[Floats, Floats]:
+    longitude = np.arctan2(rays[..., 0], rays[..., 2])
+    return longitude, np.arcsin(rays[..., 1].clip(-1.0, 1.0))
+
+
+def _between(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> Picture:
+    """Pixels at fractional places, from the four around each; columns wrap round the seam."""
+    rows, columns = picture.shape[:2]
+    y = y.clip(0.0, rows - 1.0)
+    left, top = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
+    across, down = (x - left)[..., None], (y - top)[..., None]
+    below = (top + 1).clip(max=rows - 1)
+    right = left + 1
+    left, right = (
+        (left % columns, right % columns)
+        if wrap
+        else (left.clip(0, columns - 1), right.clip(0, columns - 1))
+    )
+    upper = picture[top, left] * (1 - across) + picture[top, right] * across
+    lower = picture[below, left] * (1 - across) + picture[below, right] * across
+    return np.asarray(np.rint(upper * (1 - down) + lower * down), np.uint8)

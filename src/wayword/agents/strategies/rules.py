@@ -2,7 +2,8 @@
 
 Texts are files named for the world's voice (``rules_rooms.txt``, ``actions_rooms.txt``). Rules of
 the task at hand come with the episode, as ``episode.extra["rules"]``: one text, or one for each
-actor by name. So a new task brings its rules in its dataset, and nothing here changes.
+actor by name. So a new task brings its rules in its dataset, and nothing here changes. Where actors
+are told different things, ``episode.extra["instructions"]`` holds them by name.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ def system_text(
     blocks += [task_rules(episode, actor)]
     blocks += [prompts.fill("actions", actions=actions(prompts[f"actions_{world}"], menu)), form]
     return "\n\n".join(block for block in blocks if block.strip())
+
+
+def instruction(episode: Episode, actor: str) -> str:
+    """What an actor is asked to do: its own ``episode.extra["instructions"]``, else everybody's."""
+    return str(episode.extra.get("instructions", {}).get(actor, episode.instruction))
 
 
 def task_rules(episode: Episode, actor: str) -> str:

@@ -149,7 +149,8 @@ class Strategy:
         return self._conversation
 
     def _task(self, episode: Episode) -> str:
-        return self._prompts.fill("task", instruction=episode.instruction)
+        told = rules.instruction(episode, self._actor)
+        return self._prompts.fill("task", instruction=told)
 
     def _opening(self, episode: Episode) -> str:
         """What is said before the first observation, and stays when old steps are dropped."""

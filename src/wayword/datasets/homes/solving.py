@@ -30,6 +30,7 @@ from wayword.datasets.homes.goals import (
     Stacked,
     Trait,
 )
+from wayword.datasets.homes.orders import PlannedReference, carry_out
 from wayword.worlds.housework.verbs import VERBS
 from wayword.worlds.rooms import RoomsWorld
 
@@ -44,6 +45,11 @@ def solve(world: RoomsWorld, actor: str, reference: RoomsReference) -> Doing:
     if isinstance(reference, AnswerReference):
         yield from _look(Errands(world, actor), reference.look, reference.enough)
         yield Action("stop", (reference.answer,))
+        return
+    if isinstance(reference, PlannedReference):
+        if actor == reference.worker:
+            yield from carry_out(Errands(world, actor), reference.plan)
+        yield STOP
         return
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
     errands = Errands(world, actor, tidy)
@@ -77,7 +83,7 @@ def play(world: RoomsWorld, actor: str, reference: RoomsReference) -> list[Actio
 
 def rehearse(world: RoomsWorld, episode: Episode, reference: RoomsReference) -> list[Action]:
     """The expert's actions for an episode, with a body that is able to do all there is to do."""
-    actor = episode.actors[0]
+    actor = reference.worker if isinstance(reference, PlannedReference) else episode.actors[0]
     given = episode.start.get("bodies", {})
     able = {**given, actor: {**given.get(actor, {}), "actions": list(VERBS), "step_limit": 0}}
     world.reset(replace(episode, start={**episode.start, "bodies": able}))

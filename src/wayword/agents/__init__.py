@@ -2,11 +2,15 @@
 
 SHARED: tuple[str, ...] = (
     "answers",
+    "describing",
     "discussion",
     "history",
     "landmarks_extraction",
+    "person",
     "prompting",
     "retelling",
+    "teaming",
     "together",
+    "typed",
     "strategies",
 )

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import sys
 
+INTERRUPTED = 130
+"""The exit code of a command that was stopped with Ctrl-C."""
+
 
 def main() -> None:
     """The ``wayword`` command. Errors a user can mend are one line on stderr and exit code 2."""
@@ -19,9 +22,10 @@ def main() -> None:
     except WaywordError as error:
         _say(str(error))
         sys.exit(2)
-    except KeyboardInterrupt:
-        _say("stopped; finished episodes are kept, the same command goes on from here")
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:  # typer has turned Ctrl-C into this, without a word
+            _say("stopped; finished episodes are kept, the same command goes on from here")
+        raise
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(141)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from wayword.cli import looking, models, reporting, running, viewing
+from wayword.cli import looking, models, playing, reporting, running, viewing
 
 app = typer.Typer(
     name="wayword",
@@ -19,6 +19,7 @@ app = typer.Typer(
 
 app.command("run")(running.run)
 app.command("demo")(running.demo)
+app.command("play")(playing.play)
 app.command("table")(reporting.table)
 app.command("compare")(reporting.compare)
 app.command("score")(reporting.score)

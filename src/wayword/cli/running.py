@@ -160,9 +160,11 @@ def demo(
 def carry_out(plan: Plan) -> RunResult:
     """Run a plan under a progress bar, and print what a person should know."""
     from wayword.experiment import run as run_plan
+    from wayword.experiment.cast import takes_a_person
 
     with show.progress(f"{Path(plan.agent).stem} on {plan.on}") as bar:
-        result = run_plan(plan, bar)
+        # a bar would write into what the person is typing
+        result = run_plan(plan, None if takes_a_person(plan) else bar)
     if result.resumed:
         show.notice(f"{result.resumed} episodes were finished before and are kept")
     for line in result.notices:

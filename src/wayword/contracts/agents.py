@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
+from wayword.agents.person import PERSON, Style
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Dataset
 from wayword.core.decision import Decision, Rejection
@@ -46,8 +47,26 @@ class Noise:
         """Nothing to close."""
 
 
+class Typist:
+    """Somebody at the keyboard who types noise, and a legal action now and then."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def tell(self, text: str, style: Style = "") -> None:
+        """Nobody reads it."""
+
+    def ask(self, question: str) -> str:
+        self._asked += 1
+        return "1" if self._asked % 4 == 0 else NOISE[self._asked % len(NOISE)]
+
+    def leave(self) -> None:
+        """Nobody waits."""
+
+
 def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None) -> None:
-    """Default settings work, the same seed plays the same, and noise never breaks an episode.
+    """Default settings work, the same seed plays the same, and noise never breaks an episode, nor
+    another trial of it where the agent learns.
 
     ``model`` answers in the first two checks (a scripted one will do); without it, noise does.
     """
@@ -60,20 +79,23 @@ def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None
         again = _play(agent, settings, dataset, Noise())
         decided = [step.decision for step in first.steps]
         assert decided == [step.decision for step in again.steps], "same seed, same decisions"
-    noisy = _play(agent, settings, dataset, Noise())
+    noisy = _play(agent, settings, dataset, Noise(), trials=3)
     assert noisy.ended != "failed", f"noise from a model ended the episode: {noisy.error}"
-    for step in noisy.steps:
+    for step in (step for trial in noisy.trials() for step in trial.steps):
         kind = type(step.decision).__name__
         assert isinstance(step.decision, Decision | Rejection), f"{kind} is no decision"
         _rejection_is_small(step.decision)
 
 
-def _play(agent: type[Agent], settings: Any, dataset: Dataset, model: Model) -> Trajectory:
+def _play(
+    agent: type[Agent], settings: Any, dataset: Dataset, model: Model, trials: int = 1
+) -> Trajectory:
     def build(toolkit: Toolkit, actor: str) -> Agent:
         made: Agent = agent(settings, toolkit)  # type: ignore[call-arg]
         return made
 
-    setup = Setup(dataset, build, {"main": model}, seed=1, max_steps=6)
+    shared: dict[str, Any] = {PERSON: Typist()}  # no test waits for a real one
+    setup = Setup(dataset, build, {"main": model}, seed=1, max_steps=6, shared=shared)
     return asyncio.run(rollout(dataset.tasks[0], setup))
 
 

@@ -102,6 +102,12 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
     return cast
 
 
+def takes_a_person(plan: Plan) -> bool:
+    """Whether somebody at the terminal is to play or to answer."""
+    agents = (registry.load("agent", name) for name in (plan.agent, *plan.actors.values()))
+    return bool(plan.ask) or any(getattr(cls, "needs_person", False) for cls in agents)
+
+
 def cast_of(identity: Mapping[str, Any]) -> str:
     """Who played in a run, for tables: ``team, follower: human``."""
     actors: Mapping[str, Any] = identity.get("actors") or {}

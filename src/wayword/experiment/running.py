@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from wayword.agents.person import PERSON, Person, Terminal
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model
@@ -26,6 +27,7 @@ from wayword.core.run import Outcome
 from wayword.core.run import run as run_episodes
 from wayword.core.trajectory import Step, Trajectory
 from wayword.evaluation.scorer import score
+from wayword.experiment.asking import answered_by
 from wayword.experiment.cast import AgentParts, model_choices, open_agent
 from wayword.experiment.models import add_earlier, open_models, tokens_of
 from wayword.experiment.parts import identity, open_dataset, split_name, versions
@@ -60,6 +62,7 @@ class _Run:
     folder: RunFolder
     tasks: list[Task]
     on_progress: OnProgress
+    person: Person | None = None
     done: int = 0
     finished_tokens: int = 0
     finished_dollars: float = 0.0
@@ -110,14 +113,20 @@ class _Session:
         add_session(going.folder.path, session)
 
 
-def run(plan: Plan, on_progress: OnProgress | None = None) -> RunResult:
+def run(
+    plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
+) -> RunResult:
     """Play the plan's episodes, those finished before left out. Blocks; see ``run_async``."""
-    return asyncio.run(run_async(plan, on_progress))
+    return asyncio.run(run_async(plan, on_progress, person))
 
 
-async def run_async(plan: Plan, on_progress: OnProgress | None = None) -> RunResult:
+async def run_async(
+    plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
+) -> RunResult:
     """Play the plan's episodes, those finished before left out.
 
+    Where a person plays or answers, it is ``person``, else the one at the terminal; episodes then
+    come one after the other.
     Every finished episode is on disk at once; after a crash the same plan goes on where it was.
     Raises ``UsageError``, ``DataError``, ``RecordingError`` before or instead of a broken run.
     """
@@ -126,7 +135,8 @@ async def run_async(plan: Plan, on_progress: OnProgress | None = None) -> RunRes
     account = Account(plan.tokens, plan.dollars)
     models = open_models(plan, model_choices(plan, agent), account)  # before anything is written
     try:
-        return await _run(plan, dataset, agent, models, account, on_progress or _silent)
+        there = (person or Terminal()) if agent.needs_person or plan.ask else None
+        return await _run(plan, dataset, agent, models, account, on_progress or _silent, there)
     finally:
         for model in models.values():
             await model.aclose()
@@ -139,12 +149,13 @@ async def _run(
     models: Mapping[str, Model],
     account: Account,
     on_progress: OnProgress,
+    person: Person | None,
 ) -> RunResult:
     config = _config(plan, dataset, agent, models)
     path = plan.out or run_folder(plan, config["identity"])
     with RunFolder.open(path, config) as folder:
         tasks = choose_tasks(plan, dataset.tasks, folder)
-        going = _Run(plan, dataset, agent, folder, tasks, on_progress)
+        going = _Run(plan, dataset, agent, folder, tasks, on_progress, person)
         todo = [task for task in tasks if task.episode.id not in folder]
         going.done = resumed = len(tasks) - len(todo)
         going.on_progress(resumed, len(tasks), {})
@@ -184,20 +195,21 @@ def _named(plan: Plan, tasks: Sequence[Task], finished: Container[str]) -> Task:
 async def _play(
     going: _Run, todo: Sequence[Task], models: Mapping[str, Model], account: Account
 ) -> Outcome:
-    plan = going.plan
+    plan, person = going.plan, going.person
     add_earlier(account, going.folder)
     session = _Session(going, account)
     setup = Setup(
-        going.dataset,
+        answered_by(going.dataset, person) if person else going.dataset,
         going.agent.maker(),
         models,
         plan.seed,
         plan.max_steps or going.dataset.max_steps,
         on_step=going.stepped,
+        shared={PERSON: person} if person else {},
         **trials(going.agent, going.dataset),
     )
     try:
-        return await run_episodes(todo, setup, going.ended, plan.concurrency)
+        return await run_episodes(todo, setup, going.ended, 1 if person else plan.concurrency)
     finally:
         session.end()
 

@@ -58,11 +58,11 @@ class RoomsWorld:
     ``Episode.start`` holds ``"poses"``: actor -> ``{"x", "y", "heading"}`` (metres, degrees), one
     for each of the episode's actors; optionally ``"scene"``, the name the scene must have, and
     ``"bodies"``: actor -> fields of ``Body`` that differ. ``body`` is everybody's body else.
-    ``answerer`` answers ``ask``. With ``shared_names`` a thing that one actor has named has that
-    name for all, so that they can talk about it; each still sees only its own view. With
-    ``named`` everything has such a name from the start, in the scene's order, so that one who knows
-    the house can tell of it. ``layout`` may be one made before from a scene with the same rooms,
-    doors and furniture.
+    ``answerer`` answers ``ask``, and may be set later. With ``shared_names`` a thing that
+    one actor has named has that name for all, so that they can talk about it; each still sees only
+    its own view. With ``named`` everything has such a name from the start, in the scene's order, so
+    that one who knows the house can tell of it. ``layout`` may be one made before from a scene with
+    the same rooms, doors and furniture.
     """
 
     family = "rooms"
@@ -80,7 +80,7 @@ class RoomsWorld:
         self.scene = scene
         self.layout = layout or Layout(scene)
         self._body = body or Body()
-        self._answerer, self._shared, self._named = answerer, shared_names, named
+        self.answerer, self._shared, self._named = answerer, shared_names, named
         self._house: House | None = None
 
     @property
@@ -105,7 +105,7 @@ class RoomsWorld:
         given = episode.start.get("bodies", {})
         bodies = {a: from_json(given.get(a, {}), self._body) for a in episode.actors}
         naming = self._shared, self._named
-        house = House(self.layout, bodies, poses, self._answerer, *naming)
+        house = House(self.layout, bodies, poses, self.answerer, *naming)
         self._check(house, episode)
         self._house = house
 
@@ -210,7 +210,7 @@ class RoomsWorld:
         return {"to": others}
 
     def _ask(self, me: Actor, text: str) -> dict[str, Json]:
-        answer = self._answerer(me.name, text) if self._answerer else None
+        answer = self.answerer(me.name, text) if self.answerer else None
         if answer is None:
             raise Fail(st.NOBODY_ANSWERS)
         return {"answer": answer}

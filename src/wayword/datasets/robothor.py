@@ -1,0 +1,197 @@
+"""RoboTHOR object navigation: find one of twelve kinds of things in an apartment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import gcd
+from pathlib import Path
+from typing import Any, ClassVar, Literal
+
+from wayword.core.agent import Demonstration
+from wayword.core.angles import absolute
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode
+from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.files import field, find_any, read_bytes
+from wayword.datasets.drawn import DrawnTasks
+from wayword.datasets.searching.apartments import (
+    METADATA,
+    corners_of,
+    episodes_of,
+    flat,
+    records_of,
+    scene_of,
+)
+from wayword.datasets.searching.reference import FindingReference
+from wayword.worlds.finding import FindingWorld
+from wayword.worlds.housework.builder import type_name
+from wayword.worlds.search.camera import Camera
+from wayword.worlds.search.simulated import Place, SimulatedBase
+
+CALLED = {
+    "HousePlant": "house plant",
+    "BasketBall": "basketball",
+}
+"""Types whose words are not simply their name's."""
+
+
+@dataclass(frozen=True)
+class RobothorSettings:
+    """``order``: ``spread`` takes scenes in turn, and within a scene leaps through its episodes, so
+    that the first few hundred touch all scenes and types; ``file`` is the files' own order.
+
+    ``field_of_view`` (degrees) and ``depth`` (metres) are the camera's: the LoCoBot that RoboTHOR
+    models sees 79 degrees.
+    """
+
+    order: Literal["spread", "file"] = "spread"
+    field_of_view: float = 80.0
+    depth: float = 5.0
+
+    def __post_init__(self) -> None:
+        if not 10 <= self.field_of_view <= 180 or not 0.5 <= self.depth <= 50:
+            raise UsageError("robothor: field_of_view lies in 10 to 180, depth in 0.5 to 50")
+
+
+class Robothor:
+    """RoboTHOR's object navigation (Deitke et al. 2020): "Find the alarm clock."
+
+    Episodes, starts, targets, shortest paths and all objects with their boxes are published.
+    Walls, free floor and lines of sight are inferred from them: see ``searching.floors``. Test
+    episodes have no paths, and no objects of their scenes are published, so nothing can be found
+    in them here. Raises ``DataError`` for files that are missing or malformed.
+    """
+
+    Settings: ClassVar[type[RobothorSettings]] = RobothorSettings
+    family: ClassVar[str] = "objectnav"
+    splits: ClassVar[tuple[str, ...]] = ("train", "val", "debug", "test")
+    max_steps: ClassVar[int] = 500
+
+    def __init__(
+        self, split: str, folder: Path | None, settings: RobothorSettings | None = None
+    ) -> None:
+        if split not in self.splits:
+            raise UsageError(
+                f"robothor has no split {split!r}; {suggest(split, list(self.splits))}"
+            )
+        self.split, self.settings = split, settings or RobothorSettings()
+        self.folder = _robothor_folder(folder)
+        self._records = lru_cache(maxsize=64)(self._read)
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode with its reference; a scene's file is read when one of its is looked at."""
+        return DrawnTasks(len(self._order), self._task)
+
+    @cached_property
+    def files(self) -> Mapping[str, Path]:
+        metadata = find_any(self.folder, METADATA)
+        found = {f"episodes/{scene}": path for scene, path in self._scenes.items()}
+        return found | ({"objects": metadata} if metadata else {})
+
+    def world(self, episode: Episode) -> FindingWorld:
+        """A fresh search in the episode's scene."""
+        camera = Camera(field_of_view=self.settings.field_of_view, reach=self.settings.depth)
+        return FindingWorld(SimulatedBase(self.place(episode.scene), camera))
+
+    def place(self, scene: str) -> Place:
+        """A scene with its ground and surfaces, worked out once."""
+        return _place(self.folder, scene)
+
+    def perceiver(self) -> None:
+        """Agents bring their own detectors."""
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        """None: searching agents are zero-shot."""
+        raise UsageError("robothor has no solved examples to show; set shots=0")
+
+    @cached_property
+    def _scenes(self) -> dict[str, Path]:
+        """Scene -> file of its episodes, by number."""
+        folder = self.folder / "episodes" / self.split
+        paths = [p for p in folder.glob("*.json*") if p.name.endswith((".json", ".json.gz"))]
+        if not paths:
+            raise DataError(
+                folder, "", "no such file: it holds no episodes", "see `wayword data list`"
+            )
+        named = {path.name.partition(".")[0]: path for path in paths}
+        return {name: named[name] for name in sorted(named, key=_by_number)}
+
+    @cached_property
+    def _order(self) -> list[tuple[str, int]]:
+        """Scene and number within its file of each task."""
+        counts = {s: read_bytes(p).count(b'"initial_position"') for s, p in self._scenes.items()}
+        listed = [(scene, number) for scene, count in counts.items() for number in range(count)]
+        if self.settings.order == "file":
+            return listed
+        listed.sort(key=lambda one: one[1])  # stable: a round of all scenes, then the next
+        return [(scene, _leap(number, counts[scene])) for scene, number in listed]
+
+    def _read(self, scene: str) -> list[Any]:
+        return episodes_of(self.folder, self.split, scene)
+
+    def _task(self, number: int) -> Task:
+        scene, index = self._order[number]
+        path, where = self._scenes[scene], f"record {index}"
+        records = self._records(scene)
+        if index >= len(records):
+            raise DataError(path, where, "is missing", "fetch it again")
+        record = records[index]
+        name = field(path, where, record, "id", str)
+        label = field(path, where, record, "object_type", str)
+        x, y = flat(path, where, record, "initial_position")
+        heading = absolute(float(field(path, where, record, "initial_orientation", (int, float))))
+        words = CALLED.get(label, type_name(label).replace("_", " "))
+        start = {"x": x, "y": y, "heading": heading}
+        extra = {"target": words, "kind": type_name(label)}
+        episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
+        corners = corners_of(path, where, record)
+        shortest = record.get("shortest_path_length") if corners else None
+        if shortest is not None:
+            shortest = float(field(path, where, record, "shortest_path_length", (int, float)))
+        targets = self._targets(scene, type_name(label))
+        return Task(episode, FindingReference(name, targets, tuple(corners), shortest))
+
+    def _targets(self, scene: str, kind: str) -> frozenset[str]:
+        return _targets(self.folder, scene).get(kind, frozenset())
+
+
+@lru_cache(maxsize=96)
+def _place(folder: Path, scene: str) -> Place:
+    return Place(scene_of(folder, scene), {})
+
+
+@lru_cache(maxsize=256)
+def _targets(folder: Path, scene: str) -> dict[str, frozenset[str]]:
+    """Type -> the ids of the scene's objects of it."""
+    found: dict[str, set[str]] = {}
+    for record in records_of(folder, scene):
+        found.setdefault(record.type, set()).add(record.id)
+    return {kind: frozenset(ids) for kind, ids in found.items()}
+
+
+def _robothor_folder(folder: Path | None) -> Path:
+    if folder is None:
+        raise UsageError("robothor needs its data: give --data FOLDER or set WAYWORD_DATA")
+    for place in (folder / "robothor", folder):
+        if (place / "episodes").is_dir():
+            return place
+    raise DataError(folder, "", "holds no robothor/episodes", "see `wayword data list`")
+
+
+def _by_number(scene: str) -> tuple[str, list[int]]:
+    return re.sub(r"\d.*", "", scene), [int(n) for n in re.findall(r"\d+", scene)]
+
+
+def _leap(number: int, count: int) -> int:
+    """A permutation of 0 … count - 1 that leaps by about 0.618 of the count, as often as asked."""
+    step = max(1, round(count * 0.618))
+    while gcd(step, count) != 1:
+        step += 1
+    return number * step % count
+
+
+dataset = Robothor

@@ -1,0 +1,191 @@
+"""RoboTHOR's apartments as scenes: object metadata, and the floors inferred from episodes.
+
+What stands where is published; walls and free floor are inferred (see ``floors``). The inferred
+grids of an apartment are kept in the cache folder, under a checksum of all that they came from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.core.errors import DataError
+from wayword.core.files import cache_folder, field, find, find_any, read_json
+from wayword.datasets.searching.floors import SPACING, Evidence, Floors, infer, outline
+from wayword.datasets.thor import furnish
+from wayword.datasets.thor.metadata import Records, read_records, scene_names
+from wayword.worlds.housework.builder import SceneBuilder
+from wayword.worlds.housework.scene import Scene
+
+METADATA = "robothor_scene_objects_75.json"
+SPLITS = ("train", "debug", "val", "test")
+LOW = 1.0
+"""Things whose underside is higher than this (metres) explain no gap in the free floor."""
+VERSION = 1
+"""Of the inference: raise it when it changes, so that cached floors are made again."""
+
+
+def episodes_of(folder: Path, split: str, scene: str) -> list[Any]:
+    """The records of a scene's episodes in a split. Raises ``DataError``."""
+    path = find(folder / "episodes" / split, f"{scene}.json")
+    records = read_json(path)
+    if not isinstance(records, list):
+        raise DataError(path, "", "is not a list of episodes", "fetch it again")
+    return records
+
+
+def apartment_of(scene: str) -> str:
+    """``FloorPlan_Train3_4`` -> ``FloorPlan_Train3``: the apartment that a scene furnishes."""
+    return re.sub(r"_\d+$", "", scene)
+
+
+@lru_cache(maxsize=96)
+def scene_of(folder: Path, name: str) -> Scene:
+    """One furnished apartment. Raises ``DataError``.
+
+    A scene without object metadata (those of the test split) holds no objects, and its floor is
+    inferred from its starts alone.
+    """
+    names, floors = floors_of(folder, apartment_of(name))
+    if name not in names:
+        raise DataError(folder / "episodes", f"scene {name!r}", "no split has episodes in it")
+    number = names.index(name)
+    free = floors.free[number]
+    high, wide = free.shape
+    east, north = floors.x + (wide - 1) * SPACING, floors.y + (high - 1) * SPACING
+    corners = ((floors.x, floors.y), (east, floors.y), (east, north), (floors.x, north))
+    builder = SceneBuilder(name)
+    builder.room("apartment", corners, walls=False)
+    for a, b in outline(floors, number):
+        builder.wall(a, b)
+    builder.floor(_places(floors, free), SPACING)
+    furnish.add(builder, records_of(folder, name))
+    return builder.build()
+
+
+def _places(floors: Floors, free: NDArray[np.bool_]) -> list[tuple[float, float]]:
+    rows, columns = np.nonzero(free)
+    xs, ys = floors.x + columns * SPACING, floors.y + rows * SPACING
+    return list(zip(xs.tolist(), ys.tolist(), strict=True))
+
+
+@lru_cache(maxsize=16)
+def floors_of(folder: Path, apartment: str) -> tuple[tuple[str, ...], Floors]:
+    """The furnishings of an apartment that any split has episodes in, and their floors."""
+    files = _files(folder, apartment)
+    if not files:
+        raise DataError(folder / "episodes", f"apartment {apartment!r}", "no split has it")
+    names = tuple(sorted({name for name, _ in files}, key=_number))
+    kept = cache_folder() / "robothor" / f"{apartment}-{_digest(folder, files)}.npz"
+    found = _read(kept)
+    if found is None:
+        found = infer([_evidence(folder, name, files) for name in names])
+        _write(kept, found)
+    return names, found
+
+
+def _files(folder: Path, apartment: str) -> list[tuple[str, Path]]:
+    """Scene and file of all episodes in the apartment, whatever the split."""
+    return [
+        (path.name.partition(".")[0], path)
+        for split in SPLITS
+        for path in sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
+    ]
+
+
+def _number(name: str) -> int:
+    return int(name.rpartition("_")[2])
+
+
+def _digest(folder: Path, files: Sequence[tuple[str, Path]]) -> str:
+    found = hashlib.sha256(f"{VERSION}".encode())
+    metadata = find_any(folder, METADATA)
+    for path in (*(path for _, path in files), *([metadata] if metadata else [])):
+        found.update(path.read_bytes())
+    return found.hexdigest()[:16]
+
+
+def _evidence(folder: Path, name: str, files: Sequence[tuple[str, Path]]) -> Evidence:
+    starts: set[tuple[float, float]] = set()
+    ways: set[tuple[float, float, float, float]] = set()
+    for scene, path in files:
+        if scene == name:
+            for number, record in enumerate(read_json(path)):
+                where = f"record {number}"
+                starts.add(flat(path, where, record, "initial_position"))
+                corners = corners_of(path, where, record)
+                ways.update((*a, *b) for a, b in pairwise(corners))
+    boxes = [
+        (
+            r.centre[0] - r.size[0] / 2, r.centre[1] - r.size[1] / 2,
+            r.centre[0] + r.size[0] / 2, r.centre[1] + r.size[1] / 2,
+        )
+        for r in records_of(folder, name)
+        if r.bottom < LOW
+    ]  # fmt: skip
+    return Evidence(np.array(sorted(starts)), np.array(sorted(ways)).reshape(-1, 4), boxes)
+
+
+def records_of(folder: Path, name: str) -> Records:
+    """The objects of a scene; none where none are published."""
+    known = name in scene_names(folder, METADATA)
+    return read_records(folder, METADATA, name) if known else ()
+
+
+def flat(path: Path, where: str, record: Any, name: str) -> tuple[float, float]:
+    """A published position on the floor: its x and z, to the centimetre. Raises ``DataError``."""
+    return _flat(path, f"{where}, field {name!r}", field(path, where, record, name, dict))
+
+
+def corners_of(path: Path, where: str, record: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """The corners of the published shortest path; none where there is none (test split)."""
+    if "shortest_path" not in record:
+        return []
+    listed = field(path, where, record, "shortest_path", list)
+    return [_flat(path, f"{where}, shortest_path", point) for point in listed]
+
+
+def _flat(path: Path, where: str, point: Any) -> tuple[float, float]:
+    x, z = (float(field(path, where, point, axis, (int, float))) for axis in "xz")
+    return round(x, 2), round(z, 2)
+
+
+def _read(path: Path) -> Floors | None:
+    """Cached floors; None where there are none or they cannot be read."""
+    try:
+        with np.load(path) as kept:
+            shape = tuple(kept["shape"].tolist())
+            count = int(np.prod(shape))
+            free, wall = (
+                np.unpackbits(kept[name], count=count).astype(np.bool_).reshape(shape)
+                for name in ("free", "wall")
+            )
+            x, y = kept["corner"].tolist()
+            return Floors(x, y, free, wall)
+    except (OSError, ValueError, KeyError, EOFError):
+        return None
+
+
+def _write(path: Path, floors: Floors) -> None:
+    partial = path.with_suffix(f".{os.getpid()}.npz")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(
+            partial,
+            shape=np.array(floors.free.shape),
+            corner=np.array([floors.x, floors.y]),
+            free=np.packbits(floors.free),
+            wall=np.packbits(floors.wall),
+        )
+        partial.replace(path)
+    except OSError:
+        return  # a cache that cannot be written only costs time

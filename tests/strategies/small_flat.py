@@ -14,7 +14,7 @@ from wayword.core.action import STOP, Action, Menu
 from wayword.core.agent import Agent, Demonstration, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, Json, Reference
-from wayword.core.rollout import Setup, rollout
+from wayword.core.rollout import Judge, Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback, Observation
 from wayword.worlds.housework.body import Body
@@ -137,14 +137,16 @@ def play_in(
     agent: type[Any],
     answers: Sequence[str] | Callable[..., str],
     max_steps: int = 10,
+    judge: Judge | None = None,
     **settings: Any,
 ) -> tuple[Trajectory, Scripted]:
     """The dataset's first episode with the given answers, and the model that gave them."""
-    model = Scripted(answers)
+    model, chosen = Scripted(answers), agent.Settings(**settings)
 
     def build(toolkit: Toolkit, actor: str) -> Agent:
-        made: Agent = agent(agent.Settings(**settings), toolkit)
+        made: Agent = agent(chosen, toolkit)
         return made
 
-    setup = Setup(dataset, build, {"main": model}, seed=0, max_steps=max_steps)
+    trials = getattr(chosen, "trials", 1)
+    setup = Setup(dataset, build, {"main": model}, max_steps=max_steps, trials=trials, judge=judge)
     return asyncio.run(rollout(dataset.tasks[0], setup)), model

@@ -105,6 +105,7 @@ def _footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Me
     lines = ["", "± half of the 95% bootstrap interval."]
     if any(_all_agree(row) for row in rows):
         lines.append("±0.0 where all n episodes agree: the true rate may still be off by 3/n.")
+    lines += [line for row in rows if (line := _tried(row, alone=len(rows) == 1))]
     lines += [line for row in rows if (line := _spent(row, alone=len(rows) == 1))]
     hidden = [metric.label for metric in metrics if metric not in shown]
     if hidden:
@@ -125,6 +126,16 @@ def _all_agree(row: Row) -> bool:
     """Whether some rate is 0 or 1 in every episode, which no resampling can put a width on."""
     ends = {key: value for key, value in row.values.items() if key in ("sr", "tc", "goal_sr")}
     return any(value.mean in (0.0, 1.0) for value in ends.values())
+
+
+def _tried(row: Row, alone: bool) -> str:
+    """What a success rate of several trials rests on."""
+    trials, told = row.values.get("trials"), row.values.get("verdicts")
+    if trials is None or told is None:
+        return ""
+    who = f"a judge told how {told.mean:.1f} of them ended" if told.mean else "none was judged"
+    name = "" if alone else f"{row.name}: "
+    return f"{name}{trials.mean:.1f} trials an episode, the last one scored; {who}."
 
 
 def _spent(row: Row, alone: bool) -> str:

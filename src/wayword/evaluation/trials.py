@@ -28,7 +28,7 @@ SUCCESS = ("sr", "tc")
 """The metrics that say whether an episode was solved, one of each family."""
 
 METRICS: tuple[Metric, ...] = (
-    Metric("sr_first", "SR 1st", "rate", "higher", "success on the first trial"),
+    Metric("sr_first", "1st trial", "rate", "higher", "success on the first trial"),
     Metric("trials", "Trials", "count", "lower", "trials played; the last one is scored"),
     Metric(
         "verdicts",

@@ -85,7 +85,10 @@ class Reflecting(Strategy):
         over = self._prompts.fill(f"trial_{verdict.ended}", steps=str(verdict.steps))
         lines = [self._feedback, over, self._prompts[f"trial_{WORDS[known]}"]]
         own = "_self" if self._judging == "self" else ""
-        lines += [self._prompts["reflect"], self._prompts[f"reflection_{self._settings.decoding}{own}"]]
+        lines += [
+            self._prompts["reflect"],
+            self._prompts[f"reflection_{self._settings.decoding}{own}"],
+        ]
         return "\n".join(line for line in lines if line)
 
     def _learn(self, text: str, trial: int) -> bool:
@@ -125,12 +128,11 @@ class Reflecting(Strategy):
 
 def read_free(text: str) -> Reflection:
     """Read ``Verdict:`` and ``Lesson:`` lines; an answer without labels is a lesson as a whole."""
+    before, *rest = _LABEL.split(text[:LONGEST])
     said: dict[str, str] = {}
-    text = text[:LONGEST]
-    places = list(_LABEL.finditer(text))
-    for here, end in zip(places, [*(p.start() for p in places[1:]), len(text)], strict=True):
-        said.setdefault(here.group(1).lower(), text[here.end() : end])
-    lesson = said.get("lesson", "") if places else text
+    for label, body in zip(rest[::2], rest[1::2], strict=True):
+        said.setdefault(label.lower(), body)
+    lesson = said.get("lesson", "") if said else before
     return Reflection(_verdict(said.get("verdict", "")), _brief(lesson))
 
 
@@ -148,9 +150,10 @@ def read_json(text: str) -> Reflection:
 
 
 def _verdict(words: str) -> bool | None:
-    """``solved`` or ``failed``, the first that is said; None for neither."""
-    found = re.search(rf"\b({WORDS[True]}|{WORDS[False]})\b", words.lower())
-    return None if found is None else found.group(1) == WORDS[True]
+    """Whether the first word is ``solved``, None where it is not ``failed`` either."""
+    first = re.match(r"\W*(\w*)", words.lower())
+    said = first.group(1) if first else ""
+    return {WORDS[True]: True, WORDS[False]: False}.get(said)
 
 
 def _brief(lesson: str) -> str:

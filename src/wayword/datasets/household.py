@@ -1,9 +1,9 @@
-"""Household tasks: ALFRED's seven types, in generated homes."""
+"""Household tasks: ALFRED's seven types, in generated homes and in ALFRED's own rooms."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -13,6 +13,7 @@ from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
+from wayword.datasets.alfred import source as alfred
 from wayword.datasets.homes.arranging import arrange
 from wayword.datasets.homes.chores import KINDS, draw_chore
 from wayword.datasets.homes.episodes import (
@@ -36,9 +37,14 @@ TRIES = 50
 
 @dataclass(frozen=True)
 class HouseholdSettings(HomesSettings):
-    """``kind`` limits the tasks to one of ALFRED's types, for example ``look_at_obj_in_light``."""
+    """``kind`` limits the tasks to one of ALFRED's types, for example ``look_at_obj_in_light``.
+
+    ``instructions=steps`` adds the published step-by-step instructions to the goal; generated tasks
+    have none. Published splits take ``kind``, ``instructions`` and ``actions`` alone.
+    """
 
     kind: str = ""
+    instructions: alfred.Instructions = "goal"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -47,21 +53,27 @@ class HouseholdSettings(HomesSettings):
 
 
 class Household(SourcedTasks):
-    """Household tasks of ALFRED's seven types in generated homes.
+    """Household tasks of ALFRED's seven types.
 
         >>> household = Household(settings=Household.Settings(homes=1, episodes=7))
         >>> [task.reference.kind for task in household.tasks][:2]
         ['pick_and_place_simple', 'look_at_obj_in_light']
 
-    Each episode has a home, furnished and with things lying where such things lie, a body at a
-    free place facing any of twelve ways, and a request in words. Success is judged from the final
-    state alone: see ``homes.goals``. The first episodes lie in different homes, and the types take
-    turns. Test and train homes come from different streams.
+    Splits ``generated_test`` and ``generated_train``: each episode has a home, furnished and with
+    things lying where such things lie, a body at a free place facing any of twelve ways, and a
+    request in words. The first episodes lie in different homes, and the types take turns. Test and
+    train homes come from different streams.
+
+    Splits ``train``, ``valid_seen``, ``valid_unseen``: ALFRED's own trajectories (Shridhar et al.
+    2020), an episode for each annotation, in iTHOR's rooms as their metadata tells of them. See
+    ``alfred.placing`` for what is inferred. ``omissions`` counts trajectories left out, by cause.
+
+    Success is judged from the final state alone: see ``homes.goals`` and ``alfred.targets``.
     """
 
     Settings: ClassVar[type[HouseholdSettings]] = HouseholdSettings
     family: ClassVar[str] = "rooms"
-    splits: ClassVar[tuple[str, ...]] = GENERATED
+    splits: ClassVar[tuple[str, ...]] = (*GENERATED, *alfred.SPLITS)
     max_steps: ClassVar[int] = 500
 
     def __init__(
@@ -71,12 +83,23 @@ class Household(SourcedTasks):
         settings: HouseholdSettings | None = None,
     ) -> None:
         check_split("household", split, self.splits)
-        self.split, self.settings = split, settings or HouseholdSettings()
-        self._source = _generated(split, self.settings)
+        self.split, self.settings, self._folder = split, settings or HouseholdSettings(), folder
+        self._source: Source = self._of(split)
+        self.omissions: Mapping[str, int] = getattr(self._source, "omissions", {})
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """Episodes of the train split that the expert solved."""
-        return demonstrate(_generated(GENERATED[1], self.settings), count, seed)
+        published = self.split in alfred.SPLITS
+        return demonstrate(self._of("train" if published else GENERATED[1]), count, seed)
+
+    def _of(self, split: str) -> Source:
+        settings = self.settings
+        if split in alfred.SPLITS:
+            told = settings.kind, settings.instructions
+            return alfred.Alfred(split, self._folder, settings.body(), *told)
+        if settings.instructions != "goal":
+            raise UsageError("household: generated tasks have no steps; set instructions=goal")
+        return _generated(split, settings)
 
 
 def _generated(split: str, settings: HouseholdSettings) -> Source:

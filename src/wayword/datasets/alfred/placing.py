@@ -76,6 +76,11 @@ def thing_ids(poses: Iterable[Pose]) -> list[str]:
     return list(found)
 
 
+def stands(folder: Path, scene_name: str, label: str) -> bool:
+    """Whether a scene's metadata has furniture of that label."""
+    return label in _fixed_labels(folder, scene_name)
+
+
 def furniture(folder: Path, trajectory: Trajectory, label: str) -> tuple[str, ...]:
     """The ids of all furniture of a label in a trajectory's scene.
 
@@ -125,6 +130,12 @@ def _models(folder: Path) -> dict[str, ObjectRecord]:
             if record.pickupable and record.label not in NO_THING:
                 found.setdefault(record.label, record)
     return found
+
+
+@lru_cache(maxsize=256)
+def _fixed_labels(folder: Path, scene_name: str) -> frozenset[str]:
+    listed = ithor.records(folder, scene_name)
+    return frozenset(record.label for record in listed if not record.pickupable)
 
 
 def _dirtied(record: ObjectRecord) -> ObjectRecord:

@@ -37,7 +37,7 @@ class Targets:
 
 
 def goals(kind: str, targets: Targets) -> tuple[GoalCondition, ...]:
-    """The conditions of a type of task. Raises ``KeyError`` for a type that ALFRED does not have."""
+    """The conditions of a type of task. Raises ``KeyError`` for one that ALFRED does not have."""
     count = 2 if kind == "pick_two_obj_and_place" else 1
     slices = (Has(targets.things, targets.traits, count),) if targets.sliced else ()
     return (*slices, *_MAKE[kind](targets))

@@ -40,6 +40,10 @@ class Entry:
     annotations: int
     params: Mapping[str, Any]
 
+    def target(self, parameter: str) -> str:
+        """The label that a parameter names, ``object_target`` say; empty for none."""
+        return str(self.params.get(parameter) or "")
+
 
 @dataclass(frozen=True, slots=True)
 class Pose:
@@ -91,6 +95,10 @@ class Trajectories:
         """The trajectory of an entry. Raises ``DataError`` naming line and field."""
         return self._read(entry)
 
+    def mentions(self, entry: Entry, label: str) -> bool:
+        """Whether a small thing of that label lies in a trajectory's scene; does not parse it."""
+        return bool(_objects(label).search(self._lines[entry.line]))
+
     def _parse(self, entry: Entry) -> Trajectory:
         where = f"line {entry.line}"
         raw = _parsed(self.path, where, self._lines[entry.line])
@@ -140,6 +148,11 @@ def _entry(path: Path, number: int, line: bytes) -> Entry:
     task_id, kind, scene = (found[1].decode() for found in texts.values() if found)
     count = len(_ANNOTATION.findall(line))
     return Entry(number, task_id, kind, scene, count, _parsed(path, f"line {number}", params[1]))
+
+
+@lru_cache(maxsize=256)
+def _objects(label: str) -> re.Pattern[bytes]:
+    return re.compile(rb'"objectName": *"%s_' % re.escape(label.encode()))
 
 
 def _parsed(path: Path, where: str, text: bytes) -> Any:

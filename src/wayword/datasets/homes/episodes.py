@@ -15,6 +15,7 @@ from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError, suggest
 from wayword.datasets.drawn import DrawnTasks
+from wayword.datasets.homes.errands import Stuck
 from wayword.datasets.homes.goals import RoomsReference
 from wayword.datasets.homes.home import Home, build_home, home_name
 from wayword.datasets.homes.plan import FEWEST, MOST
@@ -190,16 +191,27 @@ def start_in(
 
 
 def demonstrate(source: Source, count: int, seed: int) -> list[Demonstration]:
-    """Episodes of a training split with the expert's actions."""
+    """Episodes of a training split with the expert's actions; those it fails at are left out."""
     tasks = source.tasks
     rng = random.Random(f"demonstrations/{seed}")
     chosen = rng.sample(range(len(tasks)), min(count, len(tasks)))
-    return [_solved(source, tasks[number]) for number in chosen]
+    tried, found = set(chosen), [_solved(source, tasks[number]) for number in chosen]
+    while found.count(None) and len(tried) < len(tasks):
+        number = rng.choice([n for n in range(len(tasks)) if n not in tried])
+        tried.add(number)
+        found[found.index(None)] = _solved(source, tasks[number])
+    return [each for each in found if each is not None]
 
 
-def _solved(source: Source, task: Task) -> Demonstration:
-    if not isinstance(task.reference, RoomsReference):
+def _solved(source: Source, task: Task) -> Demonstration | None:
+    reference = task.reference
+    if not isinstance(reference, RoomsReference):
         raise UsageError(f"{task.episode.id} is no episode of the rooms world")
     world = source.world(task.episode)
-    actions = tuple(rehearse(world, task.episode, task.reference))
+    try:
+        actions = tuple(rehearse(world, task.episode, reference))
+    except Stuck:
+        return None
+    if reference.met(world.state()) < reference.parts():
+        return None
     return Demonstration(task.episode, actions, lambda: source.world(task.episode))

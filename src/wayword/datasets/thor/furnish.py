@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from wayword.datasets.thor.kinds import (
     FLAT_ON_WALLS,
@@ -41,13 +43,18 @@ def add(
 
     What each is in or on is judged by ``support``. ``controls`` says what switches what where that
     is published; else each knob and tap works the nearest hob or basin. Fixed objects come first so
-    that scenes that differ in small things alone can share a layout.
+    that scenes that differ in small things alone can share a layout. A receptacle that is too small
+    for what it holds at first takes as much as that.
     """
     kept = tuple(record for record in records if record.label not in NO_THING)
     under = parents(kept, [record for record in kept if _lies(record)])
     wires = {**wired(kept), **(controls or {})}
+    crowd = Counter(under.values())
     for record in sorted(kept, key=lambda each: each.pickupable):
-        builder.add(house_object(record, under.get(record.id, ""), wires.get(record.id, ())))
+        made = house_object(record, under.get(record.id, ""), wires.get(record.id, ()))
+        if 0 < made.capacity < crowd[made.id]:  # published starts put a pot and a pan on one hob
+            made = replace(made, capacity=crowd[made.id])
+        builder.add(made)
 
 
 def house_object(record: ObjectRecord, parent: str, controls: tuple[str, ...] = ()) -> HouseObject:

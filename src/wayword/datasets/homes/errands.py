@@ -17,7 +17,9 @@ from collections.abc import Generator, Iterable
 from wayword.core.action import Action
 from wayword.core.world import Feedback
 from wayword.datasets.homes.goals import Trait
-from wayword.worlds.housework.house import Actor
+from wayword.worlds.housework.geometry import Point
+from wayword.worlds.housework.house import Actor, Fail
+from wayword.worlds.housework.landing import route_to_put
 from wayword.worlds.housework.scene import TEMPERATURES
 from wayword.worlds.housework.things import Things
 from wayword.worlds.rooms import RoomsWorld
@@ -170,6 +172,21 @@ class Errands:
         yield from self.take(thing)
         yield from self.uncover(receptacle)
         yield from self.unlock(receptacle)
+        yield from self.do("put", thing, receptacle)
+        yield from self.shut_again()
+
+    def put_near(self, thing: str, receptacle: str, at: Point, within: float) -> Doing:
+        """Bring a thing into or onto a receptacle, to lie within a distance of a point there."""
+        yield from self.take(thing)
+        yield from self.uncover(receptacle)
+        yield from self.unlock(receptacle)
+        i, r = self.number(thing), self.number(receptacle)
+        try:
+            verbs = route_to_put(self.world.house, self.me, i, r, at, within)
+        except Fail as failure:
+            raise Stuck(f"nowhere does {thing} land near its place on {receptacle}") from failure
+        for verb in verbs:
+            yield from self.do(verb)
         yield from self.do("put", thing, receptacle)
         yield from self.shut_again()
 

@@ -8,6 +8,7 @@ Source: ALFRED (Shridhar et al. 2020, section 4.3); the state is ``worlds.housew
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -152,16 +153,26 @@ class RoomsReference(Reference):
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """A thing is in or on what it should be in or on, and open or shut as it should be."""
+    """A thing is in or on what it should be in or on, and open or shut as it should be.
+
+    With ``at`` (x and y, metres), its middle also lies within ``within`` of there.
+    """
 
     thing: str
     receptacle: str
     open: bool
+    at: tuple[float, float] | None = None
+    within: float = 0.5
     parts: int = 1
 
     def met(self, state: State) -> int:
         record = state["objects"][self.thing]
-        return int(record["in"] == self.receptacle and record["open"] == self.open)
+        right = record["in"] == self.receptacle and record["open"] == self.open
+        return int(right and (self.at is None or self.lies(record["x"], record["y"])))
+
+    def lies(self, x: float, y: float) -> bool:
+        """Whether a place is near enough to where the thing should be."""
+        return self.at is None or math.dist(self.at, (x, y)) <= self.within
 
 
 @dataclass(frozen=True, slots=True)

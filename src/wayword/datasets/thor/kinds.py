@@ -32,7 +32,7 @@ OF_TYPES: dict[str, tuple[str, ...]] = {
     "Fridge": ("cooler",),
     "SinkBasin": ("cleaner", "filler"),
     "BathtubBasin": ("cleaner", "filler"),
-    "CoffeeMachine": ("filler",),
+    "CoffeeMachine": ("brewer",),
     "Bread": ("cookable",),  # its slices are, in AI2-THOR; here a sliced loaf is one thing
     "Egg": ("cookable",),
 }

@@ -8,6 +8,7 @@ layout       what never moves, as arrays         things     what does, as arrays
 sight        which things a body sees            collision  where a body may go
 lattice      shortest ways of whole steps        route      ... as low-level actions
 house        who is where and knows what         names      type_n by first sight
+landing      where what is put comes to lie
 low, high    what the verbs do                   effects    what appliances do
 messages     chat and ask                        menu       what may be tried
 observation  what an actor is given              perceive   ... and how it is made

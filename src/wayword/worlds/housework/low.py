@@ -15,6 +15,7 @@ from wayword.worlds.housework.collision import obstacle
 from wayword.worlds.housework.effects import work
 from wayword.worlds.housework.geometry import point_segment, unit
 from wayword.worlds.housework.house import Actor, Fail, House
+from wayword.worlds.housework.landing import landing
 from wayword.worlds.housework.things import FLOOR
 
 Details = dict[str, Json]
@@ -89,7 +90,7 @@ def put(house: House, me: Actor, name: str, receptacle: str) -> Details:
     if spec.capacity and len(things.contents(r)) >= spec.capacity:
         raise Fail(st.FULL, object=name, receptacle=receptacle)
     me.hands.remove(i)
-    things.place(i, *_spot(house, me, i, r))
+    things.place(i, *landing(house, me, i, r, (me.x, me.y, me.heading)))
     things.move(i, r)
     for holder in (r, *things.holders(r)):
         work(things, holder)
@@ -259,22 +260,3 @@ def _step(house: House, me: Actor, heading: float) -> Details:
         raise Fail(st.BLOCKED, by=named or house.name(me, number))
     house.stand(me, x, y)
     return {"distance": me.body.step}
-
-
-def _spot(house: House, me: Actor, i: int, r: int) -> tuple[float, float, float]:
-    """Where on a receptacle a hand puts a thing: ahead, within its edges and one's reach."""
-    t = house.things
-    wide, deep = max(t.half_x[r] - t.half_x[i], 0.0), max(t.half_y[r] - t.half_y[i], 0.0)
-    east, north = unit(me.heading)
-    ahead = house.distance(me, r) + 0.3
-    spot = (0.0, 0.0)
-    for forward in (ahead, 0.0):
-        x, y = me.x + forward * east, me.y + forward * north
-        spot = (
-            float(min(max(x, t.x[r] - wide), t.x[r] + wide)),
-            float(min(max(y, t.y[r] - deep), t.y[r] + deep)),
-        )
-        if (spot[0] - me.x) ** 2 + (spot[1] - me.y) ** 2 <= me.body.manipulation_distance**2:
-            break
-    rise = t.height[r] if t.specs[r].receptacle == "on" else t.height[r] / 2
-    return (*spot, float(t.bottom[r] + rise))

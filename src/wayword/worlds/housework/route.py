@@ -28,13 +28,13 @@ def route_to(house: House, me: Actor, i: int, box: Box | None = None) -> list[st
     """
     trip = Trip(house, me)
     goal, heading = trip.to_thing(i, box)
-    return _walk(me, trip.grid, path(trip.ways, trip.steps, goal), heading)
+    return walk(me, trip.grid, path(trip.ways, trip.steps, goal), heading)
 
 
 def route_into(house: House, me: Actor, room: Room) -> list[str]:
     """Verbs that bring ``me`` to the middle of a room's free floor. Raises ``Fail``."""
     trip = Trip(house, me)
-    return _walk(me, trip.grid, path(trip.ways, trip.steps, trip.into_room(room)), None)
+    return walk(me, trip.grid, path(trip.ways, trip.steps, trip.into_room(room)), None)
 
 
 def shut_doors(house: House, me: Actor, to: int | Room) -> list[int]:
@@ -158,7 +158,8 @@ def _facing(body: Body, turn: float, place: tuple[float, float], box: Box) -> It
         yield absolute(round(turn + parts * body.fine_turn, 6))
 
 
-def _walk(me: Actor, grid: Lattice, way: list[int], heading: float | None) -> list[str]:
+def walk(me: Actor, grid: Lattice, way: list[int], heading: float | None) -> list[str]:
+    """The verbs of a way on the lattice, and of a turn to a heading at its end."""
     verbs: list[str] = []
     facing = me.heading
     for direction in way:

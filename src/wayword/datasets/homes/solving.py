@@ -193,7 +193,12 @@ def _lit(errands: Errands, goal: Lit) -> Doing:
 def _restored(errands: Errands, goal: Restored) -> Doing:
     i = errands.number(goal.thing)
     if "pickupable" in errands.things.specs[i].affordances:
-        if goal.receptacle:
+        if goal.receptacle and goal.at is not None:
+            x, y = float(errands.things.x[i]), float(errands.things.y[i])
+            under = errands.number(goal.receptacle)
+            if int(errands.things.inside[i]) != under or not goal.lies(x, y):
+                yield from errands.put_near(goal.thing, goal.receptacle, goal.at, goal.within)
+        elif goal.receptacle:
             yield from errands.put(goal.thing, goal.receptacle)
         else:
             yield from errands.take(goal.thing)

@@ -91,9 +91,9 @@ def test_the_lesson_stands_below_the_task_and_prompts_grow_within_a_trial() -> N
     assert "After trial" not in "".join(one)
     assert reflection.endswith(
         "You stopped.\n"
-        "The trial is over: it was ended by a stop, after 3 turns.\n"
+        "The trial is over: it was ended by a stop. Turns taken: 3.\n"
         "It has failed: the task is not done.\n"
-        "You will begin the same task again, from the same start. Do not act now; look back on "
+        "You may try the same task again, from the same start. Do not act now; look back on "
         "this trial. In a few sentences, say where it went wrong and why, and what you will do "
         "differently next time. Name actions, places and things as they are called here.\n"
         'Answer with these sentences on one line that begins with "Lesson:".'

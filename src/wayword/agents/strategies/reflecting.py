@@ -83,13 +83,10 @@ class Reflecting(Strategy):
 
     def _question(self, verdict: Verdict, known: bool | None) -> str:
         over = self._prompts.fill(f"trial_{verdict.ended}", steps=str(verdict.steps))
-        lines = [self._feedback, over, self._prompts[f"trial_{WORDS[known]}"]]
-        own = "_self" if self._judging == "self" else ""
-        lines += [
-            self._prompts["reflect"],
-            self._prompts[f"reflection_{self._settings.decoding}{own}"],
-        ]
-        return "\n".join(line for line in lines if line)
+        told = self._prompts[f"trial_{WORDS[known]}"]
+        form = "reflection_self" if self._judging == "self" else "reflection"
+        asked = self._prompts["reflect"], self._prompts[f"{form}_{self._settings.decoding}"]
+        return "\n".join(line for line in (self._feedback, over, told, *asked) if line)
 
     def _learn(self, text: str, trial: int) -> bool:
         """Keep what the answer teaches; whether to try again."""

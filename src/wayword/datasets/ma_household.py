@@ -1,0 +1,85 @@
+"""MA-Household: TEACh's tasks, for a commander who knows and a follower who acts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from wayword.core.agent import Demonstration
+from wayword.core.errors import UsageError, suggest
+from wayword.datasets.homes.episodes import GENERATED, HomesSettings, SourcedTasks, check_split
+from wayword.datasets.teach.floors import SPLITS, FloorPairs
+from wayword.datasets.teach.generated import GeneratedPairs
+from wayword.datasets.teach.tasks import definitions
+
+
+@dataclass(frozen=True)
+class MaHouseholdSettings(HomesSettings):
+    """``task`` limits the episodes to one of TEACh's, by its name: ``Coffee``, ``Salad`` …
+
+    ``homes``, ``rooms`` and ``plenty`` are about generated homes alone.
+    """
+
+    task: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.task and self.task not in definitions():
+            hint = suggest(self.task, list(definitions()))
+            raise UsageError(f"ma_household: no task {self.task!r}; {hint}")
+
+    def kinds(self) -> tuple[str, ...]:
+        """The tasks that take turns."""
+        return (self.task,) if self.task else tuple(definitions())
+
+
+class MaHousehold(SourcedTasks):
+    """A commander tells a follower what to do: coffee, toast, a salad, a tidy desk …
+
+        >>> pairs = MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=2))
+        >>> pairs.tasks[0].episode.actors
+        ('commander', 'follower')
+
+    The commander alone is told the task and where things are; it floats, looks and talks. The
+    follower acts on what it sees and hears. Everything has one name for both. The tasks are TEACh's
+    twenty-five definitions, read from its files for iTHOR's rooms (splits ``train``, ``valid_seen``
+    … are TEACh's lists of floors) and restated here for generated homes. TEACh's games are not
+    read: which task with which parameters, and the state a room starts in, is drawn by seed.
+    ``omissions`` counts the definitions that no room of a split can have, by cause.
+    """
+
+    Settings: ClassVar[type[MaHouseholdSettings]] = MaHouseholdSettings
+    family: ClassVar[str] = "rooms"
+    splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
+    max_steps: ClassVar[int] = 500
+
+    def __init__(
+        self,
+        split: str = GENERATED[0],
+        folder: Path | None = None,
+        settings: MaHouseholdSettings | None = None,
+    ) -> None:
+        check_split("ma_household", split, self.splits)
+        self.split, self.settings = split, settings or MaHouseholdSettings()
+        kinds = self.settings.kinds()
+        self._source: GeneratedPairs | FloorPairs
+        if split in GENERATED:
+            self._source = GeneratedPairs(split, self.settings, kinds)
+        elif folder is None:
+            raise UsageError(f"ma_household:{split} needs the data folder; name it with --data")
+        else:
+            self._source = FloorPairs(split, folder, self.settings, kinds)
+
+    @property
+    def omissions(self) -> Mapping[str, int]:
+        """Definitions left out, by cause."""
+        return self._source.omissions
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        """There are none: no actor's part makes sense without the other's."""
+        raise UsageError("ma_household has no examples for a single actor; set shots=0")
+
+
+dataset = MaHousehold

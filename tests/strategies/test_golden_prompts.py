@@ -31,7 +31,7 @@ TASKS = {
     "houses": "goto[d800c0]",
     "towns": "forward",
 }
-"""A dataset that needs no files, and what can be done at once in its first episode: a line a task."""
+"""A dataset without files, and what can be done at once in its first episode: one line each."""
 THOUGHT = "Thought: This is the way on.\n"
 STATE = (
     "State:\n  place: where I began\n  facing: north\n  holding: nothing\n"

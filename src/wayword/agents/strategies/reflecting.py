@@ -82,7 +82,8 @@ class Reflecting(Strategy):
         return self._learn(text, verdict.trial + 1)
 
     def _question(self, verdict: Verdict, known: bool | None) -> str:
-        over = self._prompts.fill(f"trial_{verdict.ended}", steps=str(verdict.steps))
+        ended = "trial_stopped" if verdict.ended == "stopped" else "trial_cut_off"
+        over = self._prompts.fill(ended, steps=str(verdict.steps))
         told = self._prompts[f"trial_{WORDS[known]}"]
         form = "reflection_self" if self._judging == "self" else "reflection"
         asked = self._prompts["reflect"], self._prompts[f"{form}_{self._settings.decoding}"]

@@ -33,6 +33,16 @@ from wayword.evaluation.scorer import Pair
 from wayword.worlds.rooms import RoomsWorld
 
 QUESTIONS = ("exists", "contains", "counts")
+CHORES = {
+    "pick_and_place_simple": "place",
+    "look_at_obj_in_light": "light",
+    "pick_clean_then_place_in_recep": "clean",
+    "pick_heat_then_place_in_recep": "heat",
+    "pick_cool_then_place_in_recep": "cool",
+    "pick_two_obj_and_place": "two",
+    "pick_and_place_with_movable_recep": "stack",
+}
+"""ALFRED's types of tasks, and what columns call them."""
 
 METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "all goal conditions hold, or the answer is right"),
@@ -53,6 +63,10 @@ METRICS: tuple[Metric, ...] = (
     Metric("plw_sr", "PLW SR", "rate", "higher", "SR x L* / max(L*, L)"),
     Metric("plw_goal_sr", "PLW Goal-SR", "rate", "higher", "goal-SR x L* / max(L*, L)"),
     Metric("low_level", "Low-level", "count", None, "low-level actions, stop, failed turns"),
+    *(
+        Metric(f"sr_{kind}", f"SR {name}", "rate", "higher", f"success on {kind}")
+        for kind, name in CHORES.items()
+    ),
 )
 
 
@@ -95,6 +109,8 @@ def judged(reference: RoomsReference, state: Mapping[str, Json]) -> dict[str, fl
         return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
     share = reference.met(state) / reference.parts() if state else 0.0
     found = {"sr": float(share == 1.0), "goal_sr": share}
+    if reference.kind in CHORES:
+        found[f"sr_{reference.kind}"] = found["sr"]
     if isinstance(reference, RearrangementReference):
         found |= rearranged(reference, state)
     return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.agents.person import Left, hear, person_of
-from wayword.agents.strategies.rules import task_rules
+from wayword.agents.strategies.rules import instruction, task_rules
 from wayword.agents.typed import listing, read
 from wayword.core.action import Action, Menu
 from wayword.core.agent import Toolkit
@@ -91,7 +91,7 @@ class Human:
         others = [name for name in episode.actors if name != actor]
         who = f", you are {actor}, with {', '.join(others)}" if others else ""
         self._person.tell(f"\nEpisode {episode.id}{who}", "dim")
-        self._person.tell(episode.instruction, "title")
+        self._person.tell(instruction(episode, actor), "title")
         if rules := task_rules(episode, actor):
             self._person.tell(rules)
         self._person.tell("? lists all actions, quit leaves; beginnings of words will do", "dim")

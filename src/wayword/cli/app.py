@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from wayword.cli import looking, models, playing, reporting, running, viewing
+from wayword.cli import exporting, looking, models, perceiving, playing, reporting, running, viewing
 
 app = typer.Typer(
     name="wayword",
@@ -24,7 +24,9 @@ app.command("table")(reporting.table)
 app.command("compare")(reporting.compare)
 app.command("score")(reporting.score)
 app.command("retell")(reporting.retell)
+app.command("export")(exporting.export)
 app.command("view")(viewing.view)
+app.command("perceive")(perceiving.perceive)
 app.command("list")(looking.list_parts)
 app.command("doctor")(looking.doctor)
 app.add_typer(looking.data, name="data")

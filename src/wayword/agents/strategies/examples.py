@@ -85,6 +85,18 @@ def true_parts(seen: Observation) -> dict[str, str]:
     return parts
 
 
+def unknown(recipe: Recipe) -> list[str]:
+    """The sections, and parts of such, whose truth a replay cannot know: ``thought``, ``plan``,
+    ``state.seen``."""
+    told = (PLACE, FACING, HOLDING)
+    return [
+        f"{section.key}.{name}" if name else section.key
+        for section in recipe.sections
+        for name, _ in (section.parts or (("", ""),))
+        if name not in told
+    ]
+
+
 def _fields(action: Action, spoken: Sequence[str]) -> dict[str, str]:
     said = action.name in spoken and bool(action.arguments)
     fields = {"action": action.name if said else str(action)}

@@ -12,7 +12,7 @@ Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -126,6 +126,23 @@ class Strategy:
         if self._conversation is not None:  # else the step was given away, and nothing was asked
             self._feedback = anything.feedback(feedback, self._voice)
             self._conversation.add(self._now, self._said or "(no answer)")
+
+    def answer(self, action: Action, seen: Observation, menu: Menu) -> str:
+        """The answer that takes this action, with the sections whose truth is known: what an
+        example shows, and what training data teach."""
+        spoken = menu.open_verbs if self._constrained else None
+        return examples.answer(action, seen, self._recipe, spoken)
+
+    @property
+    def turns(self) -> Sequence[Turn]:
+        """What it was told and what it said, all of it, the task and examples left out."""
+        return self._conversation.turns if self._conversation is not None else ()
+
+    @property
+    def unknown(self) -> list[str]:
+        """What :meth:`answer` leaves out of an answer's form, as no replay can know it: thoughts,
+        plans."""
+        return examples.unknown(self._recipe)
 
     @property
     def _constrained(self) -> bool:

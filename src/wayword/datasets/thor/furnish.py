@@ -47,7 +47,7 @@ def add(
     for what it holds at first takes as much as that.
     """
     kept = tuple(record for record in records if record.label not in NO_THING)
-    under = parents(kept, [record for record in kept if _lies(record)])
+    under = parents(kept, [record for record in kept if lies(record)])
     wires = {**wired(kept), **(controls or {})}
     crowd = Counter(under.values())
     for record in sorted(kept, key=lambda each: each.pickupable):
@@ -140,7 +140,7 @@ def wired(records: Records) -> dict[str, tuple[str, ...]]:
     return found
 
 
-def _lies(record: ObjectRecord) -> bool:
+def lies(record: ObjectRecord) -> bool:
     """Whether an object may be in or on another: what can be carried, and appliances and lamps.
 
     Furniture is built in, or stands on the floor, whatever else the file lists.

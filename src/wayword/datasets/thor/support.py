@@ -20,6 +20,8 @@ SINKS = 0.12
 """Metres that the underside of a thing may lie below the upper side of what carries it."""
 FLOATS = 0.08
 """Metres that it may lie above it: boxes and pivots are not exact."""
+LOOSE = 0.25
+"""Metres from a receptacle's box within which a thing that lies on nothing is taken to be on it."""
 LEDGE = 0.1
 """Metres above the floor from which something that stands within furniture lies on it."""
 SEAT = 0.45
@@ -29,10 +31,21 @@ FRAMES = ("ShelvingUnit", "TVStand", "Desk", "SideTable", "CoffeeTable", "Dresse
 RAILS = ("TowelHolder", "HandTowelHolder", "ToiletPaperHanger")
 
 
-def carrier(thing: ObjectRecord, receptacles: Iterable[ObjectRecord]) -> ObjectRecord | None:
-    """The receptacle a thing is in or on, None where it is none of them (the floor, the air)."""
-    found = [(cost, r.id, r) for r in receptacles if (cost := misfit(thing, r)) < math.inf]
-    return min(found)[2] if found else None
+def carrier(
+    thing: ObjectRecord, receptacles: Iterable[ObjectRecord], loose: bool = False
+) -> ObjectRecord | None:
+    """The receptacle a thing is in or on, None where it is none of them (the floor, the air).
+
+    With ``loose``, where none fits, the one that is nearest, up to ``LOOSE``: for things that are
+    known not to lie on the floor.
+    """
+    receptacles = list(receptacles)
+    costs = [(misfit(thing, r), r.id, r) for r in receptacles]
+    if loose and not any(cost < math.inf for cost, _, _ in costs):
+        costs = [(_gap(thing, r), r.id, r) for r in receptacles if takes(r, thing)]
+        costs = [each for each in costs if each[0] <= LOOSE and not each[2].pickupable]
+    cost, _, best = min(costs, default=(math.inf, "", None))
+    return best if cost < math.inf else None
 
 
 def misfit(thing: ObjectRecord, under: ObjectRecord) -> float:
@@ -72,6 +85,16 @@ def _above(thing: ObjectRecord, under: ObjectRecord) -> bool:
     dx, dy = abs(thing.centre[0] - under.centre[0]), abs(thing.centre[1] - under.centre[1])
     margin = 3 * MARGIN if under.label in RAILS else MARGIN
     return dx <= under.size[0] / 2 + margin and dy <= under.size[1] / 2 + margin
+
+
+def _gap(thing: ObjectRecord, under: ObjectRecord) -> float:
+    """From the middle of a thing's underside to a box, metres."""
+    x, y, _ = thing.centre
+    gaps = (
+        max(abs(at - middle) - size / 2, 0.0)
+        for at, middle, size in zip((x, y, thing.bottom), under.centre, under.size, strict=True)
+    )
+    return math.hypot(*gaps)
 
 
 def _hollow(thing: ObjectRecord, under: ObjectRecord) -> float:

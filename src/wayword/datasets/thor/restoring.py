@@ -1,0 +1,140 @@
+"""What a published rearrangement episode asks for in a world of words.
+
+AI2-THOR compares poses in space: a thing is right when its box overlaps the target's by half, a lid
+when it is open to within 0.2 of the target. Nobody aims like that by ``put``, so here:
+
+- A thing that lies in or on another receptacle than it should is displaced. It is right again in or
+  on the right one, wherever there.
+- A thing that lies elsewhere on the same piece of furniture is displaced when that is more than
+  ``NEAR`` away in the plan. It is right again within ``NEAR`` of its target, on that furniture.
+  Shorter moves, and those of things within things that are carried, are no changes.
+- A lid whose opening differs by more than ``LID`` is displaced: open is the wider of the two
+  openings, closed the narrower. Lids that differ by less are what they are: open above ``LID``.
+
+What a thing is in or on is judged by boxes at both poses: see ``support``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from wayword.datasets.homes.goals import Restored
+from wayword.datasets.thor.changing import moved
+from wayword.datasets.thor.furnish import lies
+from wayword.datasets.thor.kinds import NO_THING, preposition
+from wayword.datasets.thor.metadata import ObjectRecord, Records
+from wayword.datasets.thor.shuffles import Pose, Shuffled
+from wayword.datasets.thor.support import carrier, parents
+
+NEAR = 0.5
+"""Metres in the plan within which a thing is where it should be on its furniture."""
+LID = 0.2
+"""Share of the opening that counts as a change; the source's own threshold."""
+MOVED = 0.01
+"""Metres by which a pose differs from another; less is rounding."""
+LOW = 0.15
+"""Metres above the floor up to which a thing that is in or on nothing lies on the floor."""
+
+Cause = Literal["", "nothing_displaced", "unknown_object", "target_on_nothing_known"]
+"""Why an episode is left out: no change is one here; a thing that moves is not in the metadata; a
+target is neither on the floor nor in or on anything whose box is published."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What an episode comes to: the ``records`` of its start, each with what it is in or on; goals
+    for what is ``displaced`` and for ``others``; or the ``cause`` why it is left out."""
+
+    records: Records = ()
+    displaced: tuple[Restored, ...] = ()
+    others: tuple[Restored, ...] = ()
+    crowds: Mapping[str, int] = field(default_factory=dict)
+    """Receptacle -> how many things it holds at the start or should hold, whichever is more."""
+    cause: Cause = ""
+
+
+def judge(published: Records, shuffled: Shuffled) -> Judged:
+    """What an episode asks for in a scene with these objects."""
+    known = [record for record in published if record.label not in NO_THING]
+    names = {record.name for record in known}
+    for name, pose in shuffled.target.items():
+        if name not in names and _away(pose, shuffled.start.get(name, pose)) > MOVED:
+            return Judged(cause="unknown_object")
+    first = tuple(_swung(_put(r, shuffled.start.get(r.name)), shuffled, 0) for r in known)
+    last = tuple(_swung(_put(r, shuffled.target.get(r.name)), shuffled, 1) for r in known)
+    under, over = _under(first), _under(last)
+    displaced, others = [], []
+    for now, then in zip(first, last, strict=True):
+        if not (now.pickupable or "openable" in now.flags):
+            continue
+        goal = _goal(now, then, under, over, {r.id: r for r in first})
+        if goal is None:
+            others.append(Restored(now.id, under.get(now.id, ""), "isOpen" in now.flags))
+            continue
+        if now.pickupable and not goal.receptacle and then.bottom > LOW:
+            return Judged(cause="target_on_nothing_known")
+        displaced.append(goal)
+    if not displaced:
+        return Judged(cause="nothing_displaced")
+    settled = tuple(replace(r, parents=(under.get(r.id, "Floor"),)) for r in first)
+    crowds = Counter(under.values()) | Counter(over.values())
+    return Judged(settled, tuple(displaced), tuple(others), crowds)
+
+
+def _goal(
+    now: ObjectRecord,
+    then: ObjectRecord,
+    under: Mapping[str, str],
+    over: Mapping[str, str],
+    by_id: Mapping[str, ObjectRecord],
+) -> Restored | None:
+    """How a displaced thing should be; None for one that is as it should be."""
+    lid = "isOpen" in then.flags
+    if not now.pickupable:
+        return Restored(now.id, under.get(now.id, ""), lid) if now.flags != then.flags else None
+    if math.dist(now.centre, then.centre) <= MOVED:
+        return None
+    here, there = under.get(now.id, ""), over.get(now.id, "")
+    if here != there:
+        return Restored(now.id, there, lid)
+    carried = there and by_id[there].pickupable
+    at = then.centre[:2]
+    if carried or not there or math.dist(now.centre[:2], at) <= NEAR:
+        return None
+    return Restored(now.id, there, lid, at=at, within=NEAR)
+
+
+def _under(records: Records) -> dict[str, str]:
+    """Thing -> what it is in or on; furniture and what stands on it as published."""
+    still = parents(records, [r for r in records if not r.pickupable and lies(r)])
+    receptacles = [record for record in records if preposition(record)]
+    found = {}
+    for record in records:
+        if record.pickupable:
+            best = carrier(record, receptacles, loose=record.bottom > LOW)
+            if best is not None:
+                found[record.id] = best.id
+    return still | found
+
+
+def _put(record: ObjectRecord, pose: Pose | None) -> ObjectRecord:
+    return record if pose is None else moved(record, pose.position, pose.heading)
+
+
+def _swung(record: ObjectRecord, shuffled: Shuffled, which: int) -> ObjectRecord:
+    """The record with its lid as it is at the start (0) or should be (1)."""
+    both = shuffled.openings.get(record.name)
+    if both is None:
+        return record
+    changes = abs(both[0] - both[1]) > LID
+    opens = both[which] == max(both) if changes else min(both) > LID
+    flags = record.flags | {"isOpen"} if opens else record.flags - {"isOpen"}
+    return replace(record, flags=flags)
+
+
+def _away(one: Pose, other: Pose) -> float:
+    return math.dist(one.position, other.position)

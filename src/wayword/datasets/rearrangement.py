@@ -1,9 +1,9 @@
-"""Rearrangement: put back what was displaced, in generated homes."""
+"""Rearrangement: put back what was displaced, in generated homes and in iTHOR's rooms."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
@@ -27,12 +27,15 @@ from wayword.datasets.homes.episodes import (
 )
 from wayword.datasets.homes.goals import RearrangementReference
 from wayword.datasets.homes.shuffling import shuffle
+from wayword.datasets.thor.rearranging import Published
+from wayword.datasets.thor.shuffles import SPLITS
 
 TRIES = 50
+TRAIN = "2021_train"
 
 
 class Rearrangement(SourcedTasks):
-    """Homes in which one to five things are not as they should be.
+    """Homes in which some things are not as they should be.
 
         >>> tidy = Rearrangement(settings=Rearrangement.Settings(episodes=3))
         >>> 1 <= tidy.tasks[0].reference.parts() <= 5
@@ -42,11 +45,19 @@ class Rearrangement(SourcedTasks):
     shut, or the other way round. The request says how the changed ones should be. All must be
     right in the end, and whatever else is disturbed counts against it: ``misplaced`` and
     ``fixed_strict``. A thing is in place when it is in or on the right receptacle, wherever there.
+
+    Splits ``generated_test`` and ``generated_train``: one to five changes in generated homes.
+
+    Splits ``2021_train``, ``2021_val``, ``2021_test``: the published episodes of Weihs et al.
+    (2021) in iTHOR's rooms. A thing that moved along one piece of furniture is in place within
+    half a metre of its target. See ``thor.restoring`` for what counts as a change; ``omissions``
+    counts the episodes left out, by cause. All of ``settings`` but ``actions`` is for generated
+    homes.
     """
 
     Settings: ClassVar[type[HomesSettings]] = HomesSettings
     family: ClassVar[str] = "rooms"
-    splits: ClassVar[tuple[str, ...]] = GENERATED
+    splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
     max_steps: ClassVar[int] = 1000
 
     def __init__(
@@ -56,12 +67,19 @@ class Rearrangement(SourcedTasks):
         settings: HomesSettings | None = None,
     ) -> None:
         check_split("rearrangement", split, self.splits)
-        self.split, self.settings = split, settings or HomesSettings()
-        self._source = _generated(split, self.settings)
+        self.split, self.settings, self._folder = split, settings or HomesSettings(), folder
+        self._source: Source = self._of(split)
+        self.omissions: Mapping[str, int] = getattr(self._source, "omissions", {})
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """Episodes of the train split that the expert solved."""
-        return demonstrate(_generated(GENERATED[1], self.settings), count, seed)
+        published = self.split in SPLITS
+        return demonstrate(self._of(TRAIN if published else GENERATED[1]), count, seed)
+
+    def _of(self, split: str) -> Source:
+        if split in SPLITS:
+            return Published(split, self._folder, self.settings.body())
+        return _generated(split, self.settings)
 
 
 def _generated(split: str, settings: HomesSettings) -> Source:

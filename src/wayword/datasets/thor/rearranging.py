@@ -17,7 +17,7 @@ from wayword.datasets.drawn import DrawnTasks
 from wayword.datasets.homes.goals import RearrangementReference, Restored
 from wayword.datasets.homes.shuffling import OPENINGS
 from wayword.datasets.thor import ithor
-from wayword.datasets.thor.restoring import Judged, judge
+from wayword.datasets.thor.restoring import Judged, cause, judge
 from wayword.datasets.thor.shuffles import Shuffled, read_shuffles, shuffles_path
 from wayword.verbalize.rooms import COMPASS
 from wayword.worlds.housework.body import Body
@@ -68,9 +68,9 @@ class Published:
         self._shuffled: dict[str, Shuffled] = {}
         omitted: Counter[str] = Counter()
         for each in read_shuffles(self._path):
-            cause = judge(ithor.records(folder, each.scene), each).cause
-            if cause:
-                omitted[cause] += 1
+            why = cause(ithor.records(folder, each.scene), each)
+            if why:
+                omitted[why] += 1
             else:
                 self._shuffled[f"{each.scene}_{split}_{each.number}"] = each
         self.omissions: Mapping[str, int] = dict(omitted)

@@ -39,6 +39,9 @@ MOVED = 0.01
 LOW = 0.15
 """Metres above the floor up to which a thing that is in or on nothing lies on the floor."""
 
+NOWHERE = "nowhere"
+"""What a thing should be in or on that hangs in the air by the published boxes."""
+
 Cause = Literal["", "nothing_displaced", "unknown_object", "target_on_nothing_known"]
 """Why an episode is left out: no change is one here; a thing that moves is not in the metadata; a
 target is neither on the floor nor in or on anything whose box is published."""
@@ -59,66 +62,90 @@ class Judged:
 
 def judge(published: Records, shuffled: Shuffled) -> Judged:
     """What an episode asks for in a scene with these objects."""
-    known = [record for record in published if record.label not in NO_THING]
-    names = {record.name for record in known}
+    first, last = _then(published, shuffled, 0), _then(published, shuffled, 1)
+    goals = _displaced(first, last)
+    cause = _cause(published, shuffled, goals)
+    if cause:
+        return Judged(cause=cause)
+    under, over = _under(first), _under(last)
+    named = {goal.thing for goal in goals}
+    others = tuple(
+        Restored(r.id, under.get(r.id, ""), "isOpen" in r.flags)
+        for r in first
+        if (r.pickupable or "openable" in r.flags) and r.id not in named
+    )
+    settled = tuple(replace(r, parents=(under.get(r.id, "Floor"),)) for r in first)
+    return Judged(settled, goals, others, Counter(under.values()) | Counter(over.values()))
+
+
+def cause(published: Records, shuffled: Shuffled) -> Cause:
+    """Why an episode is left out; empty where it is not."""
+    first, last = _then(published, shuffled, 0), _then(published, shuffled, 1)
+    return _cause(published, shuffled, _displaced(first, last))
+
+
+def _cause(published: Records, shuffled: Shuffled, goals: tuple[Restored, ...]) -> Cause:
+    names = {record.name for record in published}
     for name, pose in shuffled.target.items():
         if name not in names and _away(pose, shuffled.start.get(name, pose)) > MOVED:
-            return Judged(cause="unknown_object")
-    first = tuple(_swung(_put(r, shuffled.start.get(r.name)), shuffled, 0) for r in known)
-    last = tuple(_swung(_put(r, shuffled.target.get(r.name)), shuffled, 1) for r in known)
-    under, over = _under(first), _under(last)
-    displaced, others = [], []
-    for now, then in zip(first, last, strict=True):
-        if not (now.pickupable or "openable" in now.flags):
-            continue
-        goal = _goal(now, then, under, over, {r.id: r for r in first})
-        if goal is None:
-            others.append(Restored(now.id, under.get(now.id, ""), "isOpen" in now.flags))
-            continue
-        if now.pickupable and not goal.receptacle and then.bottom > LOW:
-            return Judged(cause="target_on_nothing_known")
-        displaced.append(goal)
-    if not displaced:
-        return Judged(cause="nothing_displaced")
-    settled = tuple(replace(r, parents=(under.get(r.id, "Floor"),)) for r in first)
-    crowds = Counter(under.values()) | Counter(over.values())
-    return Judged(settled, tuple(displaced), tuple(others), crowds)
+            return "unknown_object"
+    if any(goal.receptacle == NOWHERE for goal in goals):
+        return "target_on_nothing_known"
+    return "" if goals else "nothing_displaced"
 
 
-def _goal(
-    now: ObjectRecord,
-    then: ObjectRecord,
-    under: Mapping[str, str],
-    over: Mapping[str, str],
-    by_id: Mapping[str, ObjectRecord],
-) -> Restored | None:
-    """How a displaced thing should be; None for one that is as it should be."""
+def _displaced(first: Records, last: Records) -> tuple[Restored, ...]:
+    """How the displaced things should be."""
+    ways = [[r for r in records if preposition(r)] for records in (first, last)]
+    pairs = [(now, then) for now, then in zip(first, last, strict=True) if now != then]
+    goals = [_goal(now, then, ways) for now, then in pairs]
+    return tuple(goal for goal in goals if goal is not None)
+
+
+def _goal(now: ObjectRecord, then: ObjectRecord, ways: list[list[ObjectRecord]]) -> Restored | None:
+    """How a thing should be that differs in the two records; None where that is no change."""
     lid = "isOpen" in then.flags
     if not now.pickupable:
-        return Restored(now.id, under.get(now.id, ""), lid) if now.flags != then.flags else None
+        return Restored(now.id, _still(now, ways[0]), lid) if now.flags != then.flags else None
     if math.dist(now.centre, then.centre) <= MOVED:
         return None
-    here, there = under.get(now.id, ""), over.get(now.id, "")
-    if here != there:
-        return Restored(now.id, there, lid)
-    carried = there and by_id[there].pickupable
-    at = then.centre[:2]
-    if carried or not there or math.dist(now.centre[:2], at) <= NEAR:
+    here, there = _carrier(now, ways[0]), _carrier(then, ways[1])
+    if (here and here.id) != (there and there.id):
+        floor = "" if then.bottom <= LOW else NOWHERE
+        return Restored(now.id, there.id if there else floor, lid)
+    x, y, _ = then.centre
+    if there is None or there.pickupable or math.dist(now.centre[:2], (x, y)) <= NEAR:
         return None
-    return Restored(now.id, there, lid, at=at, within=NEAR)
+    return Restored(now.id, there.id, lid, at=(x, y), within=NEAR)
 
 
 def _under(records: Records) -> dict[str, str]:
     """Thing -> what it is in or on; furniture and what stands on it as published."""
-    still = parents(records, [r for r in records if not r.pickupable and lies(r)])
+    found = parents(records, [r for r in records if not r.pickupable and lies(r)])
     receptacles = [record for record in records if preposition(record)]
-    found = {}
     for record in records:
         if record.pickupable:
-            best = carrier(record, receptacles, loose=record.bottom > LOW)
+            best = _carrier(record, receptacles)
             if best is not None:
                 found[record.id] = best.id
-    return still | found
+    return found
+
+
+def _carrier(record: ObjectRecord, receptacles: list[ObjectRecord]) -> ObjectRecord | None:
+    return carrier(record, receptacles, loose=record.bottom > LOW)
+
+
+def _still(record: ObjectRecord, receptacles: list[ObjectRecord]) -> str:
+    """What a fixed thing stands on, as published."""
+    found = parents((*receptacles, record), [record]) if lies(record) else {}
+    return found.get(record.id, "")
+
+
+def _then(published: Records, shuffled: Shuffled, which: int) -> Records:
+    """The objects at the start (0) of an episode, or as they should be (1)."""
+    poses = (shuffled.start, shuffled.target)[which]
+    known = (record for record in published if record.label not in NO_THING)
+    return tuple(_swung(_put(r, poses.get(r.name)), shuffled, which) for r in known)
 
 
 def _put(record: ObjectRecord, pose: Pose | None) -> ObjectRecord:

@@ -15,6 +15,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
+from wayword.core.errors import DataError
 from wayword.datasets.alfred.trajectories import Pose, Trajectory
 from wayword.datasets.thor import ithor
 from wayword.datasets.thor.changing import moved
@@ -112,13 +113,17 @@ def start(folder: Path, trajectory: Trajectory) -> tuple[dict[str, float], float
 def model(folder: Path, scene_name: str, label: str) -> ObjectRecord:
     """A thing of a label to take the box from: of the scene, else of the first scene with one.
 
-    Raises ``KeyError`` where no scene has such a thing.
+    Raises ``DataError`` where no scene has such a thing.
     """
     label_there = LOOKS_LIKE.get(label, label)
     for record in ithor.records(folder, scene_name):
         if record.pickupable and record.label == label_there:
             return replace(record, label=label)
-    return replace(_models(folder)[label_there], label=label)
+    found = _models(folder).get(label_there)
+    if found is None:
+        problem = f"has no thing of type {label!r}, which trajectories in {scene_name} put there"
+        raise DataError(folder / ithor.OBJECTS, "", problem, "fetch both again")
+    return replace(found, label=label)
 
 
 @lru_cache(maxsize=2)

@@ -48,7 +48,7 @@ class Alfred:
 
     ``kind`` limits them to one type of task. ``omissions`` counts the trajectories left out, by
     cause: ``no_object``, ``no_movable``, ``no_receptacle``, ``no_lamp`` where the scene has nothing
-    of a type that the task is about.
+    of a type that the task is about, ``no_annotation`` where nobody put it into words.
     """
 
     def __init__(
@@ -119,6 +119,8 @@ class Alfred:
         if entry.kind not in NEEDS:
             problem = f"is no type of task: {entry.kind!r}"
             raise DataError(self._read.path, f"line {entry.line}, field 'task_type'", problem)
+        if not entry.annotations:
+            return "no_annotation"
         for name in ("object", *NEEDS[entry.kind]):
             label = entry.target(FIELDS[name])
             if name in ("object", "movable"):

@@ -1,0 +1,220 @@
+"""ALFRED's records, hand-made: how they become scenes, starts, goals, and one-line errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alfred_files import POSES, trajectory, write
+
+from wayword.core.episode import Json
+from wayword.core.errors import DataError, UsageError
+from wayword.datasets.homes.goals import Has, Held, Inside, Lit, RoomsReference, Stacked
+from wayword.datasets.homes.solving import play
+from wayword.datasets.household import Household
+from wayword.worlds.housework.invariants import violations
+from wayword.worlds.housework.scene import HouseObject
+
+SIMPLE: dict[str, Any] = {"object_target": "Mug", "parent_target": "SideTable"}
+APPLE: dict[str, Any] = {"object_target": "Apple", "parent_target": "SideTable"}
+TASKS: list[tuple[str, dict[str, Any], int]] = [
+    ("pick_and_place_simple", SIMPLE, 1),
+    ("pick_and_place_simple", {**APPLE, "sliced": True}, 2),
+    ("pick_two_obj_and_place", APPLE, 2),
+    ("pick_two_obj_and_place", {**APPLE, "sliced": True}, 4),
+    ("look_at_obj_in_light", {"object_target": "Mug", "toggle_target": "DeskLamp"}, 2),
+    ("pick_heat_then_place_in_recep", APPLE, 3),
+    ("pick_heat_then_place_in_recep", {**APPLE, "sliced": True}, 4),
+    ("pick_cool_then_place_in_recep", APPLE, 3),
+    ("pick_clean_then_place_in_recep", SIMPLE, 3),
+    (
+        "pick_and_place_with_movable_recep",
+        {"object_target": "Spoon", "parent_target": "SideTable", "mrecep_target": "Mug"},
+        3,
+    ),
+]
+
+
+def household(folder: Path, **settings: Any) -> Household:
+    return Household("train", folder, Household.Settings(**settings))
+
+
+def only(dataset: Household, number: int = 0) -> tuple[dict[str, HouseObject], RoomsReference]:
+    """The objects of an episode's scene, and its reference."""
+    task = dataset.tasks[number]
+    assert isinstance(task.reference, RoomsReference)
+    return {o.id: o for o in dataset.world(task.episode).scene.objects}, task.reference
+
+
+@pytest.mark.parametrize(("kind", "params", "parts"), TASKS)
+def test_each_type_counts_as_alfred_counts_and_the_expert_solves_it(
+    tmp_path: Path, kind: str, params: dict[str, Any], parts: int
+) -> None:
+    dataset = household(write(tmp_path, trajectory(kind, **params)))
+    task, (_, reference) = dataset.tasks[0], only(dataset)
+    assert (reference.kind, reference.parts()) == (kind, parts)
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    assert reference.met(world.state()) < parts
+    assert not violations(world.house)
+    play(world, "agent", reference)
+    assert reference.met(world.state()) == parts
+    assert not violations(world.house)
+
+
+def test_goals_name_every_thing_of_the_type_and_no_other(tmp_path: Path) -> None:
+    apples = ("Apple|+01.80|+00.90|+02.60", "Apple|+00.40|+00.90|+02.50")
+    table = ("SideTable|+00.40|+00.00|+00.30",)
+    heat = write(tmp_path / "heat", trajectory("pick_heat_then_place_in_recep", **APPLE))
+    assert only(household(heat))[1].goals == (
+        Inside(apples, table),
+        Has(apples, (("heated", True),)),
+        Inside(apples, table, (("heated", True),)),
+    )
+    kind, params, _ = TASKS[-1]
+    spoon, mug = ("Spoon|+02.80|+00.90|+02.60",), ("Mug|+02.20|+00.90|+02.60",)
+    assert only(household(write(tmp_path / "stack", trajectory(kind, **params))))[1].goals == (
+        Inside(spoon, mug),
+        Inside(mug, table),
+        Stacked(spoon, mug, table),
+    )
+    kind, params, _ = TASKS[4]
+    goals = only(household(write(tmp_path / "light", trajectory(kind, **params))))[1].goals
+    assert goals == (Held(mug), Lit(("DeskLamp|+00.20|+00.60|+00.20",)))
+
+
+def test_small_things_lie_where_the_trajectory_puts_them_and_nowhere_else(tmp_path: Path) -> None:
+    twins = [("Mug", (2.2, 2.6, 0.9))] * 2
+    record = trajectory("pick_and_place_simple", **SIMPLE, poses=[POSES[1], *twins])
+    objects, _ = only(household(write(tmp_path, record)))
+    small = {name: o for name, o in objects.items() if "pickupable" in o.affordances}
+    assert list(small) == [
+        "Apple|+00.40|+00.90|+02.50",
+        "Mug|+02.20|+00.90|+02.60",
+        "Mug|+02.20|+00.90|+02.60|2",
+    ]
+    apple = small["Apple|+00.40|+00.90|+02.50"]
+    assert (apple.x, apple.y, apple.bottom) == pytest.approx((0.4, 2.5, 0.9))
+    assert apple.parent.startswith("Fridge|")
+    assert small["Mug|+02.20|+00.90|+02.60"].parent.startswith("CounterTop|")
+    assert not objects["DeskLamp|+00.20|+00.60|+00.20"].on, "object_toggles says off"
+
+
+def test_dirty_and_empty_dirties_what_gets_dirty(tmp_path: Path) -> None:
+    record = trajectory("pick_clean_then_place_in_recep", **SIMPLE, dirty_and_empty=True)
+    objects, _ = only(household(write(tmp_path, record)))
+    assert {o.type for o in objects.values() if o.dirty} == {"mug", "spoon"}
+
+
+def test_a_start_off_the_grid_goes_to_the_nearest_cell(tmp_path: Path) -> None:
+    place = {"x": 2.1, "z": 2.3, "y": 0.9, "rotation": -90, "horizon": 30}
+    record = trajectory("pick_and_place_simple", **SIMPLE, init_action=place)
+    dataset = household(write(tmp_path, record))
+    assert dataset.tasks[0].episode.start["poses"] == {
+        "agent": {"x": 2.0, "y": 2.0, "heading": 270.0}
+    }
+
+
+def test_an_episode_is_an_annotation_and_tells_its_steps_on_request(tmp_path: Path) -> None:
+    folder = write(tmp_path, trajectory("pick_and_place_simple", **SIMPLE))
+    episodes = [task.episode for task in household(folder).tasks]
+    told = [(episode.id, episode.instruction) for episode in episodes]
+    assert told == [("trial_1_0", "Put it there."), ("trial_1_1", "Bring it.")]
+    steps = [task.episode for task in household(folder, instructions="steps").tasks]
+    first, *_, last = steps[0].instruction.splitlines()
+    assert (first, last) == ("Put it there.", "2. Put it down.")
+    assert steps[1].instruction == "Bring it.", "nobody told any steps"
+    with pytest.raises(UsageError, match="instructions=goal"):
+        Household(settings=Household.Settings(instructions="steps"))
+
+
+def test_furniture_that_was_renamed_is_found_where_the_plan_names_it(tmp_path: Path) -> None:
+    at = [1.6, 1.6, 1.2, 1.2, 0.0, 0.0]  # in cells of 0.25 m: (0.4, 0.3), the side table's place
+    kind, cart = "pick_and_place_simple", {"object_target": "Mug", "parent_target": "Cart"}
+    plan = [{"action": "PutObject", "coordinateReceptacleObjectId": ["Cart", at]}]
+    dataset = household(write(tmp_path / "there", trajectory(kind, **cart, plan=plan)))
+    assert only(dataset)[1].goals[0] == Inside(
+        ("Mug|+02.20|+00.90|+02.60",), ("SideTable|+00.40|+00.00|+00.30",)
+    )
+    away = [{**plan[0], "coordinateReceptacleObjectId": ["Cart", [8.0, 8.0, *at[2:]]]}]
+    dataset = household(write(tmp_path / "away", trajectory(kind, **cart, plan=away)))
+    assert (len(dataset.tasks), dataset.omissions) == (0, {"no_receptacle": 1})
+
+
+def test_trajectories_without_what_they_are_about_are_counted(tmp_path: Path) -> None:
+    kind, movable = "pick_and_place_simple", "pick_and_place_with_movable_recep"
+    records = [
+        trajectory(kind, "trial_1", object_target="Plate", parent_target="SideTable"),
+        trajectory(kind, "trial_2", object_target="Mug", parent_target="Bed"),
+        trajectory(movable, "trial_3", **SIMPLE, mrecep_target="Pot"),
+        trajectory(TASKS[4][0], "trial_4", object_target="Mug", toggle_target="FloorLamp"),
+        {**trajectory(kind, "trial_5", **SIMPLE), "turk_annotations": {"anns": []}},
+        trajectory(kind, "trial_6", **SIMPLE),
+    ]
+    dataset = household(write(tmp_path, *records))
+    causes = ("no_object", "no_receptacle", "no_movable", "no_lamp", "no_annotation")
+    assert dataset.omissions == dict.fromkeys(causes, 1)
+    assert {task.episode.start["arrangement"] for task in dataset.tasks} == {"trial_6"}
+    assert len(household(write(tmp_path, *records), kind=movable).tasks) == 0
+
+
+def _without(name: str) -> str:
+    record = trajectory("pick_and_place_simple", **SIMPLE)
+    return json.dumps({key: value for key, value in record.items() if key != name})
+
+
+def _posed(pose: Json) -> dict[str, Any]:
+    return trajectory("pick_and_place_simple", **SIMPLE, object_poses=[pose])
+
+
+MUG = {"objectName": "Mug_1", "rotation": {"y": 0.0}}
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        (_without("task_id"), r"line 1, field 'task_id': is missing"),
+        (_without("pddl_params"), r"line 1, field 'pddl_params': is missing"),
+        (_without("votes")[:-9], r"line 1: is not valid JSON"),
+        (trajectory("fly", **SIMPLE), r"field 'task_type': is no type of task: 'fly'"),
+        (
+            _posed({**MUG, "objectName": "Mug_1", "position": None}),
+            r"'position': has the wrong type",
+        ),
+        (_posed(MUG), r"line 1, object_poses 0, field 'position': is missing"),
+        (_posed({**MUG, "position": {"x": 1, "y": "a", "z": 2}}), r"'y': has the wrong type: 'a'"),
+    ],
+)
+def test_broken_records_end_in_one_line(tmp_path: Path, record: Any, message: str) -> None:
+    folder = write(tmp_path, record)
+    with pytest.raises(DataError, match=message) as error:
+        list(household(folder).tasks)
+    assert "traj_train.jsonl.gz" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_type_of_thing_that_no_scene_has_ends_in_one_line(tmp_path: Path) -> None:
+    strange = [*POSES, ("Unicorn", (2.0, 2.6, 0.9))]
+    record = trajectory("pick_and_place_simple", **SIMPLE, poses=strange)
+    dataset = household(write(tmp_path, record))
+    with pytest.raises(DataError, match="has no thing of type 'Unicorn'"):
+        dataset.world(dataset.tasks[0].episode)
+
+
+def test_absent_files_and_folders_end_in_one_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"traj_valid_unseen.jsonl: no such file"):
+        Household("valid_unseen", write(tmp_path, trajectory("pick_and_place_simple", **SIMPLE)))
+    with pytest.raises(UsageError, match="--data"):
+        Household("valid_seen")
+
+
+def test_demonstrations_come_from_the_training_split_and_solve(tmp_path: Path) -> None:
+    write(tmp_path, trajectory("pick_and_place_simple", "trial_7", **SIMPLE))
+    write(tmp_path, trajectory("pick_and_place_simple", "trial_8", **SIMPLE), split="valid_seen")
+    (shown,) = Household("valid_seen", tmp_path).demonstrations(1, 0)
+    assert shown.episode.id.startswith("trial_7")
+    world = shown.world()
+    world.reset(shown.episode)
+    assert all(world.step("agent", action).ok for action in shown.actions)

@@ -27,6 +27,17 @@ def test_an_edited_agent_file_is_another_run(tmp_path: Path) -> None:
         run(plan)
 
 
+def test_an_edited_dataset_file_is_another_run(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("from wayword.datasets.houses import Houses\ndataset = Houses\n")
+    plan = Plan("random", str(mine), limit=1, out=tmp_path / "run")
+    run(plan)
+    run(plan)
+    mine.write_text(mine.read_text() + "# edited\n")
+    with pytest.raises(RecordingError, match="dataset_checksum"):
+        run(plan)
+
+
 def test_an_edited_prompt_is_another_run(tmp_path: Path) -> None:
     texts = tmp_path / "prompts"
     texts.mkdir()

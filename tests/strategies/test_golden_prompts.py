@@ -27,6 +27,7 @@ TASKS = {
     "rearrangement": "turn_left",
     "iqa": "turn_left",
     "household": "turn_left",
+    "ma_household": "turn_left",
     "ma_wah": "go_explore[kitchen]",
     "houses": "goto[d800c0]",
     "towns": "forward",

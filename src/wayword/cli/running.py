@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Agent = Annotated[
     str, typer.Argument(help="An agent's name, or ./mine.py. See: wayword list agents")
 ]
-On = Annotated[str, typer.Option("--on", help="Dataset and split: houses, r2r:val_seen …")]
+On = Annotated[str, typer.Option("--on", help="Dataset and split: houses, r2r:val_seen …, or ./mine.py")]
 ModelName = Annotated[
     str, typer.Option("--model", help="local:smollm2, openai:NAME, scripted:first …")
 ]

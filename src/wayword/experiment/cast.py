@@ -77,7 +77,7 @@ class AgentParts:
             "agent": self.name,
             "settings": asdict(self.settings),
             "prompts_checksum": _prompts_checksum(self.settings),
-            "agent_checksum": _file_checksum(self.name),
+            "agent_checksum": file_checksum(self.name),
         }
         others = {actor: parts.identity() for actor, parts in sorted(self.others.items())}
         return {**own, "actors": others} if others else own
@@ -173,9 +173,9 @@ def model_choices(plan: Plan, agent: AgentParts) -> dict[str, tuple[str, Mapping
     return chosen
 
 
-def _file_checksum(agent: str) -> str:
-    """An agent of one's own is another agent once its file has changed."""
-    return Checksums().of(Path(agent)) if agent.endswith(".py") else ""
+def file_checksum(name: str) -> str:
+    """A part of one's own is another part once its file has changed; empty for shipped ones."""
+    return Checksums().of(Path(name)) if name.endswith(".py") else ""
 
 
 def _prompts_checksum(settings: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from wayword.core import registry
 from wayword.core.dataset import Dataset
 from wayword.core.model import Model
-from wayword.experiment.cast import AgentParts
+from wayword.experiment.cast import AgentParts, file_checksum
 from wayword.experiment.plan import Plan, data_folder
 from wayword.models.wrapping.base import identity_of
 from wayword.settings import make
@@ -45,6 +45,7 @@ def identity(
     """
     cls: Any = type(dataset)
     data_settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
+    own_file = file_checksum(plan.dataset_name)
     return {
         **agent.identity(),
         "dataset": split_name(plan, dataset),
@@ -58,6 +59,7 @@ def identity(
         "shuffle": plan.shuffle,
         "shard": plan.shard,
         **({"ask": plan.ask} if plan.ask else {}),
+        **({"dataset_checksum": own_file} if own_file else {}),
     }
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.agents.teaming.brief import Brief, Role
+from wayword.agents.teaming.commander import Commander
+from wayword.agents.teaming.follower import Follower
 from wayword.agents.teaming.partner import Partner
 from wayword.core.action import Menu
 from wayword.core.agent import Toolkit
@@ -22,7 +24,11 @@ from wayword.datasets.homes.goals import RoomsReference
 from wayword.worlds.housework.observation import RoomsObservation
 from wayword.worlds.rooms import RoomsWorld
 
-ROLES: dict[str, Callable[[Brief], Role]] = {"partner": Partner}
+ROLES: dict[str, Callable[[Brief], Role]] = {
+    "partner": Partner,
+    "commander": Commander,
+    "follower": Follower,
+}
 """Role -> what plays it. An episode's ``extra["roles"]`` names each actor's; else ``partner``."""
 
 

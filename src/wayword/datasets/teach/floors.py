@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
@@ -20,7 +23,7 @@ from wayword.datasets.drawn import DrawnTasks
 from wayword.datasets.homes.episodes import HomesSettings
 from wayword.datasets.teach.compiling import Unfit
 from wayword.datasets.teach.definitions import FOLDER, Definition, read_definitions
-from wayword.datasets.teach.drawing import draw_task
+from wayword.datasets.teach.drawing import Drawn, draw_task
 from wayword.datasets.teach.kinds import Classes, read_classes
 from wayword.datasets.teach.pairs import Pair, pair
 from wayword.datasets.teach.props import FromFloor, Stage, shuffled
@@ -29,6 +32,10 @@ from wayword.worlds.rooms import RoomsWorld
 
 SPLITS = ("train", "valid_seen", "valid_unseen", "test_seen", "test_unseen")
 """TEACh's lists of floors."""
+TRIES = 4
+"""States of a room that are tried for a task."""
+REACH = 1.3
+"""Metres from the floor to what must be touched, at most."""
 
 
 class FloorPairs:
@@ -140,21 +147,37 @@ def _tables(folder: Path) -> tuple[dict[str, Definition], Classes]:
 def _pair(folder: Path, room: str, kind: str, number: int, seed: int) -> Pair | str:
     """The task of that kind and number in that room, or why it cannot be had."""
     tasks, classes = _tables(folder)
-    rng = random.Random(f"teach/{room}/{kind}/{number}/{seed}")
-    starts = ithor.cells(folder, room).main
-    scene = shuffled(rng, ithor.scene(folder, room), _nearness(folder, room))
-    try:
-        drawn = draw_task(rng, tasks[kind], tasks, classes, scene)
-    except Unfit as why:
-        return str(why)
-    stage = Stage(
-        *(scene, starts),
-        layout=lambda of: ithor.layout(folder, room, of),
-        room_at=lambda x, y: ithor.room_of(room),
-    )
     name = f"{room}_{kind.replace(' ', '_').lower()}_{number}"
-    start = {"scene": room, "task": kind, "number": number}
-    return pair(rng, name, drawn, stage, start)
+    starts, why = ithor.cells(folder, room).main, ""
+    for attempt in range(TRIES):
+        rng = random.Random(f"teach/{room}/{kind}/{number}/{seed}/{attempt}")
+        scene = shuffled(rng, ithor.scene(folder, room), _nearness(folder, room))
+        try:
+            drawn = draw_task(rng, tasks[kind], tasks, classes, scene)
+            _in_reach(drawn, np.array(starts))
+        except Unfit as unfit:
+            why = str(unfit)
+            continue
+        stage = Stage(
+            *(scene, starts),
+            layout=lambda of: ithor.layout(folder, room, of),
+            room_at=lambda x, y: ithor.room_of(room),
+        )
+        start = {"scene": room, "task": kind, "number": number}
+        return pair(rng, name, drawn, stage, start)
+    return why
+
+
+def _in_reach(drawn: Drawn, places: NDArray[np.float64]) -> None:
+    """Raises ``Unfit`` where something that must be touched is too far from the floor."""
+    objects = {o.id: o for o in drawn.scene.objects}
+    for thing in {each for order in drawn.plan for each in (order.thing, order.other) if each}:
+        each = objects[thing]
+        while each.parent and "openable" in objects[each.parent].affordances:
+            each = objects[each.parent]  # one reaches for what it is shut in
+        away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
+        if np.hypot(*np.maximum(away, 0.0).T).min() > REACH:
+            raise Unfit(f"{each.type} is out of reach")
 
 
 def _nearness(folder: Path, room: str) -> FromFloor:

@@ -1,4 +1,4 @@
-"""The expert: shown the goals and the house, it solves a task by low-level actions alone.
+"""The expert: shown the goals and the world, it solves a task by low-level actions alone.
 
 An upper bound, a test that worlds, tasks and metrics agree, and the source of gold trajectories.
 Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
@@ -6,6 +6,7 @@ Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation"
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -15,9 +16,13 @@ from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback, Observation, World
+from wayword.datasets.babyai import solving as babyai
 from wayword.datasets.homes.errands import Doing, Stuck
 from wayword.datasets.homes.goals import RoomsReference
 from wayword.datasets.homes.solving import solve
+from wayword.worlds.grid.low import LOW
+from wayword.worlds.grid.observation import GridObservation
+from wayword.worlds.gridworld import GridWorld
 from wayword.worlds.housework.observation import RoomsObservation
 from wayword.worlds.housework.verbs import LOW_LEVEL
 from wayword.worlds.rooms import RoomsWorld
@@ -29,20 +34,21 @@ class ExpertSettings:
 
 
 class Expert:
-    """Solves tasks of the rooms world: household, rearrangement, interactive questions.
+    """Solves tasks of the rooms world (household, rearrangement, questions) and levels of BabyAI.
 
         >>> from wayword.core.registry import load
         >>> sorted(load("agent", "expert").families)
-        ['rooms']
+        ['grid', 'rooms']
 
-    It reads the things to handle off the goals, orders them into sub-tasks (fetch, slice, heat, put
-    …), walks the shortest ways between them, and opens what is shut on its way. Where it cannot go
-    on it stops, and a note ``expert_stuck`` says why. In tasks for several actors each expert works
-    on all of the goals.
+    In houses it reads the things to handle off the goals, orders them into sub-tasks (fetch, slice,
+    heat, put …), walks the shortest ways between them, and opens what is shut on its way. In tasks
+    for several actors each expert works on all of the goals. On grids it is the bot that comes with
+    the levels: see ``wayword.datasets.babyai.solving``. Where it cannot go on it stops, and a note
+    ``expert_stuck`` says why.
     """
 
     Settings: ClassVar[type[ExpertSettings]] = ExpertSettings
-    families: ClassVar[frozenset[str]] = frozenset({"rooms"})
+    families: ClassVar[frozenset[str]] = frozenset({"rooms", "grid"})
     needs_model: ClassVar[bool] = False
     sees_answer: ClassVar[bool] = True
 
@@ -52,28 +58,17 @@ class Expert:
         self._doing: Doing | None = None
 
     def reveal(self, reference: Reference, world: World) -> None:
-        if not isinstance(reference, RoomsReference) or not isinstance(world, RoomsWorld):
-            raise UsageError(
-                f"episode {reference.episode_id} has no goals in a house; try `oracle` or `gold`"
-            )
-        for actor in world.house.actors.values():
-            missing = [verb for verb in LOW_LEVEL if verb not in actor.body.actions]
-            if missing:
-                raise UsageError(
-                    f"the expert acts by low-level actions, and {actor.name} knows no "
-                    f"{missing[0]}; set dataset.actions=all"
-                )
-        self._reference, self._world = reference, world
+        self._solve = _solver(reference, world)
 
     async def begin(self, episode: Episode) -> None:
         """The goals were revealed before."""
 
     async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
-        if not isinstance(observation, RoomsObservation):
-            raise UsageError("the expert acts in the rooms world only")
+        if not isinstance(observation, RoomsObservation | GridObservation):
+            raise UsageError("the expert acts in the rooms world and the grid world only")
         try:
             if self._doing is None:
-                self._doing = solve(self._world, observation.actor, self._reference)
+                self._doing = self._solve(observation.actor)
                 return Decision(next(self._doing))
             return Decision(self._doing.send(self._feedback or Feedback()))
         except Stuck as reason:
@@ -82,6 +77,29 @@ class Expert:
 
     def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._feedback = feedback
+
+
+def _solver(reference: Reference, world: World) -> Callable[[str], Doing]:
+    """What makes an actor's actions. Raises ``UsageError`` for what it has no answer to."""
+    if isinstance(world, GridWorld):
+        _able("agent", world.verbs, LOW, "low")
+        return lambda actor: babyai.solve(world)
+    if not isinstance(reference, RoomsReference) or not isinstance(world, RoomsWorld):
+        raise UsageError(
+            f"episode {reference.episode_id} has no goals in a house; try `oracle` or `gold`"
+        )
+    for each in world.house.actors.values():
+        _able(each.name, each.body.actions, LOW_LEVEL, "all")
+    return lambda actor: solve(world, actor, reference)
+
+
+def _able(actor: str, verbs: Collection[str], needed: Sequence[str], setting: str) -> None:
+    missing = [verb for verb in needed if verb not in verbs]
+    if missing:
+        raise UsageError(
+            f"the expert acts by low-level actions, and {actor} knows no {missing[0]}; "
+            f"set dataset.actions={setting}"
+        )
 
 
 agent = Expert

@@ -19,7 +19,8 @@ from wayword.core.action import Action, Menu
 from wayword.core.angles import relative, sector
 from wayword.core.perceiver import Perceiver, Percept, Sector
 from wayword.core.world import Feedback, Observation
-from wayword.verbalize import indoor, rooms, street
+from wayword.verbalize import grid, indoor, rooms, street
+from wayword.worlds.grid.observation import GridObservation
 from wayword.worlds.housework.observation import RoomsObservation
 from wayword.worlds.indoor import IndoorObservation
 from wayword.worlds.street import StreetObservation
@@ -196,6 +197,14 @@ def _rooms_around(seen: RoomsObservation, perceiver: Perceiver | None) -> str:
     return "\n".join(rooms.describe(seen).split("\n")[2:])
 
 
+def _grid_own(seen: GridObservation) -> tuple[Own, str]:
+    return Own("", seen.heading, tuple(held.name for held in seen.holding)), grid.own(seen)
+
+
+def _grid_around(seen: GridObservation, perceiver: Perceiver | None) -> str:
+    return grid.around(seen)
+
+
 def _plain_own(seen: Observation) -> tuple[Own, str]:
     heading = getattr(seen, "heading", None)
     return Own("", float(heading) if isinstance(heading, int | float) else None), ""
@@ -217,5 +226,6 @@ VOICES: Mapping[type[Observation], Voice] = {
     IndoorObservation: Voice("indoor", _indoor_own, _indoor_around, _indoor_feedback),
     StreetObservation: Voice("street", _street_own, _street_around, _street_feedback),
     RoomsObservation: Voice("rooms", _rooms_own, _rooms_around, rooms.feedback),
+    GridObservation: Voice("grid", _grid_own, _grid_around, grid.feedback),
 }
 """Type of observation -> how its world is told. The one place that a new world is added to."""

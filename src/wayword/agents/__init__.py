@@ -4,6 +4,7 @@ SHARED: tuple[str, ...] = (
     "answers",
     "describing",
     "discussion",
+    "exploring",
     "history",
     "landmarks_extraction",
     "person",

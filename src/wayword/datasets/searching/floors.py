@@ -10,8 +10,8 @@ training episodes. What is inferred, on a grid of 0.05 m:
 * *Open* is what lies within 0.1 m of a free place, in any of the furnishings.
 * A *wall* is what is never open although in some furnishing nothing stands within 0.3 m of it, so
   that only a wall explains it; and what lies in a straight line between two such pieces, up to
-  2 m, is never open, and is in no furniture. Specks of less than 0.4 m are dropped. Walls come out
-  thicker than they are, by up to a step of the 0.25 m grid on each side. What is beyond the
+  2 m, is never open, and is in no furniture. Specks of less than 0.4 m are dropped. Of that, what
+  lies a body's radius from all free places is kept, and the middle line of narrower pieces. What is beyond the
   outermost boxes and places counts as wall, and what lies within a box does not.
 
 Where furniture hides a wall in all five furnishings nothing is known, and looks pass.
@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 SPACING = 0.05
 GRID = 0.25
 """RoboTHOR's starts lie on multiples of this."""
+RADIUS = 0.2
+"""Of RoboTHOR's body."""
 CLOSING = 0.1
 """Half of the widest gap that is closed."""
 COVERS = 0.1
@@ -78,7 +80,23 @@ def infer(furnishings: Sequence[Evidence]) -> Floors:
     proven = _without_specks(~opened & np.any(bare, axis=0))
     maybe = ~opened & ~np.any(stands, axis=0)
     wall = _bridged(proven, maybe) | _bridged(proven.T, maybe.T).T
+    wall &= _far_or_between(np.asarray(free.any(axis=0)))
     return Floors(west, south, free, np.stack([wall & ~box for box in stands]))
+
+
+def _far_or_between(free: Bools) -> Bools:
+    """Where a wall can be: a body's radius from every free place, or half-way between two."""
+    from scipy.ndimage import distance_transform_edt
+
+    away = np.pad(np.asarray(distance_transform_edt(~free)) * SPACING, 1, mode="edge")
+    here = away[1:-1, 1:-1]
+    high, wide = free.shape
+    found: Bools = here >= RADIUS - SPACING / 2
+    for dj, di in ((0, 1), (1, 0), (1, 1), (1, -1)):
+        after = away[1 + dj : 1 + dj + high, 1 + di : 1 + di + wide]
+        before = away[1 - dj : 1 - dj + high, 1 - di : 1 - di + wide]
+        found |= (here >= after) & (here >= before) & (here > 0)
+    return found
 
 
 def _bridged(proven: Bools, maybe: Bools) -> Bools:

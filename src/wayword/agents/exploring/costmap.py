@@ -1,0 +1,159 @@
+"""Costmap: what depth images tell of the floor, as cells of 0.25 m.
+
+    >>> import numpy as np
+    >>> from wayword.worlds.search.camera import DepthImage
+    >>> from wayword.worlds.search.observation import View
+    >>> depth = DepthImage.of(np.array([[2.0]]), (0.0,), (-26.74,), 5.0)
+    >>> costmap = Costmap(0.0, 0.0)
+    >>> costmap.add(View("room", 0.0, 0.0, 90.0, 0.9, 80.0, depth))
+    >>> costmap.is_free(*costmap.cell(1.75, 0.0)), costmap.is_known(*costmap.cell(-1.0, 0.0))
+    (True, False)
+
+A ray that meets something between knee and head height marks an obstacle; where a ray runs just
+above the floor, the floor is free. Obstacles are kept on a grid five times finer, so that a
+cell is closed to a body (*inflation*) exactly where its centre is nearer to one than the radius.
+
+Source: LGX (Dorbala et al. 2024, section III-B), which has ROS's costmap_2d do this.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.worlds.housework.geometry import Point
+from wayword.worlds.search.observation import View
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+CELL = 0.25
+FINE = 5
+"""Obstacle cells along the side of a cell."""
+FLOOR = 0.1
+"""Rays that end lower than this (metres) end on the floor."""
+HEAD = 1.4
+"""What hangs higher than this is walked under."""
+SKIM = 0.3
+"""Where a ray runs lower than this (metres), the floor under it is free."""
+SAMPLES = 24
+"""Places looked at along the low part of a ray."""
+
+
+class Costmap:
+    """The floor as known so far, around a first place (metres) that is the centre of a cell.
+
+    Cells are (row, column), rows to the north, columns to the east; ``half`` metres to each side
+    are kept. A cell is *free* (floor was seen in it, or the body stood there), *occupied* (an
+    obstacle's centre lies in it), or unknown. ``open_`` (H, W) is where a body of that ``radius``
+    may be: free, and no obstacle nearer to the cell's centre than the radius, nor any place where
+    the body ran into something.
+    """
+
+    def __init__(self, x: float, y: float, radius: float = 0.18, half: float = 16.0) -> None:
+        self.radius = radius
+        self._cells = 2 * math.ceil(half / CELL) + 1
+        self.x, self.y = x - (self._cells // 2) * CELL, y - (self._cells // 2) * CELL
+        self.free: Bools = np.zeros((self._cells, self._cells), dtype=np.bool_)
+        self.bumped: Bools = np.zeros_like(self.free)
+        self._fine: Bools = np.zeros((self._cells * FINE, self._cells * FINE), dtype=np.bool_)
+
+    def cell(self, x: float, y: float) -> tuple[int, int]:
+        """The cell of a place, clipped to the map's edge."""
+        i = math.floor((x - self.x) / CELL + 0.5 + 1e-9)
+        j = math.floor((y - self.y) / CELL + 0.5 + 1e-9)
+        last = self._cells - 1
+        return min(max(j, 0), last), min(max(i, 0), last)
+
+    def point(self, row: int, column: int) -> Point:
+        """The centre of a cell."""
+        return self.x + column * CELL, self.y + row * CELL
+
+    def is_free(self, row: int, column: int) -> bool:
+        """Whether floor is known to be there."""
+        return bool(self.free[row, column])
+
+    def is_known(self, row: int, column: int) -> bool:
+        """Whether anything is known of the cell."""
+        return bool(self.known[row, column])
+
+    @property
+    def occupied(self) -> Bools:
+        """(H, W) cells with an obstacle in them."""
+        blocks = self._fine.reshape(self._cells, FINE, self._cells, FINE)
+        return np.asarray(blocks.any(axis=(1, 3)))
+
+    @property
+    def known(self) -> Bools:
+        """(H, W) cells that are free or occupied."""
+        return np.asarray(self.free | self.occupied)
+
+    @property
+    def open_(self) -> Bools:
+        """(H, W) where a body may be."""
+        near = np.zeros_like(self.free)
+        rows, columns = np.nonzero(self._fine)
+        for dj, di in self._disc:
+            j, i = rows + dj, columns + di
+            hit = (j % FINE == FINE // 2) & (i % FINE == FINE // 2)
+            j, i = j[hit] // FINE, i[hit] // FINE
+            inside = (j >= 0) & (i >= 0) & (j < self._cells) & (i < self._cells)
+            near[j[inside], i[inside]] = True
+        return np.asarray(self.free & ~near & ~self.bumped)
+
+    @cached_property
+    def _disc(self) -> list[tuple[int, int]]:
+        """Offsets of the obstacle cells that lie within the radius."""
+        side = CELL / FINE
+        reach = math.ceil(self.radius / side)
+        span = range(-reach, reach + 1)
+        return [(j, i) for j in span for i in span if math.hypot(j, i) * side < self.radius]
+
+    def add(self, view: View) -> None:
+        """Take in what a view's depth image tells, and that the body stands where it stands."""
+        self.free[self.cell(view.x, view.y)] = True
+        ahead, right, up = view.depth.points(view.eye)
+        angle = math.radians(view.heading)
+        east = view.x + ahead * math.sin(angle) + right * math.cos(angle)
+        north = view.y + ahead * math.cos(angle) - right * math.sin(angle)
+        met = np.isfinite(up) & (up > FLOOR) & (up < HEAD)
+        self._mark(east[met], north[met])
+        self._clear(view)
+
+    def bump(self, x: float, y: float) -> None:
+        """The body cannot be in the cell of that place: it ran into something on its way there."""
+        self.bumped[self.cell(x, y)] = True
+
+    def _mark(self, east: Floats, north: Floats) -> None:
+        side = CELL / FINE
+        i = np.floor((east - self.x + CELL / 2) / side).astype(np.intp)
+        j = np.floor((north - self.y + CELL / 2) / side).astype(np.intp)
+        high, wide = self._fine.shape
+        inside = (i >= 0) & (j >= 0) & (i < wide) & (j < high)
+        self._fine[j[inside], i[inside]] = True
+
+    def _clear(self, view: View) -> None:
+        """Floor under the parts of rays that run low."""
+        down = np.radians(np.array(view.depth.elevations)) < -1e-6
+        if not down.any():
+            return
+        tilt = -np.radians(np.array(view.depth.elevations))[down][:, None]
+        metres = np.minimum(view.depth.metres()[down], view.depth.reach)
+        first = np.broadcast_to((view.eye - SKIM) / np.sin(tilt), metres.shape).copy()
+        last = np.minimum(metres, view.eye / np.sin(tilt))
+        # Where the steepest ray meets the floor, nothing stands between it and the body.
+        steepest = int(np.argmax(tilt))
+        floor = metres[steepest] >= (view.eye - FLOOR) / np.sin(tilt[steepest])
+        first[steepest][floor] = 0.0
+        t = np.linspace(0.0, 1.0, SAMPLES)
+        along = (first[..., None] + (last - first)[..., None] * t) * np.cos(tilt)[..., None]
+        use = np.broadcast_to((last > first)[..., None], along.shape)
+        across = np.radians(view.heading + np.array(view.depth.bearings))[None, :, None]
+        east = (view.x + along * np.sin(across))[use]
+        north = (view.y + along * np.cos(across))[use]
+        i = np.floor((east - self.x) / CELL + 0.5).astype(np.intp)
+        j = np.floor((north - self.y) / CELL + 0.5).astype(np.intp)
+        inside = (i >= 0) & (j >= 0) & (i < self._cells) & (j < self._cells)
+        self.free[j[inside], i[inside]] = True

@@ -1,0 +1,94 @@
+"""Frontier exploration with a grounding model: CoW, OWL-CoW and GoW.
+
+wayword run frontier --on lost_things --set grounding=clip      CoW: CLIP on wheels
+wayword run frontier --on lost_things --set grounding=owl       OWL-CoW
+wayword run frontier --on lost_things --set grounding=glip      GoW: GLIP on wheels
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.agents.exploring.frontiers import frontiers
+from wayword.agents.exploring.searcher import Choice, Searcher
+from wayword.agents.exploring.settings import SearchSettings
+from wayword.core.agent import Toolkit
+from wayword.worlds.housework.geometry import Point
+from wayword.worlds.search.observation import View
+
+Cells = NDArray[np.intp]
+Floats = NDArray[np.float64]
+WITHIN = 2.5
+"""A frontier is looked at from the nearest place at most this many cells away from it."""
+SPENT = 0.3
+"""Places this near (metres) to one that was looked around from before show nothing new."""
+
+
+@dataclass(frozen=True)
+class FrontierSettings(SearchSettings):
+    """As all searchers; it goes up to what it finds, and searches until it may not go on.
+
+    ``least`` is the fewest cells of a frontier that is gone to, ``pick`` which one: the ``nearest``
+    by the way there (Yamauchi 1997), or the ``largest``.
+    """
+
+    approach: bool = True
+    turns: int = 0
+    resolution: float = 60.0
+    least: int = 2
+    pick: Literal["nearest", "largest"] = "nearest"
+
+
+class FrontierAgent(Searcher):
+    """Goes to where known floor meets the unknown, until the target is grounded (CoW, GoW).
+
+    With ``grounding=clip``, ``owl`` or ``glip`` it takes the place of CoW, OWL-CoW (Gadre et al.
+    2023) and GLIP on Wheels (LGX, Table III), with simulated detectors: see ``detecting``. The
+    target is looked for in every view, also on the way. Source of the exploration: Yamauchi 1997.
+    """
+
+    Settings: ClassVar[type[FrontierSettings]] = FrontierSettings
+    looks_on_the_way: ClassVar[bool] = True
+
+    def __init__(self, settings: FrontierSettings, toolkit: Toolkit) -> None:
+        super().__init__(settings, toolkit)
+        self._spent: list[Point] = []
+
+    async def choose(self, views: Sequence[View]) -> Choice | None:
+        """The next frontier; None where none is left that can be reached."""
+        here = views[-1]
+        self._spent.append((here.x, here.y))
+        steps = self.reachable()
+        options: list[tuple[float, Point]] = []
+        for group in frontiers(self.costmap.free, self.costmap.known, self.settings.least):
+            option = self._nearest(np.array(group), steps)
+            if option is not None:
+                options.append(option)
+        if not options:
+            return None
+        best = min(options) if self.settings.pick == "nearest" else options[0]
+        self._spent.append(best[1])
+        return Choice(best[1], f"The nearest of {len(options)} frontiers.")
+
+    def _nearest(self, group: Cells, steps: Floats) -> tuple[float, Point] | None:
+        """The way's length to the nearest place beside a frontier that is not spent, and where."""
+        places = np.argwhere(np.isfinite(steps))
+        away = np.hypot(
+            places[:, :1] - group[:, 0][None, :], places[:, 1:] - group[:, 1][None, :]
+        ).min(axis=1)
+        beside = places[away <= WITHIN]
+        metres = steps[beside[:, 0], beside[:, 1]]
+        for n in np.argsort(metres, kind="stable").tolist():
+            point = self.costmap.point(*beside[n].tolist())
+            if all(math.dist(point, spent) > SPENT for spent in self._spent):
+                return float(metres[n]), point
+        return None
+
+
+agent = FrontierAgent

@@ -11,4 +11,5 @@ SHARED: tuple[str, ...] = (
     "teach",
     "thor",
     "townhall",
+    "virtualhome",
 )

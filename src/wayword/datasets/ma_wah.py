@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import ClassVar
 
 from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
 from wayword.datasets.homes.arranging import arrange
 from wayword.datasets.homes.episodes import (
@@ -27,14 +27,12 @@ from wayword.datasets.homes.episodes import (
     turn,
 )
 from wayword.datasets.homes.goals import RoomsReference
-from wayword.datasets.homes.home import Home
-from wayword.datasets.homes.jobs import KINDS, draw_job, goals_of, say_job
+from wayword.datasets.homes.jobs import KINDS, draw_job, goals_of, poses, say_job
+from wayword.datasets.virtualhome.episodes import Drawn, Files, Logs
 from wayword.worlds.housework.body import Body
 from wayword.worlds.rooms import RoomsWorld
 
 TRIES = 50
-APART = 1.0
-"""Metres between two starts, at the least."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +72,7 @@ class MaWah(SourcedTasks):
 
     Settings: ClassVar[type[MaWahSettings]] = MaWahSettings
     family: ClassVar[str] = "rooms"
-    splits: ClassVar[tuple[str, ...]] = GENERATED
+    splits: ClassVar[tuple[str, ...]] = (*GENERATED, "logs", "homes")
     max_steps: ClassVar[int] = 150
 
     def __init__(
@@ -85,11 +83,58 @@ class MaWah(SourcedTasks):
     ) -> None:
         check_split("ma_wah", split, self.splits)
         self.split, self.settings = split, settings or MaWahSettings()
-        self._source = _generated(split, self.settings)
+        if split in GENERATED:
+            self._source = _generated(split, self.settings)
+            self.omissions: Mapping[str, int] = {}
+        else:
+            published = Published(split, folder, self.settings)
+            self._source, self.omissions = published, published.omissions
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """There are none: no actor's part makes sense without the others'."""
         raise UsageError("ma_wah has no examples for a single actor; set shots=0")
+
+
+class Published:
+    """Episodes in VirtualHome's homes: the logged ones, or C-WAH's goals in each of them."""
+
+    def __init__(self, split: str, folder: Path | None, settings: MaWahSettings) -> None:
+        self.settings = settings
+        self._files, actors = Files(folder), actors_of(settings.agents)
+        made: Logs | Drawn
+        if split == "logs":
+            made = Logs(self._files, actors)
+        else:
+            made = Drawn(self._files, actors, settings.episodes, settings.seed)
+        self._made, self.omissions = made, made.omissions
+
+    @cached_property
+    def _cases(self) -> dict[str, Case]:
+        kind = self.settings.kind
+        return {
+            case.task.episode.id: case
+            for case in self._made.cases
+            if not kind or getattr(case.task.reference, "kind", "") == kind
+        }
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode that can be played."""
+        return [case.task for case in self._cases.values()]
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The files it read."""
+        return self._files.read if self._cases else {}
+
+    def world(self, episode: Episode) -> RoomsWorld:
+        """A fresh world."""
+        return _world(self._cases[episode.id], self.settings)
+
+
+def _world(case: Case, settings: HomesSettings) -> RoomsWorld:
+    layout = case.home.with_things(case.scene)
+    return RoomsWorld(case.scene, settings.body(), shared_names=True, layout=layout)
 
 
 class Together(Generated):
@@ -109,8 +154,7 @@ class Together(Generated):
     def world(self, episode: Episode) -> RoomsWorld:
         """A fresh world."""
         case = self._make(episode.scene, episode.start["arrangement"], self.settings.plenty)
-        layout = case.home.with_things(case.scene)
-        return RoomsWorld(case.scene, self.settings.body(), shared_names=True, layout=layout)
+        return _world(case, self.settings)
 
 
 def _generated(split: str, settings: MaWahSettings) -> Source:
@@ -145,21 +189,6 @@ def _case(scene: str, arrangement: str, plenty: float, agents: int) -> Case:
         reference = RoomsReference(name, job.kind, goals_of(job, made))
         return Case(Task(episode, reference), made.home, made.scene())
     raise UsageError(f"{scene} has nothing for a job of kind {kind}; ask for more things (plenty)")
-
-
-def poses(rng: random.Random, home: Home, actors: Sequence[str]) -> Mapping[str, Json]:
-    """A free place for each, apart from the others', and one of twelve headings."""
-    chosen: list[tuple[float, float]] = []
-    places = list(home.starts)
-    while len(chosen) < len(actors):
-        x, y = rng.choice(places)
-        chosen.append((x, y))
-        far = [p for p in places if (p[0] - x) ** 2 + (p[1] - y) ** 2 >= APART**2]
-        places = far or places
-    return {
-        actor: {"x": x, "y": y, "heading": 30.0 * rng.randrange(12)}
-        for actor, (x, y) in zip(actors, chosen, strict=True)
-    }
 
 
 dataset = MaWah

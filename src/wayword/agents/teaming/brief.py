@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from wayword.core.action import Menu
 from wayword.core.agent import Toolkit
 from wayword.core.decision import Decision, Rejection
-from wayword.core.action import Menu
 from wayword.core.episode import Episode
 from wayword.core.world import Feedback
 from wayword.datasets.homes.goals import RoomsReference

@@ -26,9 +26,10 @@ class Knowledge:
     """What an actor knows. Names are those that all of them use.
 
     ``claims`` says who fetches a thing: of two who would, the one who said so first; ``headed``
-    where to. ``placed`` says what lies where it should; ``held`` who was seen with what. ``looked`` are the receptacles
-    it has looked into, ``seen_rooms`` the rooms it has looked around in, ``searched`` those that
-    somebody has looked through to the end. ``doors`` -> whether it stands open.
+    where to. ``placed`` says what lies where it should; ``held`` who was seen with what.
+    ``looked`` are the receptacles it has looked into, ``seen_rooms`` the rooms it has looked around
+    in, ``searched`` those that somebody has looked through to the end. ``doors`` says which stand
+    open, ``door_rooms`` what they join.
     """
 
     me: str

@@ -161,7 +161,7 @@ class Partner:
             if not place or self._failed[f"put {thing}"] >= TRIES:
                 continue
             last = thing == holding[-1]
-            action = Action("go_put" if last else "go_check", (place,))
+            action: Action | None = Action("go_put" if last else "go_check", (place,))
             if not self._own(place):
                 action = self._look_for(place)
             elif action in self._no_way:

@@ -12,8 +12,10 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from wayword.core.episode import Json
 from wayword.datasets.homes.arranging import Arrangement
 from wayword.datasets.homes.goals import GoalCondition, Held, Inside
+from wayword.datasets.homes.home import Home
 from wayword.datasets.homes.wording import a, plural, preposition, spoken
 from wayword.worlds.housework.scene import HouseObject
 
@@ -45,6 +47,8 @@ PLACES: dict[str, tuple[str, ...]] = {
 }
 """Kind -> the types of furniture it may ask for, the likeliest first."""
 FEWEST, MOST, OF_A_TYPE = 3, 5, 2
+APART = 1.0
+"""Metres between two starts, at the least."""
 
 PURPOSES: dict[str, tuple[str, ...]] = {
     TABLE: ("The table is to be laid", "Set the table"),
@@ -117,6 +121,21 @@ def listed(words: Sequence[str]) -> str:
 
 
 _NUMBERS = {2: "two", 3: "three", 4: "four", 5: "five"}
+
+
+def poses(rng: random.Random, home: Home, actors: Sequence[str]) -> Mapping[str, Json]:
+    """A free place for each, apart from the others', and one of twelve headings."""
+    chosen: list[tuple[float, float]] = []
+    places = list(home.starts)
+    while len(chosen) < len(actors):
+        x, y = rng.choice(places)
+        chosen.append((x, y))
+        far = [p for p in places if (p[0] - x) ** 2 + (p[1] - y) ** 2 >= APART**2]
+        places = far or places
+    return {
+        actor: {"x": x, "y": y, "heading": 30.0 * rng.randrange(12)}
+        for actor, (x, y) in zip(actors, chosen, strict=True)
+    }
 
 
 def _away(made: Arrangement, kind: str, place: HouseObject) -> int:

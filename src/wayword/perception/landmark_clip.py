@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import read_bytes
+from wayword.perception import pictures
 from wayword.perception.landmarks import CAPTION, FRONT, REAR, Floats, Standard
 from wayword.perception.projection import Picture, view
 
@@ -33,7 +34,6 @@ AROUND = tuple(range(0, 360, 45))
 """The directions a training panorama is cut in, degrees from north."""
 
 BATCH = 64
-_SUFFIXES = (".jpg", ".jpeg", ".png")
 
 
 class Encoder(Protocol):
@@ -74,12 +74,12 @@ class PanoramaPictures:
         path = self._path(panorama)
         if path is None:
             return None
-        return cut(_opened(path), heading - self.yaws.get(panorama, 0.0))
+        return cut(pictures.kept(path), heading - self.yaws.get(panorama, 0.0))
 
     def _path(self, panorama: str) -> Path | None:
         if "/" in panorama or "\\" in panorama:
             return None
-        paths = (self.folder / f"{panorama}{suffix}" for suffix in _SUFFIXES)
+        paths = (self.folder / f"{panorama}{suffix}" for suffix in pictures.SUFFIXES)
         return next((path for path in paths if path.is_file()), None)
 
     @cached_property
@@ -224,19 +224,6 @@ class TransformersEncoder:
         vectors = getattr(found, "pooler_output", found)  # newer versions wrap the vectors
         unit = vectors / vectors.norm(dim=-1, keepdim=True)
         return np.asarray(unit.float().cpu().numpy(), np.float64)
-
-
-@lru_cache(maxsize=16)
-def _opened(path: Path) -> Picture:
-    try:
-        pillow: Any = import_module("PIL.Image")
-    except ImportError:
-        raise UsageError("panorama pictures need pillow: pip install 'wayword[vision]'") from None
-    try:
-        with pillow.open(path) as picture:
-            return np.asarray(picture.convert("RGB"))
-    except OSError as error:
-        raise DataError(path, "", f"is not a whole picture ({error})") from error
 
 
 def _keep(made: NDArray[np.float32], stored: Path) -> None:

@@ -23,10 +23,11 @@ from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.worlds.viewpoints import ViewpointGraph
 
 SECTORS = 8
-WIDTH = 360.0 / SECTORS
+"""Directions of NavGPT's pack; packs made with other layouts have 6 or 12."""
+COUNTS = (6, SECTORS, 12)
 
 Sightings = Callable[[str, str], list[list[Sighting]]]
-"""Scene and viewpoint in, the things seen in each of the eight sectors out."""
+"""Scene and viewpoint in, the things seen in each of the sectors out."""
 
 
 class RecordedPerceiver:
@@ -59,14 +60,17 @@ class RecordedPerceiver:
             self._captions[scene] = read_json(captions)
             self._summaries[scene] = read_json(summaries)
         sentences = self._captions[scene].get(place)
-        if not isinstance(sentences, list) or len(sentences) != SECTORS:
-            where = f"scan {scene}, viewpoint {place!r}"
+        where = f"scan {scene}, viewpoint {place!r}"
+        if not isinstance(sentences, list) or len(sentences) not in COUNTS:
             raise DataError(self._folder, where, "has no eight recorded sentences")
-        seen = self._sightings(scene, place)
+        seen, width = self._sightings(scene, place), 360.0 / len(sentences)
+        if len(seen) != len(sentences):
+            problem = f"has {len(sentences)} sentences, but {len(seen)} groups of objects"
+            raise DataError(self._folder, where, problem)
         return Percept(
             tuple(
-                Sector(i * WIDTH, WIDTH, sentences[i].strip(), tuple(seen[i]))
-                for i in range(SECTORS)
+                Sector(i * width, width, sentence.strip(), tuple(things))
+                for i, (sentence, things) in enumerate(zip(sentences, seen, strict=True))
             ),
             _sentence(self._summaries[scene].get(place, "")),
         )
@@ -85,7 +89,7 @@ def pack_sightings(folder: Path) -> Sightings:
         if scene not in scans:
             scans[scene] = read_json(find(folder / "objects_list", f"{scene}.json"))
         groups = scans[scene].get(place)
-        if not isinstance(groups, list) or len(groups) != SECTORS:
+        if not isinstance(groups, list) or len(groups) not in COUNTS:
             where = f"scan {scene}, viewpoint {place!r}"
             raise DataError(folder / "objects_list", where, "has no eight groups of objects")
         return [[_sighting(name, thing) for name, thing in group.items()] for group in groups]
@@ -93,8 +97,9 @@ def pack_sightings(folder: Path) -> Sightings:
     return see
 
 
-def _sighting(name: str, thing: Mapping[str, float]) -> Sighting:
-    return Sighting(name.strip(), absolute(thing["heading"]), thing["distance"])
+def _sighting(name: str, thing: Mapping[str, float | None]) -> Sighting:
+    """A thing of the pack; one whose depth was not known has the distance null."""
+    return Sighting(name.strip(), absolute(thing["heading"] or 0.0), thing["distance"])
 
 
 def reverie_sightings(

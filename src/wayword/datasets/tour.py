@@ -1,0 +1,175 @@
+"""Tours: a few places of one's own, with pictures, joined by ways.
+
+    wayword perceive my_tour/pictures --captioner chat:openai:gpt-5-mini --out my_tour/seen
+    wayword run navgpt --on tour --set dataset.folder=my_tour --model openai:gpt-5-mini
+
+``tour.json`` in the folder says what there is::
+
+    {"places": {"hall": {"x": 0, "y": 0, "picture": "hall.jpg", "north": 90}, ...},
+     "ways": [["hall", "lobby"], ...],
+     "episodes": [{"id": "1", "instruction": "...", "path": ["hall", "lobby"], "heading": 0}]}
+
+``x``, ``y`` (and ``z``) are metres, east and north; ``north`` is the heading that the picture's
+middle column faces, degrees. Words come from ``seen/``, as ``wayword perceive`` writes them; agents
+that look at pictures themselves are given views of the panoramas in ``pictures/``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from wayword.core.agent import Demonstration
+from wayword.core.angles import absolute
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, PathReference
+from wayword.core.errors import DataError, UsageError
+from wayword.core.files import field, read_json
+from wayword.core.model import Image
+from wayword.core.perceiver import Percept
+from wayword.perception import pictures
+from wayword.perception.projection import view
+from wayword.perception.recorded import RecordedPerceiver, pack_sightings
+from wayword.worlds import viewpoints
+from wayword.worlds.indoor import IndoorWorld
+from wayword.worlds.viewpoints import ViewpointGraph
+
+SCAN = "tour"
+EYE = 1.5
+"""Height of a place above the floor where ``z`` is not given, metres."""
+SIZE = 480
+"""Rows and columns of the views that agents are shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class TourSettings:
+    """``folder`` holds ``tour.json``, ``pictures/`` and, for agents that read, ``seen/``."""
+
+    folder: str = ""
+
+
+class Tour:
+    """Places of one's own. Raises ``DataError`` for a ``tour.json`` that is not as it should be."""
+
+    Settings: ClassVar[type[TourSettings]] = TourSettings
+    family: ClassVar[str] = "indoor"
+    splits: ClassVar[tuple[str, ...]] = ("all",)
+    max_steps: ClassVar[int] = 15
+
+    def __init__(self, split: str, folder: Path | None, settings: TourSettings) -> None:
+        if split not in self.splits:
+            raise UsageError(f"tour has no split {split!r}; there is: all")
+        if not settings.folder and folder is None:
+            raise UsageError("tour: name its folder with --set dataset.folder=DIR")
+        self.split, self.settings = split, settings
+        self.folder = Path(settings.folder) if settings.folder else (folder or Path()) / "tour"
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        seen = sorted((self.folder / "seen").glob(f"*/{SCAN}*.json"))
+        shown = [self.folder / "pictures" / str(p["picture"]) for p in self._places.values()]
+        every = [self._path, *seen, *(path for path in shown if path.is_file())]
+        return {str(path.relative_to(self.folder)): path for path in every}
+
+    @cached_property
+    def tasks(self) -> Sequence[Task]:
+        listed = field(self._path, "tour", self._tour, "episodes", list)
+        return [self._task(number, record) for number, record in enumerate(listed)]
+
+    def graph(self, scene: str) -> ViewpointGraph:
+        """The only graph there is."""
+        return self._graph
+
+    def world(self, episode: Episode) -> IndoorWorld:
+        return IndoorWorld(self._graph)
+
+    def perceiver(self) -> TourPerceiver:
+        """Words from ``seen/``, pictures from ``pictures/``."""
+        return self._perceiver
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        raise UsageError("a tour has no training split to draw examples from; set shots=0")
+
+    @property
+    def _path(self) -> Path:
+        return self.folder / "tour.json"
+
+    @cached_property
+    def _tour(self) -> Any:
+        return read_json(self._path)
+
+    @cached_property
+    def _places(self) -> Mapping[str, Mapping[str, Any]]:
+        places: Mapping[str, Any] = field(self._path, "tour", self._tour, "places", dict)
+        for name, place in places.items():
+            for axis in ("x", "y"):
+                field(self._path, f"place {name!r}", place, axis, (int, float))
+            field(self._path, f"place {name!r}", place, "picture", str)
+        return places
+
+    @cached_property
+    def _graph(self) -> ViewpointGraph:
+        ids = tuple(self._places)
+        places = self._places.values()
+        positions = np.array([[p["x"], p["y"], p.get("z", EYE)] for p in places], dtype=np.float64)
+        edges = set()
+        for number, way in enumerate(field(self._path, "tour", self._tour, "ways", list)):
+            if not isinstance(way, list) or len(way) != 2 or not set(way) <= set(ids):
+                problem = f"does not join two of the places: {way!r}"
+                raise DataError(self._path, f"way {number}", problem)
+            one, other = ids.index(way[0]), ids.index(way[1])
+            edges |= {(one, other), (other, one)}
+        listed = np.array(sorted(edges), dtype=np.int32).reshape(-1, 2)
+        return viewpoints.build(SCAN, ids, positions, listed)
+
+    @cached_property
+    def _perceiver(self) -> TourPerceiver:
+        return TourPerceiver(self.folder, self._places)
+
+    def _task(self, number: int, record: Any) -> Task:
+        where = f"episode {number}"
+        name = str(field(self._path, where, record, "id", (str, int)))
+        path = [str(p) for p in field(self._path, where, record, "path", list)]
+        unknown = [place for place in path if place not in self._places]
+        if unknown or not path:
+            problem = f"visits {unknown[0]!r}, which is no place" if unknown else "is empty"
+            raise DataError(self._path, f"{where}, field 'path'", problem)
+        heading = absolute(float(record.get("heading", 0.0)))
+        words = str(field(self._path, where, record, "instruction", str))
+        start = {"viewpoint": path[0], "heading": heading}
+        return Task(Episode(name, words, SCAN, start), PathReference(name, tuple(path)))
+
+
+class TourPerceiver:
+    """Recorded words, and a camera on the panoramas; either may be missing until it is asked."""
+
+    name = "tour"
+
+    def __init__(self, folder: Path, places: Mapping[str, Mapping[str, Any]]) -> None:
+        self._folder, self._places = folder, places
+        seen = folder / "seen"
+        self._recorded = RecordedPerceiver(seen, pack_sightings(seen), self.name)
+
+    def perceive(self, scene: str, place: str) -> Percept:
+        """What ``wayword perceive`` wrote. Raises ``DataError`` where it has not been run."""
+        if not (self._folder / "seen").is_dir():
+            remedy = f"run `wayword perceive {self._folder / 'pictures'} --out …/seen` first"
+            raise DataError(self._folder / "seen", "", "no such folder", remedy)
+        return self._recorded.perceive(scene, place)
+
+    def picture(
+        self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
+    ) -> Image:
+        """The view towards an absolute heading, as JPEG. Raises ``DataError``."""
+        record = self._places[place]
+        panorama = pictures.kept(self._folder / "pictures" / str(record["picture"]))
+        towards = heading - float(record.get("north", 0.0))
+        return pictures.encode(view(panorama, towards, elevation, width, (SIZE, SIZE)))
+
+
+dataset = Tour

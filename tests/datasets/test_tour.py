@@ -1,0 +1,187 @@
+"""A tour of one's own pictures, walked from pixels to the end by NavGPT and DiscussNav."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
+from wayword.agents.navgpt import NavGPT, NavGPTSettings
+from wayword.contracts.datasets import check_dataset
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.errors import DataError, UsageError
+from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
+from wayword.core.rollout import Setup, rollout
+from wayword.datasets.tour import Tour, TourSettings
+from wayword.experiment.perceiving import Perceiving, perceive
+
+COLOURS = {"hall": (200, 40, 40), "lobby": (40, 200, 40), "lab": (40, 40, 200)}
+"""Each place is painted in a colour of its own towards the east, and grey elsewhere."""
+TOUR: dict[str, Any] = {
+    "places": {
+        "hall": {"x": 0, "y": 0, "picture": "hall.png", "north": 0},
+        "lobby": {"x": 4, "y": 0, "picture": "lobby.png", "north": 90},
+        "lab": {"x": 8, "y": 0, "picture": "lab.png"},
+    },
+    "ways": [["hall", "lobby"], ["lobby", "lab"]],
+    "episodes": [
+        {"id": "1", "instruction": "Go east to the end.", "path": ["hall", "lobby", "lab"]}
+    ],
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "pictures").mkdir()
+    for name, colour in COLOURS.items():
+        north = TOUR["places"][name].get("north", 0)
+        picture = np.full((128, 256, 3), 90, np.uint8)
+        column = round(((90 - north) / 360 + 0.5) * 256)
+        picture[:, max(0, column - 16) : column + 16] = colour
+        Pillow.fromarray(picture).save(tmp_path / "pictures" / f"{name}.png")
+    (tmp_path / "tour.json").write_text(json.dumps(TOUR))
+    return tmp_path
+
+
+class ColourModel:
+    """A model that sees: it names the colour of a picture, and else walks towards a direction."""
+
+    name = "colours"
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+        self.pictures = 0
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        messages: Sequence[Message] = [] if isinstance(prompt, str) else prompt
+        text = "\n".join(m.content for m in messages)
+        images = [image for m in messages for image in m.images]
+        self.prompts.append(text)
+        if images:
+            self.pictures += len(images)
+            return Completion((_colour(images[0].data),))
+        return Completion((self._decide(text),) * sampling.n)
+
+    def _decide(self, text: str) -> str:
+        arrived = "blue" in text.split("Current viewpoint")[-1].split("Scene now:")[-1]
+        given = {"thought": "east", "arrived": arrived, "action": "", "prediction": ""}
+        if "Scene now:" in text:
+            listed = text.rpartition("Directions that can be moved in: ")[2].split(", ")
+            given["prediction"] = "4" if "4" in listed else "1"
+        else:
+            given["action"] = "lobby" if "'lobby'" in text.rpartition("Current")[2] else "lab"
+            if "'lab'" in text.rpartition("Current")[2]:
+                given["action"] = "lab"
+        return json.dumps(given)
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        raise AssertionError("no choice is asked for here")
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+def _colour(jpeg: bytes) -> str:
+    import io
+
+    with Pillow.open(io.BytesIO(jpeg)) as picture:
+        pixels = np.asarray(picture.convert("RGB"))
+    rows, columns = pixels.shape[:2]
+    middle = pixels[rows // 2 - 4 : rows // 2 + 4, columns // 2 - 4 : columns // 2 + 4]
+    mean = middle.reshape(-1, 3).mean(axis=0)
+    if mean.max() < 120:
+        return "a grey wall"
+    return f"a {('red', 'green', 'blue')[int(mean.argmax())]} wall"
+
+
+def walk(folder: Path, agent: type[Any], settings: Any, model: ColourModel) -> list[str]:
+    tour = Tour("all", None, TourSettings(str(folder)))
+
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        made: Agent = agent(settings, toolkit)
+        return made
+
+    trajectory = asyncio.run(rollout(tour.tasks[0], Setup(tour, build, {"main": model})))
+    assert trajectory.error == ""
+    assert trajectory.ended == "stopped"
+    return [str(place["viewpoint"]) for place in trajectory.visited("agent")]
+
+
+def seen(folder: Path, model: ColourModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``wayword perceive`` with a captioner that looks at the pixels."""
+    from wayword.experiment import perceiving
+    from wayword.perception.chatting import ChatEyes
+
+    monkeypatch.setattr(perceiving, "open_eye", lambda kind, name, models: ChatEyes(model))
+    norths = folder / "norths.json"
+    norths.write_text(json.dumps({"lobby": 90}))
+    plan = Perceiving(folder / "pictures", folder / "seen", captioner="chat:x", norths=norths)
+    perceive(plan, lambda name, number, count: None)
+
+
+def test_navgpt_walks_it_from_pixels(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = ColourModel()
+    seen(folder, model, monkeypatch)
+    monkeypatch.undo()
+    settings = NavGPTSettings(summaries="online")
+    places = walk(folder, NavGPT, settings, model)
+    assert places == ["hall", "lobby", "lab", "lab"]
+    assert any("a green wall" in prompt for prompt in model.prompts)
+
+
+def test_discussnav_walks_it_by_words_and_by_pictures(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = ColourModel()
+    seen(folder, model, monkeypatch)
+    monkeypatch.undo()
+    quick = DiscussNavSettings(analysis=False, completion=False, samples=2)
+    assert walk(folder, DiscussNav, quick, model)[-1] == "lab"
+    model.pictures = 0
+    looking = DiscussNavSettings(**{**asdict(quick), "scene": "asked"})
+    assert walk(folder, DiscussNav, looking, model)[-1] == "lab"
+    assert model.pictures == 3 * 12  # every direction of every place, once
+
+
+def test_views_turn_with_the_picture(folder: Path) -> None:
+    camera = Tour("all", None, TourSettings(str(folder))).perceiver()
+    for name, colour in (("hall", "red"), ("lobby", "green"), ("lab", "blue")):
+        assert colour in _colour(camera.picture("tour", name, 90.0, 30.0).data)
+        assert "grey" in _colour(camera.picture("tour", name, 270.0, 30.0).data)
+
+
+def test_it_is_a_dataset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen(folder, ColourModel(), monkeypatch)
+    check_dataset(Tour("all", None, TourSettings(str(folder))))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"ways": [["hall", "moon"]]}, "way 0: does not join two of the places"),
+        ({"places": {"hall": {"x": 0, "y": 0}}, "ways": []}, "place 'hall', field 'picture'"),
+        ({"episodes": [{"id": 1, "instruction": "", "path": ["moon"]}]}, "which is no place"),
+        ({"episodes": [{"id": 1, "instruction": "", "path": []}]}, "field 'path'.*is empty"),
+    ],
+)
+def test_bad_tours_are_named(folder: Path, change: dict[str, Any], message: str) -> None:
+    (folder / "tour.json").write_text(json.dumps({**TOUR, **change}))
+    tour = Tour("all", None, TourSettings(str(folder)))
+    with pytest.raises(DataError, match=message):
+        _ = tour.tasks, tour.graph("tour")
+
+
+def test_what_is_missing_is_named_with_the_way_out(folder: Path) -> None:
+    with pytest.raises(UsageError, match=r"dataset\.folder"):
+        Tour("all", None, TourSettings())
+    perceiver = Tour("all", None, TourSettings(str(folder))).perceiver()
+    with pytest.raises(DataError, match="wayword perceive"):
+        perceiver.perceive("tour", "hall")

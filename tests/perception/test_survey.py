@@ -1,0 +1,226 @@
+"""From panoramas to observation files: what is asked, kept and written, with known eyes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+from wayword.core.errors import DataError, UsageError
+from wayword.experiment import perceiving
+from wayword.experiment.perceiving import Perceiving, perceive
+from wayword.models.wrapping.cache import AnswerCache
+from wayword.perception.eyes import Box
+from wayword.perception.layouts import layout
+from wayword.perception.projection import Picture, direction
+from wayword.perception.recorded import RecordedPerceiver, pack_sightings
+from wayword.perception.survey import Memory, Surveyor, things
+
+RED, GREEN = (255, 0, 0), (0, 255, 0)
+
+
+class ColourEyes:
+    """Sees patches of pure colour: a lamp is red, a plant green. Everything is 2.5 m away."""
+
+    name = "colours"
+
+    def __init__(self) -> None:
+        self.looked = 0
+        self.fail_after = 10**9
+
+    async def captions(self, pictures: Sequence[Picture]) -> list[str]:
+        self.looked += len(pictures)
+        return [f"mean brightness {picture.mean():.1f}" for picture in pictures]
+
+    async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
+        if self.looked > self.fail_after:
+            raise KeyboardInterrupt
+        self.looked += len(pictures)
+        return [self._boxes(picture) for picture in pictures]
+
+    async def depths(self, pictures: Sequence[Picture]) -> list[Any]:
+        return [np.full(picture.shape[:2], 2.5) for picture in pictures]
+
+    def _boxes(self, picture: Picture) -> list[Box]:
+        found = []
+        for name, colour in (("lamp", RED), ("plant", GREEN)):
+            rows, columns = np.nonzero((np.abs(picture.astype(int) - colour) < 60).all(axis=-1))
+            if len(rows) > 40:
+                edges = columns.min(), rows.min(), columns.max(), rows.max()
+                found.append(Box(name, 0.9, *(float(edge) for edge in edges)))
+        return found
+
+
+def room(lamp: float, plant: float = 180.0) -> Picture:
+    """A grey panorama with a red patch at one heading and a green one at another, level."""
+    picture = np.full((256, 512, 3), 90, np.uint8)
+    for heading, colour in ((lamp, RED), (plant, GREEN)):
+        column = round((heading / 360 + 0.5) * 512 - 0.5)
+        for across in range(column - 6, column + 7):
+            picture[122:135, across % 512] = colour
+    return picture
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    made = tmp_path / "pictures"
+    made.mkdir()
+    for name, lamp in (("hall", 50.0), ("attic", -80.0)):
+        Pillow.fromarray(room(lamp)).save(made / f"{name}.png")
+    return made
+
+
+@pytest.fixture
+def eyes(monkeypatch: pytest.MonkeyPatch) -> ColourEyes:
+    seen = ColourEyes()
+    monkeypatch.setattr(perceiving, "open_eye", lambda kind, name, models: seen)
+    return seen
+
+
+def run(plan: Perceiving) -> perceiving.Perceived:
+    return perceive(plan, lambda name, number, count: None)
+
+
+def test_a_thing_in_several_views_is_one_thing_at_its_true_heading() -> None:
+    chosen = layout("navgpt24")
+    eyes = ColourEyes()
+    surveyor = Surveyor(chosen, None, eyes, eyes)
+    looks = asyncio.run(surveyor.look(room(22.5)))  # on the border of two views
+    assert sum(box.name == "lamp" for look in looks for box in look.boxes) >= 2
+    found = {thing.name: thing for thing in things(looks, chosen)}
+    assert set(found) == {"lamp", "plant"}
+    assert found["lamp"].heading == pytest.approx(22.5, abs=4.0)
+    assert found["plant"].heading == pytest.approx(180.0, abs=1.0)
+    assert found["plant"].elevation == pytest.approx(0.0, abs=1.0)
+    assert found["plant"].distance == 2.5
+    assert things(looks, chosen, within=2.0) == []
+
+
+def test_box_centres_and_directions_agree() -> None:
+    assert direction(239.5, 239.5, (90.0, 30.0), 45.0, (480, 480)) == pytest.approx((90.0, 30.0))
+
+
+def test_the_files_are_navgpts_and_read_back(
+    folder: Path, tmp_path: Path, eyes: ColourEyes
+) -> None:
+    norths = tmp_path / "norths.json"
+    norths.write_text('{"hall": 90}')
+    out = tmp_path / "seen"
+    done = run(
+        Perceiving(folder, out, captioner="x", detector="x", depth="x", norths=norths, scan="home")
+    )
+    assert (done.places, done.views, done.found) == (2, 48, 4)
+    percept = RecordedPerceiver(out, pack_sightings(out)).perceive("home", "hall")
+    assert len(percept.sectors) == 8
+    seen = {s.name: s for sector in percept.sectors for s in sector.sightings}
+    assert seen["lamp"].heading == pytest.approx(140.0, abs=1.0)  # 50° right of east
+    assert seen["lamp"].distance == 2.5
+    assert "mean brightness" in percept.sectors[3].caption
+    assert percept.summary == ""  # no model was given that could sum the place up
+    page = (out / "index.html").read_text()
+    assert "boxes/hall.jpg" in page
+    with Pillow.open(out / "boxes" / "hall.jpg") as sheet:
+        assert sheet.size == (8 * 240, 3 * 240)
+
+
+@pytest.mark.parametrize(("name", "count"), [("navgpt12", 6), ("discussnav12", 12)])
+def test_other_layouts_make_other_numbers_of_directions(
+    name: str, count: int, folder: Path, tmp_path: Path, eyes: ColourEyes
+) -> None:
+    run(Perceiving(folder, tmp_path / "seen", name, captioner="x", detector="x"))
+    perceiver = RecordedPerceiver(tmp_path / "seen", pack_sightings(tmp_path / "seen"))
+    percept = perceiver.perceive("tour", "attic")
+    assert len(percept.sectors) == count
+    lamps = [(s, p) for p in percept.sectors for s in p.sightings if s.name == "lamp"]
+    assert len(lamps) == 1
+    assert lamps[0][0].heading == pytest.approx(280.0, abs=1.5)
+
+
+def test_a_second_run_asks_nothing(folder: Path, tmp_path: Path, eyes: ColourEyes) -> None:
+    plan = Perceiving(folder, tmp_path / "seen", captioner="x", detector="x")
+    first = run(plan)
+    written = (tmp_path / "seen" / "objects_list" / "tour.json").read_bytes()
+    looked = eyes.looked
+    second = run(plan)
+    assert (first.asked, second.asked, eyes.looked) == (96, 0, looked)
+    assert (tmp_path / "seen" / "objects_list" / "tour.json").read_bytes() == written
+
+
+def test_a_run_that_was_broken_off_goes_on(folder: Path, tmp_path: Path, eyes: ColourEyes) -> None:
+    plan = Perceiving(folder, tmp_path / "seen", detector="x", batch=4)
+    eyes.fail_after = 30
+    with pytest.raises(KeyboardInterrupt):
+        run(plan)
+    assert not (tmp_path / "seen" / "objects_list").exists()  # whole files or none
+    eyes.fail_after = 10**9
+    before = eyes.looked
+    assert run(plan).asked == 48 - before
+
+
+def test_another_network_or_picture_is_asked_anew(tmp_path: Path) -> None:
+    memory = Memory(AnswerCache(tmp_path / "kept.sqlite"))
+    eyes = ColourEyes()
+    surveyor = Surveyor(layout("discussnav12"), eyes, None, None, memory)
+    asyncio.run(surveyor.look(room(10.0)))
+    asyncio.run(surveyor.look(room(20.0)))
+    assert memory.asked == 24
+    eyes.name = "colours 2"
+    asyncio.run(surveyor.look(room(20.0)))
+    assert memory.asked == 36
+
+
+def test_merging_and_summing_up_are_the_models(
+    folder: Path, tmp_path: Path, eyes: ColourEyes
+) -> None:
+    plan = Perceiving(folder, tmp_path / "seen", captioner="x", model="scripted:echo")
+    run(plan)
+    told = json.loads(
+        (tmp_path / "seen" / "observations_list_summarized" / "tour.json").read_text()
+    )
+    assert told["hall"][0] == "mean brightness 90.0"  # said of all three views: nothing to merge
+    assert "without mentioning pictures" in told["hall"][1]  # the echo of what was asked
+    short = (tmp_path / "seen" / "observations_summarized" / "tour_summarized.json").read_text()
+    assert json.loads(short)["hall"]
+
+
+def test_text_on_the_page_is_data(folder: Path, tmp_path: Path, eyes: ColourEyes) -> None:
+    async def evil(pictures: Sequence[Picture]) -> list[str]:
+        return ["<script>alert(1)</script>"] * len(pictures)
+
+    eyes.captions = evil  # type: ignore[method-assign]
+    run(Perceiving(folder, tmp_path / "seen", captioner="x"))
+    assert "<script>alert" not in (tmp_path / "seen" / "index.html").read_text()
+
+
+def test_bad_input_is_one_line(folder: Path, tmp_path: Path, eyes: ColourEyes) -> None:
+    out = tmp_path / "seen"
+    with pytest.raises(UsageError, match="give a --captioner"):
+        Perceiving(folder, out)
+    with pytest.raises(UsageError, match="velma5 looks ahead only"):
+        run(Perceiving(folder, out, "velma5", captioner="x"))
+    with pytest.raises(UsageError, match="no such folder"):
+        run(Perceiving(tmp_path / "nowhere", out, captioner="x"))
+    (folder / "hall.png").write_bytes(b"no picture")
+    with pytest.raises(DataError, match=r"hall\.png.*is not a whole picture"):
+        run(Perceiving(folder, out, captioner="x"))
+    norths = tmp_path / "norths.json"
+    norths.write_text('{"hall": "east"}')
+    with pytest.raises(DataError, match="field 'hall': is no heading"):
+        run(Perceiving(folder, out, captioner="x", norths=norths))
+
+
+def test_eyes_have_names() -> None:
+    from wayword.perception.opening import open_eye
+
+    with pytest.raises(UsageError, match="no detector 'yolo'"):
+        open_eye("detector", "yolo:x")
+    with pytest.raises(UsageError, match="name the model"):
+        open_eye("captioner", "chat:")
+    with pytest.raises(UsageError, match="name a folder"):
+        open_eye("detector", "ssd:/nowhere")

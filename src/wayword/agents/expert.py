@@ -6,7 +6,7 @@ Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,7 +42,8 @@ class Expert:
 
     In houses it reads the things to handle off the goals, orders them into sub-tasks (fetch, slice,
     heat, put …), walks the shortest ways between them, and opens what is shut on its way. In tasks
-    for several actors each expert works on all of the goals. On grids it is the bot that comes with
+    for several actors each expert works on all of the goals; who has no hands to help with stops at
+    once. On grids it is the bot that comes with
     the levels: see ``wayword.datasets.babyai.solving``. Where it cannot go on it stops, and a note
     ``expert_stuck`` says why.
     """
@@ -82,24 +83,32 @@ class Expert:
 def _solver(reference: Reference, world: World) -> Callable[[str], Doing]:
     """What makes an actor's actions. Raises ``UsageError`` for what it has no answer to."""
     if isinstance(world, GridWorld):
-        _able("agent", world.verbs, LOW, "low")
+        _able(dict.fromkeys(world.actors, world.verbs), LOW, "low")
         return lambda actor: babyai.solve(world)
     if not isinstance(reference, RoomsReference) or not isinstance(world, RoomsWorld):
         raise UsageError(
             f"episode {reference.episode_id} has no goals in a house; try `oracle` or `gold`"
         )
-    for each in world.house.actors.values():
-        _able(each.name, each.body.actions, LOW_LEVEL, "all")
-    return lambda actor: solve(world, actor, reference)
+    bodies = {each.name: each.body.actions for each in world.house.actors.values()}
+    able = _able(bodies, LOW_LEVEL, "all")
+    return lambda actor: solve(world, actor, reference) if actor in able else _leave()
 
 
-def _able(actor: str, verbs: Collection[str], needed: Sequence[str], setting: str) -> None:
-    missing = [verb for verb in needed if verb not in verbs]
-    if missing:
+def _leave() -> Doing:
+    yield STOP
+
+
+def _able(bodies: Mapping[str, Collection[str]], needed: Sequence[str], setting: str) -> list[str]:
+    """The actors that have all the verbs it takes. Raises ``UsageError`` where nobody has."""
+    missing = {actor: [v for v in needed if v not in verbs] for actor, verbs in bodies.items()}
+    able = [actor for actor, verbs in missing.items() if not verbs]
+    if not able:
+        actor, verbs = next(iter(missing.items()))
         raise UsageError(
-            f"the expert acts by low-level actions, and {actor} knows no {missing[0]}; "
+            f"the expert acts by low-level actions, and {actor} knows no {verbs[0]}; "
             f"set dataset.actions={setting}"
         )
+    return able
 
 
 agent = Expert

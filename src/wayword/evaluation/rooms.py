@@ -27,6 +27,7 @@ from wayword.datasets.homes.goals import (
     RearrangementReference,
     RoomsReference,
 )
+from wayword.datasets.homes.orders import PlannedReference
 from wayword.datasets.homes.solving import expert_length
 from wayword.evaluation.metric import Metric
 from wayword.evaluation.scorer import Pair
@@ -93,7 +94,8 @@ class RoomsScorer:
         if not isinstance(reference, RoomsReference):
             return {}
         found = judged(reference, trajectory.state)
-        length, best = actions_taken(trajectory), expert_of(dataset, task)
+        worker = reference.worker if isinstance(reference, PlannedReference) else ""
+        length, best = actions_taken(trajectory, worker), expert_of(dataset, task)
         found["low_level"] = float(length)
         if best is not None:
             for key in ("sr", "goal_sr"):
@@ -116,11 +118,16 @@ def judged(reference: RoomsReference, state: Mapping[str, Json]) -> dict[str, fl
     return found
 
 
-def actions_taken(trajectory: Trajectory) -> int:
-    """L: low-level actions that were carried out, stops, and turns that came to nothing."""
-    others = sum(_stops(step) or not step.feedback.ok for step in trajectory.steps)
+def actions_taken(trajectory: Trajectory, worker: str = "") -> int:
+    """L: low-level actions that were carried out, stops, and turns that came to nothing.
+
+    Where one ``worker`` does it all, as others only look and talk, its own alone.
+    """
+    steps = trajectory.of(worker) if worker else trajectory.steps
+    others = sum(_stops(step) or not step.feedback.ok for step in steps)
     actors: Mapping[str, Json] = trajectory.state.get("actors", {}) if trajectory.state else {}
-    return others + sum(int(record["low_level"]) for record in actors.values())
+    counted = [record for name, record in actors.items() if worker in ("", name)]
+    return others + sum(int(record["low_level"]) for record in counted)
 
 
 def _stops(step: Step) -> bool:

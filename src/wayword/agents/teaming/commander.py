@@ -128,7 +128,7 @@ class Commander:
         for door in self._world.doors_to_open(self._follower, target) or ():
             if door != target:
                 rooms = self._door_rooms(door)
-                near = [r for r in rooms if self._world.doors_to_open(self._follower, r) == []]
+                near = [r for r in rooms if self._world.route(self._follower, r) is not None]
                 yield Command("open", self._name(door), room=(near or rooms)[0])
 
     def _door_rooms(self, door: str) -> tuple[str, ...]:

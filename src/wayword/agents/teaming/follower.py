@@ -98,11 +98,15 @@ class Follower:
         return (yield from self._work(command, "go_grab"))
 
     def _put(self, command: Command) -> Doing:
+        """Bring what is held where it belongs."""
         there = Command("open", command.to, room=command.to_room)
-        trouble = yield from self._find(there)
-        if trouble:
-            return trouble
-        return (yield from self._do("go_put", command.to))
+        trouble = ""
+        for again in (False, True):
+            trouble = yield from self._find(there, again)
+            trouble = trouble or (yield from self._do("go_put", command.to))
+            if not trouble:
+                return ""
+        return trouble
 
     def _work(self, command: Command, *verbs: str) -> Doing:
         """Find a thing and do something with it; look for it again where it is not there."""

@@ -22,24 +22,31 @@ from wayword.datasets.teach.props import Stage, furnished
 from wayword.datasets.teach.tasks import definitions
 from wayword.worlds.rooms import RoomsWorld
 
-TRIES = 8
+TRIES = 6
 """Arrangements of a home that are tried for a task."""
-HOMES = 12
+HOMES = 8
 """Homes that are tried: the episode's own, then others of its stream."""
 
 
 class GeneratedPairs:
     """Episodes of one stream of homes; ``kinds`` of tasks take turns.
 
-    Where a home has no bathtub, say, another home of the stream takes its place.
+    Where a home has no bathtub, say, another home of the stream takes its place; where none has, as
+    among homes of one room, the next kind of task does. ``omissions`` counts such kinds.
     """
 
     files: Mapping[str, Path] = {}
-    omissions: Mapping[str, int] = {}
 
     def __init__(self, split: str, settings: HomesSettings, kinds: Sequence[str]) -> None:
         self._stream, self._settings, self._kinds = split.rpartition("_")[2], settings, kinds
         self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
+
+    @property
+    def omissions(self) -> Mapping[str, int]:
+        """Definitions that none of the first homes can have, by cause."""
+        kinds = [kind for kind in self._kinds if self._made(kind, 0) is None]
+        why = f"no home of {self._settings.rooms} rooms has what {{}} takes"
+        return {why.format(kind): 1 for kind in kinds}
 
     def world(self, episode: Episode) -> RoomsWorld:
         """A fresh world; what never moves is shared."""
@@ -50,15 +57,26 @@ class GeneratedPairs:
         return made.world(self._settings.body())
 
     def _task(self, number: int) -> Task:
+        first = self._kinds.index(turn(self._kinds, number, self._settings.homes))
+        for kind in (*self._kinds[first:], *self._kinds[:first]):
+            made = self._made(kind, number)
+            if made is not None:
+                return made.task
+        raise UsageError(
+            f"no home of {self._settings.rooms} rooms has what {self._kinds[first]!r} takes; "
+            "set dataset.rooms=5 or more"
+        )
+
+    def _made(self, kind: str, number: int) -> Pair | None:
+        """The episode in its own home, or in the first other that has what it takes."""
         settings = self._settings
-        kind = turn(self._kinds, number, settings.homes)
         for other in range(HOMES):
             home = number % settings.homes + other * settings.homes
             scene = home_name(self._stream, settings.seed, settings.rooms, home)
             made = _pair(scene, kind, number // settings.homes, settings.plenty)
             if made is not None:
-                return made.task
-        raise UsageError(f"no home of {settings.rooms} rooms has what {kind!r} takes; ask for more")
+                return made
+        return None
 
 
 @lru_cache(maxsize=256)

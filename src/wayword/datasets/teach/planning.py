@@ -161,8 +161,7 @@ class Planner:
             self._treat(pot, "filler", without="brewer")
             self._has[pot, "filled"] = True
         hob = self._tool(pot, "heater", without="openable")
-        if self._in[pot] != hob:
-            self._bring(pot, hob)
+        self._bring(pot, hob)
         self._bring(thing, pot)
         self._run(hob)
         self._has[thing, "cooked"] = True
@@ -181,6 +180,8 @@ class Planner:
         self._do("off", switch)
 
     def _bring(self, thing: str, place: str) -> None:
+        if self._in[thing] == place:
+            return
         spec = self._objects[place]
         while spec.capacity and self._space(place) < 1:
             other = next(t for t, at in self._in.items() if at == place and t != thing)

@@ -1,4 +1,5 @@
-"""Interactive questions: existence, contents and counts, asked in generated homes."""
+"""Interactive questions: existence, contents and counts, asked in generated homes and
+in iTHOR's kitchens."""
 
 from __future__ import annotations
 
@@ -29,6 +30,8 @@ from wayword.datasets.homes.episodes import (
 )
 from wayword.datasets.homes.goals import AnswerReference
 from wayword.datasets.homes.questions import KINDS, draw_question
+from wayword.datasets.thor.kitchens import Questions
+from wayword.datasets.thor.questions import SPLITS
 
 TRIES = 50
 
@@ -46,7 +49,7 @@ class IqaSettings(HomesSettings):
 
 
 class InteractiveQuestions(SourcedTasks):
-    """Questions about one room of a home; the answer is given by stopping with it.
+    """Questions about one room; the answer is given by stopping with it.
 
         >>> iqa = InteractiveQuestions(settings=InteractiveQuestions.Settings(homes=1, episodes=3))
         >>> [task.reference.kind for task in iqa.tasks]
@@ -55,11 +58,20 @@ class InteractiveQuestions(SourcedTasks):
     ``stop[yes]``, ``stop[no]`` or ``stop[2]``. An episode starts in the room that is asked about;
     what is asked for may be shut in something. Right answers are even: yes and no half and half,
     counts from 0 to 3 a quarter each, so that guessing scores a half and a quarter.
+
+    Splits ``generated_test`` and ``generated_train``: rooms of generated homes.
+
+    Splits ``train``, ``val_seen``, ``val_unseen``: what IQUAD (Gordon et al. 2018) asks about
+    iTHOR's kitchens, with its answers, in this project's words. The placement that made an answer
+    right cannot be had again, so small things are laid anew from the same seed, as the answer
+    wants them: see ``thor.kitchens``. ``unseen_kitchens`` asks the questions of ``val_seen`` in the
+    five kitchens that ``train`` leaves out. All of ``settings`` but ``kind`` and ``actions`` is for
+    generated homes.
     """
 
     Settings: ClassVar[type[IqaSettings]] = IqaSettings
     family: ClassVar[str] = "rooms"
-    splits: ClassVar[tuple[str, ...]] = GENERATED
+    splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
     max_steps: ClassVar[int] = 500
 
     def __init__(
@@ -69,12 +81,19 @@ class InteractiveQuestions(SourcedTasks):
         settings: IqaSettings | None = None,
     ) -> None:
         check_split("iqa", split, self.splits)
-        self.split, self.settings = split, settings or IqaSettings()
-        self._source = _generated(split, self.settings)
+        self.split, self.settings, self._folder = split, settings or IqaSettings(), folder
+        self._source: Source = self._of(split)
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """Episodes of the train split that the expert answered."""
-        return demonstrate(_generated(GENERATED[1], self.settings), count, seed)
+        train = SPLITS[0] if self.split in SPLITS else GENERATED[1]
+        return demonstrate(self._of(train), count, seed)
+
+    def _of(self, split: str) -> Source:
+        settings = self.settings
+        if split in SPLITS:
+            return Questions(split, self._folder, settings.body(), settings.kind)
+        return _generated(split, settings)
 
 
 def _generated(split: str, settings: IqaSettings) -> Source:

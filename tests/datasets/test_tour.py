@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import io
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image as Pillow
 
+from wayword import Plan, run
 from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
 from wayword.agents.navgpt import NavGPT, NavGPTSettings
 from wayword.contracts.datasets import check_dataset
@@ -22,6 +27,7 @@ from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.tour import Tour, TourSettings
 from wayword.experiment.perceiving import Perceiving, perceive
+from wayword.recording import RunFolder
 
 COLOURS = {"hall": (200, 40, 40), "lobby": (40, 200, 40), "lab": (40, 40, 200)}
 """Each place is painted in a colour of its own towards the east, and grey elsewhere."""
@@ -90,8 +96,6 @@ class ColourModel:
 
 
 def _colour(jpeg: bytes) -> str:
-    import io
-
     with Pillow.open(io.BytesIO(jpeg)) as picture:
         pixels = np.asarray(picture.convert("RGB"))
     rows, columns = pixels.shape[:2]
@@ -185,3 +189,90 @@ def test_what_is_missing_is_named_with_the_way_out(folder: Path) -> None:
     perceiver = Tour("all", None, TourSettings(str(folder))).perceiver()
     with pytest.raises(DataError, match="wayword perceive"):
         perceiver.perceive("tour", "hall")
+
+
+class SeeingServer:
+    """A server of OpenAI's interface on loopback: keeps what it is asked, walks to the lab."""
+
+    def __init__(self) -> None:
+        asked = self.asked = list[dict[str, Any]]()
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                asked.append(body)
+                step = len(asked)
+                said = {
+                    "thought": "east",
+                    "arrived": step == 3,
+                    "action": "lobby" if step == 1 else "lab",
+                }
+                message = {"role": "assistant", "content": json.dumps(said)}
+                answer = {
+                    "id": "1",
+                    "object": "chat.completion",
+                    "created": 0,
+                    "model": "seeing",
+                    "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
+                    "usage": {"prompt_tokens": 900, "completion_tokens": 20, "total_tokens": 920},
+                }
+                raw = json.dumps(answer).encode()
+                self.send_response(200)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(raw)))
+                self.end_headers()
+                self.wfile.write(raw)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+                """Silence."""
+
+        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+
+    def __enter__(self) -> SeeingServer:
+        Thread(target=self.http.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.http.shutdown()
+        self.http.server_close()
+
+
+def test_a_hosted_model_is_shown_every_way_and_a_growing_map(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen(folder, ColourModel(), monkeypatch)
+    with SeeingServer() as server:
+        settings = {
+            "pictures": True,
+            "map": True,
+            "summaries": "online",
+            "dataset": {"folder": str(folder)},
+            "model": {"base_url": f"http://127.0.0.1:{server.http.server_port}/v1"},
+            "models": {"summary": "scripted:echo"},
+        }
+        plan = Plan("navgpt", "tour", "openai:seeing", settings, out=tmp_path / "run")
+        result = run(plan)
+    (record,) = RunFolder.read(result.path).records()
+    assert record.scores["sr"] == 1.0
+    shown = [
+        part
+        for body in server.asked
+        for part in body["messages"][-1]["content"]
+        if part["type"] == "image_url"
+    ]
+    assert len(shown) == 1 + 2 + 1  # one way from the hall, two from the lobby, one from the lab
+    first = base64.b64decode(shown[0]["image_url"]["url"].partition(",")[2])
+    assert "red" in _colour(first)  # from the hall eastwards
+    told = [body["messages"][-1]["content"][0]["text"] for body in server.asked]
+    assert "picture 1: lab; picture 2: hall" in told[1]
+    assert "Seen but not visited: lobby" in told[0]
+    assert "hall (visited) leads to: lobby" in told[1]
+    assert "lobby (visited) leads to: lab, hall" in told[2]
+    # The pictures are in the recording too, so that the run can be replayed and looked at.
+    calls = [call for call in record.trajectory.calls() if call.role == "main"]
+    assert [len(call.prompt[-1].images) for call in calls] == [1, 2, 1]  # type: ignore[union-attr]
+
+
+def test_pictures_need_a_dataset_with_pictures() -> None:
+    with pytest.raises(UsageError, match="needs a dataset with pictures"):
+        run(Plan("navgpt", "houses", "scripted:first", {"pictures": True}, limit=1))

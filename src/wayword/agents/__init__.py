@@ -14,4 +14,5 @@ SHARED: tuple[str, ...] = (
     "together",
     "typed",
     "strategies",
+    "walkmap",
 )

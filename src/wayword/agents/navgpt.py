@@ -21,19 +21,22 @@ from wayword.agents.answers import Answer, answer_schema, read_free, read_json
 from wayword.agents.history import History, TokenRate
 from wayword.agents.prompting import Prompts
 from wayword.agents.together import both
+from wayword.agents.walkmap import WalkMap
 from wayword.core.action import STOP, Action, Menu
 from wayword.core.agent import Toolkit
 from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
-from wayword.core.perceiver import Percept
+from wayword.core.perceiver import Camera, Perceiver, Percept
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import indoor
 from wayword.worlds.indoor import IndoorObservation
 
 OPENING = "The scene from the viewpoint is a"
 """What an online summary completes, as the recorded ones do."""
+VIEW = 60.0
+"""Degrees across the picture of a way."""
 START = "The navigation starts; no action has been taken yet."
 
 
@@ -47,6 +50,8 @@ class NavGPTSettings:
     ``summaries``: past viewpoints told by the ``recorded`` sentence, or one written ``online`` by
     the model of the role ``summary``. ``captions``, ``objects``, ``distances``: the ablations of
     Table 3. ``context``: tokens that a prompt may take before old steps are dropped.
+    ``pictures``: show a picture of every way, where the dataset has pictures and the model takes
+    them; ``map``: tell a map in words that grows with the walk (both as in MapGPT).
     ``thought_length``: characters of a constrained thought. ``prompts``: a folder of texts to use
     instead of the shipped ones.
     """
@@ -56,6 +61,8 @@ class NavGPTSettings:
     captions: bool = True
     objects: bool = True
     distances: bool = True
+    pictures: bool = False
+    map: bool = False
     context: int = 7000
     thought_length: int = 240
     max_tokens: int = 400
@@ -84,6 +91,8 @@ class NavGPT:
         self._prompts = Prompts("navgpt", settings.prompts)
         self._telling = indoor.Telling(settings.captions, settings.objects, settings.distances)
         self._history, self._rate = History(), TokenRate()
+        self._map = WalkMap()
+        self._camera = _camera(toolkit.perceiver) if settings.pictures else None
         self._known: set[str] = set()
         self._event = START
         self._opening = ""
@@ -100,7 +109,8 @@ class NavGPT:
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         description = indoor.observation(observation, percept, self._telling)
         legal = [action.arguments[0] for action in menu.actions if action.arguments]
-        messages = self._messages(observation.viewpoint, description)
+        self._map.arrive(observation.viewpoint, legal)
+        messages = self._shown(observation, self._messages(observation.viewpoint, description))
         moved = observation.viewpoint != self._viewpoint
         self._viewpoint = observation.viewpoint
         asked = self._ask(messages, legal)
@@ -135,6 +145,8 @@ class NavGPT:
         now = self._prompts.fill(
             "now", event=self._event, viewpoint=viewpoint, description=description
         )
+        if self._settings.map:
+            now = f"{now}\n\n{self._prompts.fill('map', map=self._map.text())}"
         cue = self._prompts[f"cue_{form}"]
         fixed = len(principle) + len(self._opening) + len(now)
         room = int(self._settings.context * self._rate.characters_per_token) - fixed
@@ -144,6 +156,19 @@ class NavGPT:
         if self._history.dropped:
             told = [self._prompts.fill("dropped", count=str(self._history.dropped)), *told]
         return [system(principle), user("\n\n".join([self._opening, *told, now, cue]))]
+
+    def _shown(self, seen: IndoorObservation, messages: list[Message]) -> list[Message]:
+        """The messages, with a picture towards each way, in the order of the ways."""
+        if self._camera is None:
+            return messages
+        ways = [way.viewpoint for way in seen.ways]
+        images = tuple(
+            self._camera.picture(seen.scene, seen.viewpoint, way.heading, VIEW, way.elevation)
+            for way in seen.ways
+        )
+        listed = "; ".join(f"picture {n}: {place}" for n, place in enumerate(ways, 1))
+        told = f"{messages[-1].content}\n\n{self._prompts.fill('pictures', listed=listed)}"
+        return [*messages[:-1], Message("user", told, images)]
 
     async def _ask(self, messages: list[Message], legal: Collection[str]) -> str:
         constrained = self._settings.decoding == "constrained"
@@ -157,8 +182,9 @@ class NavGPT:
             seed=self._toolkit.rng.getrandbits(31) if self._settings.temperature > 0 else None,
         )
         completion = await self._toolkit.model().complete(messages, sampling)
-        written = sum(len(message.content) for message in messages)
-        self._rate.learn(written, completion.usage.prompt)
+        if self._camera is None:  # tokens of pictures say nothing about those of text
+            written = sum(len(message.content) for message in messages)
+            self._rate.learn(written, completion.usage.prompt)
         return completion.text
 
     def _read(self, text: str, legal: Collection[str]) -> Answer | Rejection:
@@ -177,6 +203,12 @@ class NavGPT:
         sampling = Sampling(max_tokens=80, stop=("\n",))
         written = await self._toolkit.model("summary").complete(prompt, sampling)
         return f"{OPENING} {written.text.strip()}"
+
+
+def _camera(perceiver: Perceiver) -> Camera:
+    if not isinstance(perceiver, Camera):
+        raise UsageError("pictures=true needs a dataset with pictures, such as a tour")
+    return perceiver
 
 
 def _said(decision: Decision | Rejection) -> str:

@@ -15,6 +15,7 @@ from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback, World
 from wayword.experiment.asking import answered
+from wayword.worlds.housework.messages import Answerer
 
 Written = dict[str, str]
 """A message as chat formats have it: ``{"role": …, "content": …}``."""
@@ -135,7 +136,7 @@ async def retold(
     Answers that were rejected in the run changed nothing, and are not told. Raises ``Unfit`` where
     the world does not answer as it did then, or the strategy does not take the action.
     """
-    world = answered(dataset.world(task.episode), _answers(trajectory))
+    world = answered(dataset.world(task.episode), recorded_answers(trajectory))
     world.reset(task.episode)
     players = {
         actor: _Player(
@@ -161,8 +162,8 @@ async def retold(
     return [player.told for player in players.values() if player.told.prompts]
 
 
-def _answers(trajectory: Trajectory) -> Any:
-    """The answers that people gave, in order."""
+def recorded_answers(trajectory: Trajectory) -> Answerer:
+    """An answerer that gives the answers of then, in order."""
     asked = [
         step.feedback.details.get("answer") if step.feedback.ok else None
         for step in trajectory.steps

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wayword.core.trajectory import Trajectory
+from wayword.viewer.homes import Home, home
 from wayword.viewer.sources import Sources
 
 Point = tuple[float, float]
@@ -46,7 +47,8 @@ class Room:
 @dataclass(slots=True)
 class Geography:
     """Everything a map shows. ``walks`` holds each actor's stands; ``scale`` is whether lengths
-    are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way."""
+    are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way;
+    ``home`` the house around them, in the rooms world."""
 
     walks: dict[str, list[Stand]]
     places: dict[str, Point] = field(default_factory=dict)
@@ -56,6 +58,7 @@ class Geography:
     doors: list[tuple[Point, Point]] = field(default_factory=list)
     scale: bool = True
     radius: float = 0.0
+    home: Home | None = None
 
 
 def geography(trajectory: Trajectory, sources: Sources) -> Geography | None:
@@ -84,6 +87,7 @@ def geography(trajectory: Trajectory, sources: Sources) -> Geography | None:
     else:
         for stands in walks.values():
             drawn.places |= {stand.place: stand.point for stand in stands if stand.place}
+        drawn.home = home(trajectory, sources) if family == "rooms" else None
     return drawn
 
 

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from wayword.viewer import floors
 from wayword.viewer.geography import Geography, Point, Stand
+from wayword.viewer.homes import Home
 from wayword.viewer.markup import Html, join, tag
 
 WIDTH, TALLEST = 520.0, 620.0
 _MARGIN, _SMALLEST = 2.2, 7.0
 _MOST_EDGES = 4000
+_SHORT = 16
+"""Moves up to this length are drawn as lines: an arrow would be all there is of them."""
 _STRIP = 24
 """Below the map, for the scale bar."""
 
@@ -46,11 +50,16 @@ def draw(where: Geography) -> Html:
     """The map. Steps carry ``data-step``, for the page's script to point at."""
     paper = _paper(where)
     wide, tall = paper.size
+    home = where.home
     parts = [
         _rooms(where, paper),
+        floors.floor(home, paper.at) if home else None,
         _graph(where, paper),
         _gold(where, paper),
-        *(_walk(stands, n, paper) for n, stands in enumerate(where.walks.values())),
+        *(
+            _walk(stands, n, paper, home.views.get(actor) if home else None)
+            for n, (actor, stands) in enumerate(where.walks.items())
+        ),
         _bar(where, paper),
     ]
     return tag(
@@ -75,9 +84,19 @@ def legend(where: Geography) -> Html:
         items.append(tag("li", tag("i", class_="k gold"), "gold path"))
     if where.radius:
         items.append(tag("li", tag("i", class_="k near"), f"{where.radius:g} m around the goal"))
+    if where.home:
+        items += _house_legend(where.home)
     if not where.scale:
         items.append(tag("li", "reckoned from headings, not to scale"))
     return tag("ul", *items, class_="legend")
+
+
+def _house_legend(home: Home) -> list[Html]:
+    marked = any(box.goal for box in home.boxes) or any(thing.goal for thing in home.things)
+    doors = [tag("li", tag("i", class_="k leaf"), "closed door")] if home.leaves else []
+    goals = [tag("li", tag("i", class_="k goalthing"), "part of the goal")] if marked else []
+    still = [tag("li", "the house as it was at first")] if home.still else []
+    return [*doors, *goals, *still]
 
 
 def _of(where: Geography, number: int) -> str:
@@ -91,8 +110,9 @@ def _paper(where: Geography) -> _Paper:
         (x, y), r = points[-1], where.radius
         points += [(x - r, y - r), (x + r, y + r)]
     corners = [corner for room in where.rooms for corner in (room.low, room.high)]
+    corners += where.home.corners if where.home else []
     margin = 0.4 if corners else _MARGIN
-    if not where.scale or where.radius == 0:
+    if not where.home and (not where.scale or where.radius == 0):
         margin = max(margin, 0.12 * _span(points))
     low, high = _box([*points, *corners])
     out = []
@@ -158,13 +178,20 @@ def _points(points: Iterable[Point]) -> str:
     return " ".join(f"{x:g},{y:g}" for x, y in points)
 
 
-def _walk(stands: Sequence[Stand], number: int, paper: _Paper) -> Html:
+def _walk(
+    stands: Sequence[Stand],
+    number: int,
+    paper: _Paper,
+    views: Mapping[int, Sequence[Point]] | None = None,
+) -> Html:
+    """One actor's way. ``views`` tell what it saw at each step; else a cone stands for it."""
     moves = []
     for before, after in pairwise(stands):
         (x1, y1), (x2, y2) = paper.at(before.point), paper.at(after.point)
         length = ((x2 - x1) ** 2 + (y2 - y1) ** 2) ** 0.5
         if length > 1:
-            cut = max(0.0, 1 - 12 / length)  # the arrow ends at the edge of the next marker
+            arrow = length > _SHORT
+            cut = 1 - 12 / length if arrow else 1.0  # it ends at the edge of the next marker
             end = (round(x1 + (x2 - x1) * cut, 1), round(y1 + (y2 - y1) * cut, 1))
             moves.append(
                 tag(
@@ -174,11 +201,13 @@ def _walk(stands: Sequence[Stand], number: int, paper: _Paper) -> Html:
                     x2=end[0],
                     y2=end[1],
                     class_="move",
-                    marker_end=f"url(#tip{number % 4})",
+                    marker_end=f"url(#tip{number % 4})" if arrow else None,
                     data_step=after.step,
                 )
             )
-    poses = [_pose(stand, after, paper) for stand, after in pairwise(stands)]
+    poses: list[Html | None] = [_pose(stand, after, paper) for stand, after in pairwise(stands)]
+    if views:
+        poses = [floors.view(rim, step, paper.at) for step, rim in views.items()]
     spots = _spots(_gathered(stands), paper)
     return tag("g", *moves, *poses, *spots, class_=f"walk walk{number % 4}")
 

@@ -28,7 +28,9 @@ def observation(seen: Any, taken: str) -> Html:
 
 def _elsewhere(key: str, value: Any) -> bool:
     """What the page shows in another form, or once for all steps; a level gaze is nothing new."""
-    return key in ("ways", "angles", "scene") or (key == "elevation" and value == 0)
+    return key in ("ways", "angles", "scene", "actor", "messages") or (
+        key == "elevation" and value == 0
+    )
 
 
 def as_mapping(seen: Any) -> Mapping[str, Any]:

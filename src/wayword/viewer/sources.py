@@ -47,6 +47,16 @@ class Sources:
         task = self.tasks.get(episode_id)
         return task.episode.scene if task else ""
 
+    def reference(self, episode_id: str) -> Any:
+        """What was right, or None where that is not known."""
+        task = self.tasks.get(episode_id)
+        return task.reference if task else None
+
+    def world(self, episode_id: str) -> Any:
+        """A fresh world for an episode, or None. Raises ``WaywordError`` as the dataset does."""
+        task = self.tasks.get(episode_id)
+        return self.dataset.world(task.episode) if self.dataset and task else None
+
     def graph(self, scene: str) -> Any:
         """The scene's graph (ids, index, positions, edges), or None."""
         return self._ask("graph", scene)

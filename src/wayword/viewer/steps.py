@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wayword.core.decision import Decision, Rejection
@@ -17,6 +17,9 @@ from wayword.viewer.prompts import Block, Piece, PromptHistory
 
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _MOST_OPTIONS = 12
+_NUMBERED = {"room", "x", "y", "heading"}
+_SPOKEN = ("chat", "ask")
+"""Actions whose argument is something said."""
 
 
 def outcome(step: Step) -> str:
@@ -33,7 +36,34 @@ def label(step: Step) -> str:
     """The action, or what kind of answer was rejected."""
     if isinstance(step.decision, Rejection):
         return f"rejected: {step.decision.kind.replace('_', ' ')}"
-    return str(step.decision.action)
+    return step.decision.action.name if _speech(step) else str(step.decision.action)
+
+
+def _speech(step: Step) -> str:
+    """What was said to others, or empty."""
+    action = step.decision.action if isinstance(step.decision, Decision) else None
+    return action.arguments[0] if action and action.name in _SPOKEN and action.arguments else ""
+
+
+def _said(step: Step) -> Html | None:
+    """What was said, and to whom."""
+    words = _speech(step)
+    if not words:
+        return None
+    to = step.feedback.details.get("to")
+    heard = f" to {', '.join(map(str, to))}" if isinstance(to, list | tuple) and to else ""
+    return _part(f"Said{heard}", tag("p", tag("bdi", words), class_="speech"))
+
+
+def _heard(step: Step) -> Html | None:
+    """What others had said since the actor's last turn."""
+    told = seeing.as_mapping(step.observation).get("messages")
+    messages = [seeing.as_mapping(each) for each in told] if isinstance(told, list | tuple) else []
+    lines = [
+        tag("p", tag("b", str(each.get("sender", ""))), " ", tag("bdi", str(each.get("text", ""))))
+        for each in messages
+    ]
+    return _part("Heard", tag("div", *lines, class_="speech")) if lines else None
 
 
 class Cards:
@@ -84,8 +114,10 @@ class Cards:
         asked = [self._call(call, when) for call in step.calls]
         parts = [
             _part("Saw", join([_saw(step), around])),
+            _heard(step),
             *asked,
             *_decided(step),
+            _said(step),
             _part("Outcome", _came_of_it(step)),
             _notes(step.notes),
         ]
@@ -184,8 +216,13 @@ def _came_of_it(step: Step) -> Html:
 
 
 def _brief(where: Any) -> Any:
-    """A place as ``d800c0, facing 36° north-east``, else as it is."""
+    """A place as ``d800c0, facing 36° north-east`` or ``kitchen (2.0, 1.5), facing …``, else as
+    it is."""
     place = place_of(where)
+    if isinstance(where, Mapping) and set(where) >= _NUMBERED:
+        x, y = where["x"], where["y"]
+        if isinstance(x, int | float) and isinstance(y, int | float):
+            place = f"{where['room']} ({x:.2f}, {y:.2f})".replace("_", " ")
     heading = where.get("heading") if place else None
     if isinstance(heading, int | float):
         return f"{place}, facing {seeing.shown(heading, 'heading')}"

@@ -16,6 +16,9 @@
     for (const stop of document.querySelectorAll(".map .stop")) {
       if (stop.dataset.steps.split(" ").includes(String(number))) stop.classList.add("now");
     }
+    for (const part of document.querySelectorAll(".map [data-first]")) {
+      part.classList.toggle("on", Number(part.dataset.first) <= number && number <= Number(part.dataset.last));
+    }
     const dot = strip && strip.querySelector('a[href="#step-' + number + '"]');
     if (dot) dot.classList.add("now");
   }

@@ -1,0 +1,206 @@
+"""Houses of the rooms world on the map: walls, doors that open, things that move, what was seen."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from parsed_page import Element, Page, check_safe
+
+from two_in_a_flat import TwoInAFlat, named
+from wayword import viewer
+from wayword.core.action import Action
+from wayword.core.decision import Decision
+from wayword.core.episode import Reference
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.experiment import Plan, run
+from wayword.viewer.geography import geography
+from wayword.viewer.homes import home
+from wayword.viewer.sources import Sources
+from wayword.worlds.rooms import RoomsWorld
+
+ANN = ("go_grab[apple_1]", "goto[door_1]", "open[door_1]", "go_explore[hall]", "go_put[box_1]")
+
+
+def action(text: str) -> Action:
+    name, _, rest = text.partition("[")
+    return Action(name, (rest[:-1],) if rest else ())
+
+
+def carried(actions: tuple[str, ...] = ANN) -> tuple[Trajectory, Sources, RoomsWorld]:
+    """Ann carries the apple from the kitchen table into the box in the hall; Bob waits."""
+    dataset = TwoInAFlat()
+    task = dataset.tasks[0]
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    told = Trajectory(task.episode.id, {actor: world.where(actor) for actor in world.actors})
+    for text in actions:
+        seen, done = world.observe("ann"), action(text)
+        feedback = world.step("ann", done)
+        assert feedback.ok, (text, feedback)
+        told.steps.append(Step("ann", seen, Decision(done), feedback, world.where("ann")))
+    return told, Sources(dataset, {task.episode.id: task}), world
+
+
+def test_a_door_opens_and_the_apple_travels_unseen_in_the_hand() -> None:
+    told, sources, _ = carried()
+    drawn = home(told, sources)
+    assert drawn is not None
+    assert not drawn.still
+    assert [(leaf.open, leaf.first, leaf.last) for leaf in drawn.leaves] == [
+        (False, 1, 3),
+        (True, 4, 5),
+    ]
+    (apple,) = drawn.things
+    assert (apple.first, apple.last, apple.goal) == (1, 1, True)
+    assert [box.label for box in drawn.boxes] == ["table_1", "box_1"]
+    assert [box.goal for box in drawn.boxes] == [False, True]
+    assert {name for name, _ in drawn.rooms} == {"kitchen", "hall"}
+
+
+def test_what_is_drawn_as_seen_is_what_the_world_shows() -> None:
+    """A thing in view lies within the outline, and the outline ends at walls and shut doors."""
+    told, sources, world = carried(("goto[table_1]", "turn_right", "turn_right"))
+    drawn = home(told, sources)
+    assert drawn is not None
+    for step in told.steps:
+        number = told.steps.index(step) + 1
+        rim = drawn.views["ann"][number]
+        assert len(rim) > 20
+        assert all(-0.01 <= x <= 4.01 and -0.01 <= y <= 3.01 for x, y in rim), "not through walls"
+    far = [math.dist(rim[0], point) for rim in drawn.views["ann"].values() for point in rim[1:]]
+    assert max(far) <= world.house.actors["ann"].body.view_distance + 1e-6
+
+
+def test_through_an_open_door_the_view_goes_on() -> None:
+    told, sources, _ = carried((*ANN[:3], "turn_right"))
+    drawn = home(told, sources)
+    assert drawn is not None
+    before, after = drawn.views["ann"][3], drawn.views["ann"][4]
+    assert max(x for x, _ in before) <= 4.01
+    assert max(x for x, _ in after) > 4.5
+
+
+def test_a_recording_that_the_world_does_not_repeat_is_drawn_as_it_began() -> None:
+    told, sources, _ = carried()
+    told.steps[2] = replace(told.steps[2], feedback=Feedback("too_far"))
+    drawn = home(told, sources)
+    assert drawn is not None
+    assert drawn.still
+    assert not drawn.views
+    assert [leaf.open for leaf in drawn.leaves] == [False]
+    where = geography(told, sources)
+    assert where is not None
+    assert len(where.walks["ann"]) == 6, "the walk itself was recorded"
+
+
+@pytest.mark.parametrize("text", ["fly[roof]", "put[apple_1]", "goto[]", "chat"])
+def test_a_foreign_action_breaks_nothing(text: str) -> None:
+    told, sources, _ = carried()
+    told.steps[0] = replace(told.steps[0], decision=Decision(action(text)))
+    drawn = home(told, sources)
+    assert drawn is not None
+    assert drawn.still
+
+
+def test_without_the_dataset_there_is_no_house() -> None:
+    told, sources, _ = carried()
+    assert home(told, Sources()) is None
+    episode = replace(sources.tasks[told.episode_id].episode, start={"poses": {}})
+    task = replace(
+        sources.tasks[told.episode_id], episode=episode, reference=Reference(told.episode_id)
+    )
+    sources.tasks[told.episode_id] = task
+    assert home(told, sources) is None
+    assert geography(told, sources) is not None
+
+
+@pytest.fixture
+def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
+    """The page of an episode in which Ann is an expert and Bob chats."""
+    named(monkeypatch)
+    chatty = tmp_path / "chatty.py"
+    chatty.write_text(CHATTY)
+    done = run(Plan("expert", "flat", limit=1, actors={"bob": str(chatty)}, out=tmp_path / "run"))
+    index = viewer.write(done.path)
+    (row,) = Page.read(index).data["rows"]
+    found = Page.read(index.parent / "episodes" / row[2])
+    check_safe(found)
+    return found
+
+
+CHATTY = '''
+from wayword.agents.human import HumanSettings
+from wayword.core.action import STOP, Action
+from wayword.core.decision import Decision
+
+
+class Chatty:
+    """Says something twice, then stops."""
+
+    Settings, families, needs_model = HumanSettings, frozenset(), False
+
+    def __init__(self, settings, toolkit):
+        self.words = ["<b>Hello</b>, Ann.", "The box is here."]
+
+    async def begin(self, episode):
+        pass
+
+    async def act(self, observation, menu):
+        return Decision(Action("chat", (self.words.pop(0),)) if self.words else STOP)
+
+    def told(self, decision, feedback):
+        pass
+
+
+agent = Chatty
+'''
+
+
+def held(page: Page, tag: str, kind: str, step: int) -> list[Element]:
+    """Elements that the page's script shows at a step."""
+    return [
+        e
+        for e in page.all(tag, class_=kind)
+        if int(e.attributes["data-first"] or 0) <= step <= int(e.attributes["data-last"] or 0)
+    ]
+
+
+def test_the_page_draws_the_house_for_every_step(page: Page) -> None:
+    assert len(page.all("path", class_="floor")) == 2
+    assert len(page.all("line", class_="wall")) >= 7
+    assert {e.text for e in page.all("text", class_="roomname")} == {"kitchen", "hall"}
+    steps = len(page.all("section", class_="step"))
+    views = page.all("path", class_="pose")
+    assert sorted(int(e.attributes["data-step"] or 0) for e in views) == [*range(1, steps + 1)]
+    for step in range(1, steps + 1):
+        assert len(held(page, "line", "leaf", step)) == 1
+        assert len(held(page, "circle", "thing", step)) <= 1
+    assert held(page, "line", "leaf", 1)[0].attributes["class"] == "leaf on"
+    assert held(page, "line", "leaf", steps)[0].attributes["class"] == "leaf open"
+    assert "closed door" in page.all("ul", class_="legend")[0].text
+
+
+def test_what_is_said_and_heard_stands_in_the_steps(page: Page) -> None:
+    shown = [e.text for e in page.all("div", class_="part")]
+    assert "Said to ann<b>Hello</b>, Ann." in shown
+    assert "Heardbob <b>Hello</b>, Ann." in shown
+    assert "Heardbob The box is here." in shown
+    badges = [e.text for e in page.all("b", class_="badge")]
+    assert badges.count("chat") == 2
+
+
+@pytest.mark.parametrize("on", ["household", "rearrangement", "iqa"])
+def test_homes_of_every_task_are_drawn(on: str, tmp_path: Path) -> None:
+    done = run(Plan("expert", on, limit=1, out=tmp_path / "run"))
+    index = viewer.write(done.path)
+    (row,) = Page.read(index).data["rows"]
+    page = Page.read(index.parent / "episodes" / row[2])
+    check_safe(page)
+    assert len(page.all("path", class_="floor")) == 5
+    assert len(page.all("rect", class_="furniture")) > 10
+    assert len(page.all("path", class_="pose")) == len(page.all("section", class_="step"))
+    assert "as it was at first" not in page.text

@@ -146,7 +146,7 @@ class Robothor:
         heading = absolute(float(field(path, where, record, "initial_orientation", (int, float))))
         words = CALLED.get(label, type_name(label).replace("_", " "))
         start = {"x": x, "y": y, "heading": heading}
-        extra = {"target": words, "kind": type_name(label)}
+        extra = {"target": words, "kind": words}
         episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
         corners = corners_of(path, where, record)
         shortest = record.get("shortest_path_length") if corners else None

@@ -118,7 +118,7 @@ class Costmap:
         angle = math.radians(view.heading)
         east = view.x + ahead * math.sin(angle) + right * math.cos(angle)
         north = view.y + ahead * math.cos(angle) - right * math.sin(angle)
-        met = np.isfinite(up) & (up > FLOOR) & (up < HEAD)
+        met = (up > FLOOR) & (up < HEAD)
         self._mark(east[met], north[met])
         self._clear(view)
 

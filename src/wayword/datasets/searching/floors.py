@@ -11,8 +11,8 @@ training episodes. What is inferred, on a grid of 0.05 m:
 * A *wall* is what is never open although in some furnishing nothing stands within 0.3 m of it, so
   that only a wall explains it; and what lies in a straight line between two such pieces, up to
   2 m, is never open, and is in no furniture. Specks of less than 0.4 m are dropped. Of that, what
-  lies a body's radius from all free places is kept, and the middle line of narrower pieces. What is beyond the
-  outermost boxes and places counts as wall, and what lies within a box does not.
+  lies a body's radius from all free places is kept, and the middle line of narrower pieces. What
+  is beyond the outermost boxes and places counts as wall, and what lies within a box does not.
 
 Where furniture hides a wall in all five furnishings nothing is known, and looks pass.
 """

@@ -49,14 +49,14 @@ class DepthImage:
         return np.asarray(np.where(levels == NOTHING, np.inf, found))
 
     def points(self, eye: float) -> tuple[Floats, Floats, Floats]:
-        """(E, C) each: where the rays end, as metres ahead, metres to the right and the height
-        above the floor, for a camera at height ``eye``; not finite where nothing was met."""
-        up = np.radians(self.elevations)[:, None]
-        right = np.radians(self.bearings)[None, :]
+        """(P,) each: where the rays that met something end, as metres ahead, metres to the right
+        and the height above the floor, for a camera at height ``eye``."""
         metres = self.metres()
-        flat = metres * np.cos(up)
-        with np.errstate(invalid="ignore"):
-            return flat * np.cos(right), flat * np.sin(right), eye + metres * np.sin(up)
+        met = np.isfinite(metres)
+        up = np.broadcast_to(np.radians(self.elevations)[:, None], metres.shape)[met]
+        right = np.broadcast_to(np.radians(self.bearings)[None, :], metres.shape)[met]
+        flat = metres[met] * np.cos(up)
+        return flat * np.cos(right), flat * np.sin(right), eye + metres[met] * np.sin(up)
 
 
 @dataclass(frozen=True, slots=True)

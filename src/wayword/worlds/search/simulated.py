@@ -61,6 +61,14 @@ class Place:
                 found.append(self._shown(i, fraction, camera, (x, y, heading)))
         return tuple(sorted(found, key=lambda one: (one.distance, one.id)))
 
+    def sees(self, camera: Camera, x: float, y: float, number: int) -> bool:
+        """Whether a camera at a place sees a thing (by its number) once it faces it."""
+        thing = self.surfaces.things[number]
+        heading = math.degrees(math.atan2(thing.x - x, thing.y - y))
+        return number in self._in_view(camera, x, y, heading) and bool(
+            self.surfaces.fractions(np.array((x, y, camera.eye)), np.array([number]))[0] > 0
+        )
+
     def _in_view(self, camera: Camera, x: float, y: float, heading: float) -> NDArray[np.intp]:
         """The things whose middle is within the camera's angles and sight."""
         middles = self.surfaces.points[:, 0]

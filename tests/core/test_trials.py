@@ -178,7 +178,7 @@ def test_a_budget_spent_in_any_trial_drops_the_episode(calls: int) -> None:
 
     house, settings = SmallHouse(), Reflexion.Settings(decoding="free")
     setup = Setup(
-        house, lambda toolkit, actor: Reflexion(settings, toolkit),  # type: ignore[arg-type]
+        house, lambda toolkit, actor: Reflexion(settings, toolkit),
         {"main": Spent(calls)}, trials=3, judge=after(9),
     )  # fmt: skip
     with pytest.raises(BudgetExhausted):

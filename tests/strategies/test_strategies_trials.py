@@ -219,9 +219,9 @@ def test_a_long_trial_is_cut_to_fit_before_it_is_reflected_on() -> None:
 
 def test_reflections_go_to_a_model_of_their_own_where_there_is_one() -> None:
     main, other = Scripted(["Action: stop"]), Scripted(["Lesson: stay"])
-    house, settings = SmallHouse(), Reflexion.Settings(decoding="free", trials=2)  # type: ignore[call-arg]
+    house, settings = SmallHouse(), Reflexion.Settings(decoding="free", trials=2)
     setup = Setup(
-        house, lambda toolkit, actor: Reflexion(settings, toolkit),  # type: ignore[arg-type]
+        house, lambda toolkit, actor: Reflexion(settings, toolkit),
         {"main": main, "reflection": other}, trials=2, judge=never,
     )  # fmt: skip
     trajectory = asyncio.run(rollout(house.tasks[0], setup))
@@ -238,7 +238,7 @@ def test_the_world_begins_anew_and_given_steps_are_given_again() -> None:
     assert model.prompts[3].count("You hold nothing") == 1
     answers = ["Action: stop", "Lesson: no", "Action: stop"]
     town, model = play_in(Towns(), Reflexion, answers, judge=never, decoding="free", trials=2)
-    assert [str(trial.steps[0].decision.action) for trial in town.trials()] == ["forward"] * 2  # type: ignore[union-attr]
+    assert [str(trial.steps[0].decision.action) for trial in town.trials()] == ["forward"] * 2
     assert len(model.prompts) == 3
 
 
@@ -259,11 +259,11 @@ def test_each_of_two_actors_reflects_on_its_own() -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_they_say_that_they_learn(agent: type[Reflecting]) -> None:
-    made = agent(agent.Settings(), Toolkit())  # type: ignore[arg-type]
+    made = agent(agent.Settings(), Toolkit())
     assert isinstance(made, Learner)
     assert not isinstance(ReAct(ReAct.Settings(), Toolkit()), Learner)
     with pytest.raises(UsageError, match="trials must be at least 1"):
-        agent.Settings(trials=0)  # type: ignore[call-arg]
+        agent.Settings(trials=0)
 
 
 @pytest.mark.parametrize(

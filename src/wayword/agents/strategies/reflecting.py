@@ -37,9 +37,10 @@ _LABEL = re.compile(r"^[ \t>*#_\-]{0,8}(verdict|lesson)[ \t*_]{0,4}:[ \t*]{0,4}"
 class ReflectingSettings(StrategySettings):
     """The settings of every strategy, and how it tries again.
 
-    ``trials``: how often an episode may be played. ``verdict``: whether the agent is ``told`` by a
-    judge that a trial failed (and stops after a success), judges it it``self``, or is told
-    ``none`` and uses up its trials. What is told comes from the answer: tables count it.
+    ``trials``: how often an episode may be played. ``verdict``: who says that a trial failed. With
+    ``told`` a judge does, who knows the answer and ends the trials at a success (tables count what
+    it tells); with ``self`` the model judges by what it saw; with ``none`` nobody does, and all
+    trials are used up.
     """
 
     trials: int = 3
@@ -62,7 +63,7 @@ class Reflection:
 class Reflecting(Strategy):
     """A strategy that learns between the trials of an episode, in words."""
 
-    Settings: ClassVar[type[StrategySettings]] = ReflectingSettings
+    Settings: ClassVar[type[ReflectingSettings]] = ReflectingSettings
     roles: ClassVar[tuple[str, ...]] = ("reflection",)
 
     def __init__(self, settings: ReflectingSettings, toolkit: Toolkit) -> None:

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 Agent = Annotated[
     str, typer.Argument(help="An agent's name, or ./mine.py. See: wayword list agents")
 ]
-On = Annotated[str, typer.Option("--on", help="Dataset and split: houses, r2r:val_seen …, or ./mine.py")]
+On = Annotated[
+    str, typer.Option("--on", help="Dataset and split: houses, r2r:val_seen …, or ./mine.py")
+]
 ModelName = Annotated[
     str, typer.Option("--model", help="local:smollm2, openai:NAME, scripted:first …")
 ]
@@ -51,6 +53,10 @@ Dollars = Annotated[float | None, typer.Option(help="Stop in order after so many
 Cache = Annotated[Path | None, typer.Option(help="Keep answers in this file and reuse them.")]
 Rpm = Annotated[float | None, typer.Option("--rpm", help="At most so many requests a minute.")]
 Prices = Annotated[Path | None, typer.Option(help="YAML price table that extends the shipped one.")]
+Sweep = Annotated[
+    list[str] | None,
+    typer.Option(help="Run once for each value, KEY=V1,V2,…; ends in one table and a picture."),
+]
 Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
 
 
@@ -76,6 +82,7 @@ def run(
     retries: Retries = 6,
     actor: Actor = None,
     ask: Ask = "",
+    sweep: Sweep = None,
 ) -> None:
     """Play episodes with an agent, and show the table.
 
@@ -88,6 +95,7 @@ def run(
       wayword run navgpt --on r2r:val_unseen --model openai:gpt-5-mini --max-dollars 5
       wayword run navgpt --on houses --model local:smollm2 --set decoding=free
       wayword run react --on ma_household --actor commander=team --model local:smollm2
+      wayword run velma --on towns --model local:smollm2 --sweep shots=0,2 --limit 20
       wayword run ./mine.py --on houses
     """
     from wayword.experiment.plan import Plan, pairs, read_config
@@ -116,10 +124,25 @@ def run(
         actors=pairs(actor or [], "--actor"),
         ask=ask,
     )
+    if sweep:
+        carry_out_sweep(plan, sweep)
+        return
     result = carry_out(plan)
     print_table([result.path])
     typer.echo(f"\n{result.path}")
     if result.outcome.exhausted or result.outcome.failed:
+        raise typer.Exit(1)
+
+
+def carry_out_sweep(plan: Plan, sweeps: list[str]) -> None:
+    """A run for each value, one table, one picture."""
+    from wayword.experiment import sweeping
+
+    made = sweeping.variants(plan, sweeps)
+    results = [carry_out(variant.plan) for variant in made]
+    print_table([result.path for result in results])
+    typer.echo(f"\n{sweeping.picture(made)}")
+    if any(result.outcome.exhausted or result.outcome.failed for result in results):
         raise typer.Exit(1)
 
 

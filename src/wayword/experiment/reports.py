@@ -43,6 +43,11 @@ def table(runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()) ->
     return "\n".join(tables.render(group, form, _width()) for group in apart)
 
 
+def rows_of(runs: Sequence[Path]) -> list[Row]:
+    """The table's rows, one a run folder, in the order given."""
+    return [_row(RunFolder.read(path), ()) for path in runs]
+
+
 def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> Written:
     """Two runs, paired by episode. Raises ``UsageError`` where they share none."""
     one, two = RunFolder.read(first), RunFolder.read(second)

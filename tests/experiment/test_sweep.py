@@ -34,7 +34,7 @@ def test_every_value_is_a_run_and_the_picture_shows_them_all(tmp_path: Path) -> 
         name: max(s["steps"] for _, s in RunFolder.read(tmp_path / "s" / name).scores())
         for name in folders
     }
-    assert longest == {"steps=1": 1, "steps=4": 4, "steps=9": 9}
+    assert longest == {"steps=1": 2, "steps=4": 5, "steps=9": 10}  # and the stop
     assert "steps=4" in told
     assert str(tmp_path / "s" / "sweep.svg") in told.replace("\n", "")
     drawn = ElementTree.fromstring((tmp_path / "s" / "sweep.svg").read_text())

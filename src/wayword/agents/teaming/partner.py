@@ -28,10 +28,12 @@ from wayword.agents.teaming.speech import (
 from wayword.agents.teaming.wants import Wants
 from wayword.core.action import STOP, Action, Menu
 from wayword.core.decision import Decision, Rejection
+from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
 from wayword.worlds.housework import statuses as st
 from wayword.worlds.housework.observation import RoomsObservation
 
+VERBS = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open", "put", "chat", "stop")
 TRIES = 3
 """How often one thing is tried before it is given up."""
 
@@ -48,7 +50,14 @@ class Partner:
         self.me, self._toolkit = brief.actor, brief.toolkit
         self._number, self._team = actors.index(brief.actor), len(actors)
         self._talks = brief.talk and self._team > 1
-        self._hands = brief.world.house.actors[brief.actor].body.inventory_capacity
+        body = brief.world.house.actors[brief.actor].body
+        missing = [verb for verb in VERBS if verb not in body.actions]
+        if missing:
+            raise UsageError(
+                f"partners act by whole errands, and {brief.actor} knows no {missing[0]}; "
+                "set dataset.actions=high"
+            )
+        self._hands = body.inventory_capacity
         world = brief.world
         self.wants = Wants(brief.reference.goals, lambda name: world.object_id(self.me, name))
         self.knowledge = Knowledge(self.me)
@@ -94,9 +103,9 @@ class Partner:
         elif verb == "open" and words[0] in self.knowledge.doors:
             self.knowledge.doors[words[0]] = True
             self._no_way.clear()
-        elif verb == "go_put":
+        elif verb in ("go_put", "put"):
             details = feedback.details
-            put = Put(details["object"], details["preposition"], words[0])
+            put = Put(details["object"], details["preposition"], details["receptacle"])
             self.knowledge.hear(self.me, [put])
             self._say(put)
 
@@ -264,14 +273,17 @@ class Partner:
         return STOP if self._aside or ledger.done() else self._step_aside(ledger)
 
     def _step_aside(self, ledger: Ledger) -> Action:
-        """Out of the others' way, to the room with most in it: it is the widest. Not to one that
-        things are brought to."""
+        """Leave the others to it: say what is done, and go out of a room that they bring things
+        to, into the one with most in it: it is the widest."""
+        if self._talks and self._unsaid:
+            return self._speak().action
         self._aside = True
-        things = self.knowledge.things.values()
-        goals = {self.knowledge.things[place].room for place in ledger.targets if place}
-        rooms = Counter(at.room for at in things if at.room in self.knowledge.seen_rooms - goals)
-        found = max(sorted(rooms), key=lambda room: rooms[room], default="")
-        return Action("go_explore", (found,)) if found else STOP
+        things = self.knowledge.things
+        goals = {things[place].room for place in ledger.targets if place in things}
+        rooms = Counter(at.room for at in things.values() if at.own)
+        others = [room for room in self.knowledge.seen_rooms - goals if rooms[room]]
+        found = max(sorted(others), key=lambda room: rooms[room], default="")
+        return Action("go_explore", (found,)) if found and self._room in goals else STOP
 
     def _came_to_nothing(self, action: Action, feedback: Feedback) -> None:
         """Learn from a failure; go round by another door, or open what a thing is shut in."""

@@ -95,7 +95,7 @@ def render(sayings: Iterable[Saying]) -> str:
 def parse(text: str) -> tuple[Saying, ...]:
     """What a message says, in order; sentences of no known form are left out."""
     found = []
-    for sentence in re.split(r"\.(?:\s+|$)", text):
+    for sentence in re.split(r"[.!?](?:\s+|$)", text):
         for form, make in _FORMS:
             match = form.fullmatch(sentence.strip())
             if match:

@@ -1,0 +1,196 @@
+"""Partners: what they say is read as it was meant, they know only what they saw or were told, the
+first to claim has it, and together they finish."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from wayword.agents.team import Team, TeamSettings
+from wayword.agents.teaming.knowledge import Knowledge
+from wayword.agents.teaming.partner import Partner
+from wayword.agents.teaming.speech import Leaving, Put, Searched, Seen, Taking, parse, render
+from wayword.core.agent import Toolkit
+from wayword.core.dataset import Task
+from wayword.core.decision import Decision
+from wayword.core.errors import UsageError
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.datasets.homes.goals import RoomsReference
+from wayword.datasets.ma_wah import MaWah
+from wayword.worlds.housework.observation import RoomsObservation
+
+NAMES = some.from_regex(r"[a-z]{1,8}(_[a-z]{1,5})?_[1-9]", fullmatch=True)
+ROOMS = some.sampled_from(("kitchen", "living room", "bedroom 2", ""))
+SAYINGS = some.one_of(
+    some.builds(Seen, NAMES, some.just("on"), NAMES, ROOMS),
+    some.builds(Seen, NAMES, some.just(""), some.just(""), ROOMS),
+    some.builds(Taking, NAMES, NAMES | some.just("")),
+    some.builds(Put, NAMES, some.sampled_from(("on", "in")), NAMES),
+    some.builds(Leaving, NAMES),
+    some.builds(Searched, ROOMS.filter(bool)),
+)
+
+
+@given(some.lists(SAYINGS, min_size=1, max_size=6))
+def test_what_is_said_is_what_is_heard(sayings: list[Any]) -> None:
+    assert parse(render(sayings)) == tuple(sayings)
+
+
+def test_free_talk_between_the_sentences_is_passed_over() -> None:
+    text = "Hello there! I take plate_1. What a nice kitchen. I see fork_2 in the kitchen."
+    assert parse(text) == (Taking("plate_1"), Seen("fork_2", room="kitchen"))
+    assert parse("I take everything. I see a plate.") == ()
+
+
+def test_of_two_who_claim_a_thing_the_first_to_say_so_has_it() -> None:
+    mind = Knowledge("agent_3")
+    mind.hear("agent_2", [Taking("plate_1", "table_1")])
+    mind.hear("agent_1", [Taking("plate_1", "desk_1")])
+    assert mind.claims == {"plate_1": "agent_2"}
+    assert mind.headed == {"plate_1": "table_1"}
+    mind.hear("agent_1", [Leaving("plate_1")])
+    assert mind.claims == {"plate_1": "agent_2"}, "nobody gives up what is another's"
+    mind.hear("agent_2", [Leaving("plate_1")])
+    assert mind.claims == {}
+
+
+def jobs(agents: int, episodes: int = 4, **settings: Any) -> MaWah:
+    return MaWah(settings=MaWah.Settings(homes=2, episodes=episodes, agents=agents, **settings))
+
+
+def play(dataset: MaWah, task: Task, talk: bool = True, team: type[Team] = Team) -> Trajectory:
+    def build(toolkit: Toolkit, actor: str) -> Team:
+        return team(TeamSettings(talk), toolkit)
+
+    setup = Setup(dataset, build, max_steps=dataset.max_steps)
+    return asyncio.run(rollout(task, setup))
+
+
+def solved(task: Task, trajectory: Trajectory) -> bool:
+    assert isinstance(task.reference, RoomsReference)
+    assert trajectory.ended != "failed", trajectory.error
+    return task.reference.met(trajectory.state) == task.reference.parts()
+
+
+@pytest.mark.parametrize("agents", [1, 2, 3])
+def test_any_number_of_partners_finishes_together(agents: int) -> None:
+    dataset = jobs(agents, episodes=5)
+    for task in dataset.tasks:
+        trajectory = play(dataset, task)
+        assert solved(task, trajectory), task.episode.id
+        assert trajectory.ended == "stopped"
+        assert {step.actor for step in trajectory.steps} == set(task.episode.actors)
+
+
+class Watched(Team):
+    """A team whose minds are compared with what reached them."""
+
+    def __init__(self, settings: TeamSettings, toolkit: Toolkit) -> None:
+        super().__init__(settings, toolkit)
+        self.met: set[str] = set()
+
+    async def act(self, observation: Any, menu: Any) -> Any:
+        assert isinstance(observation, RoomsObservation)
+        seen = {o.name for o in observation.objects} | {o.container for o in observation.objects}
+        seen |= {thing for other in observation.others for thing in other.holding}
+        seen |= {held.name for held in observation.holding}
+        said = {word.strip(".") for m in observation.messages for word in m.text.split()}
+        self.met |= seen | said
+        decision = await super().act(observation, menu)
+        self._judge()
+        return decision
+
+    def told(self, decision: Any, feedback: Any) -> None:
+        for key in ("seen", "contents"):
+            self.met |= set(feedback.details.get(key, ()))
+        for key in ("object", "receptacle"):
+            self.met |= {feedback.details.get(key, "")}
+        super().told(decision, feedback)
+        self._judge()
+
+    def _judge(self) -> None:
+        assert isinstance(self._role, Partner)
+        mind = self._role.knowledge
+        known = {*mind.things, *mind.claims, *mind.placed, *mind.held}
+        known |= {at.place for at in mind.things.values()}
+        strange = {name for name in known if name and not name.startswith("door_")} - self.met
+        assert not strange, f"{mind.me} knows {strange}, which it neither saw nor was told"
+        own = {name for name, at in mind.things.items() if at.own}
+        truly = {
+            self._world.layout.index[i]
+            for name in own
+            if (i := self._world.object_id(mind.me, name)) is not None
+        }
+        seen = self._world.house.actors[mind.me].known
+        assert all(seen[i] for i in truly), "what it calls its own view is what it has seen"
+
+
+@pytest.mark.parametrize("agents", [2, 3])
+def test_each_knows_only_what_it_has_seen_or_been_told(agents: int) -> None:
+    dataset = jobs(agents)
+    for task in dataset.tasks:
+        assert solved(task, play(dataset, task, team=Watched)), task.episode.id
+
+
+def test_messages_come_before_the_next_turn_of_whoever_they_are_for_and_in_order() -> None:
+    dataset = jobs(3)
+    sent = 0
+    for task in dataset.tasks:
+        waiting: dict[str, list[tuple[str, str]]] = {actor: [] for actor in task.episode.actors}
+        for step in play(dataset, task).steps:
+            observation = step.observation
+            assert isinstance(observation, RoomsObservation)
+            heard = [(m.sender, m.text) for m in observation.messages]
+            assert heard == waiting[step.actor]
+            waiting[step.actor] = []
+            if isinstance(step.decision, Decision) and step.decision.action.name == "chat":
+                for other in step.feedback.details.get("to", ()):
+                    waiting[other].append((step.actor, step.decision.action.arguments[0]))
+                    sent += 1
+    assert sent
+
+
+def test_nobody_goes_for_what_another_has_claimed() -> None:
+    dataset = jobs(3, episodes=6)
+    claims = 0
+    for task in dataset.tasks:
+        owner: dict[str, str] = {}
+        for step in play(dataset, task).steps:
+            assert isinstance(step.decision, Decision)
+            action = step.decision.action
+            if action.name == "chat":
+                for saying in parse(action.arguments[0]):
+                    if isinstance(saying, Taking):
+                        owner.setdefault(saying.thing, step.actor)
+                        claims += 1
+                    elif isinstance(saying, Leaving | Put):
+                        owner.pop(saying.thing, None)
+            elif action.name == "go_grab":
+                assert owner.get(action.arguments[0]) == step.actor
+    assert claims
+
+
+def test_silent_partners_say_nothing() -> None:
+    dataset = jobs(2)
+    for task in dataset.tasks[:2]:
+        assert play(dataset, task, talk=False).state["messages"] == []
+
+
+def test_bodies_that_only_step_cannot_play_a_partner() -> None:
+    dataset = jobs(2, actions="low")
+    with pytest.raises(UsageError, match="actions=high"):
+        play(dataset, dataset.tasks[0])
+
+
+def test_an_unknown_role_is_answered_with_those_there_are() -> None:
+    dataset = jobs(2)
+    task = dataset.tasks[0]
+    episode = replace(task.episode, extra={"roles": {"agent_1": "cook"}})
+    with pytest.raises(UsageError, match="agent_1 has the role 'cook'"):
+        play(dataset, replace(task, episode=episode))

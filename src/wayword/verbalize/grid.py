@@ -96,7 +96,6 @@ def _steps(count: int) -> str:
     return "1 step" if count == 1 else f"{count} steps"
 
 
-@lru_cache(maxsize=8192)
 def _thing(seen: GridThing) -> str:
     state = f"{seen.state}, " if seen.state else ""
     return f"{seen.name} ({state}{place(seen.ahead, seen.right)})"

@@ -86,7 +86,7 @@ class GridWorld:
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out an action of the menu; others raise ``ValueError``."""
-        if action not in self.menu(actor).actions or self.done(actor):
+        if self.done(actor) or action not in self.menu(actor).actions:
             raise ValueError(f"{action} is not on the menu of {actor}")
         verb, before = action.name, self.level.steps
         status, details = self._do(verb, action.arguments)

@@ -92,7 +92,7 @@ class Level:
         """The thing right in front of the actor, or None."""
         (x, y), (dx, dy) = self.env.agent_pos, AHEAD[self.env.agent_dir]
         grid = self.env.grid
-        return grid.grid[int((y + dy) * grid.width + x + dx)]
+        return grid.grid[(int(y) + dy) * grid.width + int(x) + dx]
 
     def find(self, thing: Any) -> tuple[int, int] | None:
         """Where a thing lies; None for what is carried or gone."""

@@ -6,39 +6,38 @@ nearest row. Which of several red balls a red ball is, is read off the grid itse
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
-from operator import itemgetter
 from typing import Any
 
-from wayword.worlds.grid.level import AHEAD, Level, state_of
+from wayword.worlds.grid.level import AHEAD, HEADINGS, Level, state_of
 from wayword.worlds.grid.observation import GridHeld, GridObservation, GridThing
 
 SIDE = 7
 _MIDDLE, _NEAREST = SIDE // 2, SIDE - 1
-_UNSEEN, _WALL, _FLOOR = 0, 2, 3
-"""The package's numbers; 1 is an empty square, and things come after the floor."""
 
 PLACES = tuple(
     sorted(
         ((_NEAREST - j, i - _MIDDLE) for i in range(SIDE) for j in range(SIDE)),
         key=lambda place: (place[0] + abs(place[1]), place[1]),
-    )[1:]
+    )
 )
-"""Every square in view but the actor's own: steps ahead and to the right, nearest first."""
-
-
-def _byte(ahead: int, right: int) -> int:
-    """Where a square's kind stands in the view's bytes."""
-    return ((right + _MIDDLE) * SIDE + _NEAREST - ahead) * 3
-
-
-_KINDS = itemgetter(*(_byte(ahead, right) for ahead, right in PLACES))
+"""Every square in view, nearest first: steps ahead and to the right. The first is the actor's."""
+_NUMBER = {
+    (right + _MIDDLE) * SIDE + _NEAREST - ahead: n for n, (ahead, right) in enumerate(PLACES)
+}
+"""Where a square stands in the view's bytes, a byte each -> its number among ``PLACES``."""
+_OWN = _MIDDLE * SIDE + _NEAREST
 _RAYS = (
-    tuple(_byte(n, 0) for n in range(1, SIDE)),
-    tuple(_byte(0, -n) for n in range(1, _MIDDLE + 1)),
-    tuple(_byte(0, n) for n in range(1, _MIDDLE + 1)),
+    slice(_OWN - 1, _OWN - SIDE, -1),
+    slice(_OWN - SIDE, None, -SIDE),
+    slice(_OWN + SIDE, None, SIDE),
 )
 """Straight ahead, to the left, to the right."""
+_STEPS = (*range(1, SIDE), None)
+"""What ``bytes.find`` says on a ray, as steps; its -1 is the last."""
+_UNSEEN, _WALL, _THINGS = 0, b"\x02", re.compile(rb"[\x04-\xff]")
+"""The package's numbers of kinds: 1 is an empty square and 3 is floor; things come after."""
 
 
 class Names:
@@ -59,47 +58,45 @@ class Names:
             self.thing[name] = thing
         return name
 
+    def tell(self, thing: Any, number: int) -> GridThing:
+        """The thing at that one of ``PLACES``."""
+        kind = thing.type
+        state = state_of(thing) if kind == "door" else ""
+        name = self.of.get(thing) or self.call(thing)
+        return _thing(name, thing.color, kind, number, state)
+
 
 def look(level: Level, names: Names, actor: str) -> GridObservation:
     """What the actor perceives now; things seen for the first time get their names."""
-    raw = level.image.tobytes()
+    kinds = level.image.tobytes()[::3]
     env = level.env
-    squares, width, facing = env.grid.grid, env.grid.width, env.agent_dir
+    squares, width, facing, held = env.grid.grid, env.grid.width, env.agent_dir, env.carrying
     x, y = env.agent_pos
-    here = int(y * width + x)
-    offsets, call = _offsets(facing, width), names.call
-    seen = []
-    for n, kind in enumerate(_KINDS(raw)):
-        if kind > _FLOOR:
-            thing = squares[here + offsets[n]]
-            ahead, right = PLACES[n]
-            name, colour, type_ = call(thing), thing.color, thing.type
-            seen.append(_thing(name, colour, type_, ahead, right, state_of(thing)))
-    held = level.carried
-    holding = () if held is None else (GridHeld(call(held), held.color, held.type),)
-    ahead_, left_, right_ = _RAYS
-    walls = (_until(raw, ahead_), _until(raw, left_), _until(raw, right_))
-    return GridObservation(actor, level.heading, holding, tuple(seen), walls)
+    here, offsets = int(y) * width + int(x), _offsets(facing, width)
+    numbers = sorted([_NUMBER[found.start()] for found in _THINGS.finditer(kinds)])
+    things = tuple([names.tell(squares[here + offsets[n]], n) for n in numbers if n])
+    holding = () if held is None else (GridHeld(names.call(held), held.color, held.type),)
+    ahead, left, right = _RAYS
+    walls = (
+        _STEPS[kinds[ahead].find(_WALL)],
+        _STEPS[kinds[left].find(_WALL)],
+        _STEPS[kinds[right].find(_WALL)],
+    )
+    return GridObservation(actor, HEADINGS[facing], holding, things, walls)
 
 
 def seen_squares(level: Level) -> list[tuple[int, int]]:
     """x and y of every square in view, the actor's own included."""
     (x, y), (dx, dy) = level.place, AHEAD[level.facing]
-    raw = level.image.tobytes()
-    found = [
-        (x + ahead * dx - right * dy, y + ahead * dy + right * dx)
-        for (ahead, right), kind in zip(PLACES, _KINDS(raw), strict=True)
-        if kind != _UNSEEN
-    ]
-    return [(x, y), *found]
+    kinds = level.image.tobytes()[::3]
+    found = [PLACES[number] for at, number in _NUMBER.items() if kinds[at] != _UNSEEN]
+    return [(x + ahead * dx - right * dy, y + ahead * dy + right * dx) for ahead, right in found]
 
 
-def _until(raw: bytes, ray: tuple[int, ...]) -> int | None:
-    """Steps to the first wall on a ray."""
-    for steps, at in enumerate(ray, 1):
-        if raw[at] == _WALL:
-            return steps
-    return None
+@lru_cache(maxsize=8192)
+def _thing(name: str, colour: str, kind: str, number: int, state: str) -> GridThing:
+    """Names come again in every episode, so that most things in view were made before."""
+    return GridThing(name, colour, kind, *PLACES[number], state)
 
 
 @lru_cache(maxsize=256)
@@ -109,8 +106,3 @@ def _offsets(facing: int, width: int) -> tuple[int, ...]:
     return tuple(
         (ahead * dy + right * dx) * width + ahead * dx - right * dy for ahead, right in PLACES
     )
-
-
-@lru_cache(maxsize=8192)
-def _thing(name: str, colour: str, kind: str, ahead: int, right: int, state: str) -> GridThing:
-    return GridThing(name, colour, kind, ahead, right, state)

@@ -1,0 +1,113 @@
+"""A step of a BabyAI level in words, against a step of the bare package.
+
+The bare side is ``minigrid`` alone: ``env.step`` with its own 7 x 7 view, through no wrapper. Ours
+is all that a run pays for: is the action on the menu, carry it out in the same package, say what
+came of it, name what is in view, and put both into sentences. Both take the same actions from the
+same start, and must stand on the same square in the end.
+
+The two take turns, block by block of steps, so that a busy machine blurs both alike; each block's
+best time over the rounds counts. ``python -m benchmarks.gridworld`` prints the ratio for each level
+and exits with 1 where their mean lies over 1.2.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import sys
+import time
+from collections.abc import Callable
+
+from wayword.core.action import Action
+from wayword.core.episode import Episode
+from wayword.verbalize.grid import describe, feedback
+from wayword.worlds.grid.level import Level
+from wayword.worlds.grid.low import CODES
+from wayword.worlds.gridworld import GridWorld
+
+LEVELS = ("GoToObj", "GoToLocalS8N7", "GoToObjMaze", "PutNextLocalS6N4", "UnblockPickup", "Synth")
+STEPS, BLOCK, ROUNDS = 400, 20, 25
+LIMIT = 1.2
+VERBS = ("move_ahead",) * 5 + ("turn_left", "turn_right", "pick_up", "drop", "toggle")
+
+
+def walk(level: str) -> list[str]:
+    """Actions that do not end the level."""
+    rng, found = random.Random(level), []
+    played = bare(level)
+    while len(found) < STEPS:
+        found.append(rng.choice(VERBS))
+        played.act(CODES[found[-1]])
+        if played.over:  # begin again without the action that fulfilled the task
+            found.pop()
+            played = bare(level)
+            for verb in found:
+                played.act(CODES[verb])
+    return found
+
+
+def bare(level: str) -> Level:
+    """The package's level at its start, without its limit of steps."""
+    opened = Level(level)
+    opened.start(0)
+    opened.env.max_steps = 10**9
+    return opened
+
+
+def ours(level: str) -> GridWorld:
+    """The same in words."""
+    world = GridWorld(level)
+    world.reset(Episode("bench", "", level, {"seed": 0}))
+    world.level.env.max_steps = 10**9
+    return world
+
+
+def in_words(world: GridWorld, action: Action) -> str:
+    """What a run pays for a step."""
+    if action not in world.menu("agent"):
+        raise ValueError(str(action))
+    told = world.step("agent", action)
+    return f"{feedback(told)}\n{describe(world.observe('agent'))}"
+
+
+def timed(step: Callable[[int], object], block: range) -> float:
+    """Seconds that a block of steps takes."""
+    began = time.perf_counter()
+    for k in block:
+        step(k)
+    return time.perf_counter() - began
+
+
+def measure(level: str) -> tuple[float, float]:
+    """Microseconds a step: bare, and in words."""
+    verbs = walk(level)
+    codes, actions = [CODES[verb] for verb in verbs], [Action(verb) for verb in verbs]
+    blocks = [range(first, first + BLOCK) for first in range(0, STEPS, BLOCK)]
+    plain, worded = ([math.inf] * len(blocks) for _ in range(2))
+    for _ in range(ROUNDS):
+        env, world = bare(level).env, ours(level)
+        for n, block in enumerate(blocks):
+            plain[n] = min(plain[n], timed(lambda k: env.step(codes[k]), block))  # noqa: B023
+            worded[n] = min(worded[n], timed(lambda k: in_words(world, actions[k]), block))  # noqa: B023
+        if tuple(map(int, env.agent_pos)) != world.level.place:
+            raise AssertionError(f"{level}: the two went different ways")
+    return sum(plain) / STEPS * 1e6, sum(worded) / STEPS * 1e6
+
+
+def main() -> int:
+    """Print the table; 1 where the bound is missed."""
+    print("level               bare us   in words us   ratio")
+    ratios = []
+    for level in LEVELS:
+        plain, worded = measure(level)
+        ratios.append(worded / plain)
+        print(f"{level:18s} {plain:8.1f} {worded:13.1f} {ratios[-1]:7.2f}")
+    mean = sum(ratios) / len(ratios)
+    kept = mean <= LIMIT
+    verdict = "kept  " if kept else "MISSED"
+    print(f"{verdict} at most {LIMIT} times bare minigrid on average ({mean:.3f})")
+    return 0 if kept else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -102,7 +102,7 @@ def affordances(record: ObjectRecord) -> frozenset[str]:
 
 def preposition(record: ObjectRecord) -> Preposition:
     """Whether things go in or on it, or "" where it is no receptacle."""
-    if "receptacle" not in record.flags:
+    if "receptacle" not in record.flags or record.label in NO_THING:
         return ""
     return "in" if record.label in HOLLOW else "on"
 

@@ -133,6 +133,10 @@ def read_record(path: Path, where: str, raw: Any) -> ObjectRecord:
 
 def read_point(path: Path, where: str, raw: Any, name: str) -> Point3:
     """A point of AI2-THOR, ``{"x", "y", "z"}`` with y up, in this project's frame."""
-    point = field(path, where, raw, name, dict)
+    try:
+        at = raw[name]
+        return at["x"] + 0.0, at["z"] + 0.0, at["y"] + 0.0
+    except (KeyError, TypeError):  # say which field of which record it is
+        point = field(path, where, raw, name, dict)
     x, y, z = (float(field(path, f"{where}, {name}", point, c, (int, float))) for c in "xzy")
     return x, y, z

@@ -62,11 +62,11 @@ class Judged:
 
 def judge(published: Records, shuffled: Shuffled) -> Judged:
     """What an episode asks for in a scene with these objects."""
-    first, last = _then(published, shuffled, 0), _then(published, shuffled, 1)
-    goals = _displaced(first, last)
-    cause = _cause(published, shuffled, goals)
-    if cause:
-        return Judged(cause=cause)
+    goals = _displaced(published, shuffled)
+    why = _cause(published, shuffled, goals)
+    if why:
+        return Judged(cause=why)
+    first, last = (tuple(_then(r, shuffled, which) for r in _things(published)) for which in (0, 1))
     under, over = _under(first), _under(last)
     named = {goal.thing for goal in goals}
     others = tuple(
@@ -80,8 +80,7 @@ def judge(published: Records, shuffled: Shuffled) -> Judged:
 
 def cause(published: Records, shuffled: Shuffled) -> Cause:
     """Why an episode is left out; empty where it is not."""
-    first, last = _then(published, shuffled, 0), _then(published, shuffled, 1)
-    return _cause(published, shuffled, _displaced(first, last))
+    return _cause(published, shuffled, _displaced(published, shuffled))
 
 
 def _cause(published: Records, shuffled: Shuffled, goals: tuple[Restored, ...]) -> Cause:
@@ -94,12 +93,24 @@ def _cause(published: Records, shuffled: Shuffled, goals: tuple[Restored, ...]) 
     return "" if goals else "nothing_displaced"
 
 
-def _displaced(first: Records, last: Records) -> tuple[Restored, ...]:
+def _displaced(published: Records, shuffled: Shuffled) -> tuple[Restored, ...]:
     """How the displaced things should be."""
-    ways = [[r for r in records if preposition(r)] for records in (first, last)]
-    pairs = [(now, then) for now, then in zip(first, last, strict=True) if now != then]
-    goals = [_goal(now, then, ways) for now, then in pairs]
+    things = _things(published)
+    receptacles = [r for r in things if preposition(r)]
+    ways = [[_then(r, shuffled, which) for r in receptacles] for which in (0, 1)]
+    goals = [
+        _goal(_then(r, shuffled, 0), _then(r, shuffled, 1), ways)
+        for r in things
+        if _differs(r, shuffled)
+    ]
     return tuple(goal for goal in goals if goal is not None)
+
+
+def _differs(record: ObjectRecord, shuffled: Shuffled) -> bool:
+    """Whether something has another pose or opening at the end."""
+    start, target = shuffled.start.get(record.name), shuffled.target.get(record.name)
+    moves = start is not None and target is not None and _away(start, target) > MOVED
+    return moves or record.name in shuffled.openings
 
 
 def _goal(now: ObjectRecord, then: ObjectRecord, ways: list[list[ObjectRecord]]) -> Restored | None:
@@ -107,8 +118,6 @@ def _goal(now: ObjectRecord, then: ObjectRecord, ways: list[list[ObjectRecord]])
     lid = "isOpen" in then.flags
     if not now.pickupable:
         return Restored(now.id, _still(now, ways[0]), lid) if now.flags != then.flags else None
-    if math.dist(now.centre, then.centre) <= MOVED:
-        return None
     here, there = _carrier(now, ways[0]), _carrier(then, ways[1])
     if (here and here.id) != (there and there.id):
         floor = "" if then.bottom <= LOW else NOWHERE
@@ -141,11 +150,14 @@ def _still(record: ObjectRecord, receptacles: list[ObjectRecord]) -> str:
     return found.get(record.id, "")
 
 
-def _then(published: Records, shuffled: Shuffled, which: int) -> Records:
-    """The objects at the start (0) of an episode, or as they should be (1)."""
+def _things(published: Records) -> Records:
+    return tuple(record for record in published if record.label not in NO_THING)
+
+
+def _then(record: ObjectRecord, shuffled: Shuffled, which: int) -> ObjectRecord:
+    """An object at the start (0) of an episode, or as it should be (1)."""
     poses = (shuffled.start, shuffled.target)[which]
-    known = (record for record in published if record.label not in NO_THING)
-    return tuple(_swung(_put(r, poses.get(r.name)), shuffled, which) for r in known)
+    return _swung(_put(record, poses.get(record.name)), shuffled, which)
 
 
 def _put(record: ObjectRecord, pose: Pose | None) -> ObjectRecord:

@@ -81,8 +81,11 @@ def _shuffled(path: Path, scene: str, number: int, raw: Any) -> Shuffled:
 def _poses(path: Path, where: str, raw: Any, name: str) -> dict[str, Pose]:
     found = {}
     for each in field(path, where, raw, name, list):
-        turn = field(path, f"{where}, {name}", each, "rotation", dict)
-        heading = float(field(path, f"{where}, {name}, rotation", turn, "y", (int, float)))
-        position = read_point(path, f"{where}, {name}", each, "position")
-        found[field(path, f"{where}, {name}", each, "name", str)] = Pose(position, heading)
+        try:
+            called, heading = each["name"], each["rotation"]["y"] + 0.0
+        except (KeyError, TypeError):  # say which field of which record it is
+            turn = field(path, f"{where}, {name}", each, "rotation", dict)
+            heading = float(field(path, f"{where}, {name}, rotation", turn, "y", (int, float)))
+            called = field(path, f"{where}, {name}", each, "name", str)
+        found[called] = Pose(read_point(path, f"{where}, {name}", each, "position"), heading)
     return found

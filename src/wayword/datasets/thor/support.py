@@ -50,7 +50,7 @@ def carrier(
 
 def misfit(thing: ObjectRecord, under: ObjectRecord) -> float:
     """How badly a thing fits in or on a receptacle; infinite where it is not there at all."""
-    if not takes(under, thing) or not _above(thing, under):
+    if not _above(thing, under) or not takes(under, thing):
         return math.inf
     area = under.size[0] * under.size[1]
     if under.pickupable and thing.size[0] * thing.size[1] >= area:

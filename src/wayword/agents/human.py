@@ -87,7 +87,7 @@ class Human:
         episode = self._episode
         if episode is None:
             raise UsageError("an agent must begin an episode before it acts")
-        actor = str(getattr(observation, "actor", episode.actors[0]))
+        actor = _actor(observation, episode)
         others = [name for name in episode.actors if name != actor]
         who = f", you are {actor}, with {', '.join(others)}" if others else ""
         self._person.tell(f"\nEpisode {episode.id}{who}", "dim")
@@ -99,9 +99,17 @@ class Human:
     def _show(self, observation: Observation, menu: Menu) -> None:
         around = self._voice.around(observation, self._toolkit.perceiver)
         seen = [line for line in (self._voice.own(observation)[1], around) if line]
-        self._person.tell(f"\nTurn {self._turn}", "dim")
+        episode = self._episode
+        several = episode if episode is not None and len(episode.actors) > 1 else None
+        whose = f" of {_actor(observation, several)}" if several else ""
+        self._person.tell(f"\nTurn {self._turn}{whose}", "dim")
         self._person.tell("\n".join(seen))
         self._person.tell("\n".join(listing(menu, self._settings.listed)), "dim")
+
+
+def _actor(observation: Observation, episode: Episode) -> str:
+    """Whose observation it is."""
+    return str(getattr(observation, "actor", episode.actors[0]))
 
 
 agent = Human

@@ -80,7 +80,7 @@ def test_train_loads_whole_and_shows_how_it_is_done(data: Path, val: Rearrangeme
     assert {task.episode.scene for task in train.tasks[::500]}.isdisjoint(
         task.episode.scene for task in val.tasks[::100]
     )
-    (shown,) = val.demonstrations(1, seed=0)
+    (shown,) = train.demonstrations(1, seed=0)
     assert "2021_train" in shown.episode.id
 
 

@@ -87,7 +87,8 @@ class InteractiveQuestions(SourcedTasks):
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """Episodes of the train split that the expert answered."""
         train = SPLITS[0] if self.split in SPLITS else GENERATED[1]
-        return demonstrate(self._of(train), count, seed)
+        source = self._source if self.split == train else self._of(train)
+        return demonstrate(source, count, seed)
 
     def _of(self, split: str) -> Source:
         settings = self.settings

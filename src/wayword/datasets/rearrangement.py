@@ -73,8 +73,9 @@ class Rearrangement(SourcedTasks):
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """Episodes of the train split that the expert solved."""
-        published = self.split in SPLITS
-        return demonstrate(self._of(TRAIN if published else GENERATED[1]), count, seed)
+        train = TRAIN if self.split in SPLITS else GENERATED[1]
+        source = self._source if self.split == train else self._of(train)
+        return demonstrate(source, count, seed)
 
     def _of(self, split: str) -> Source:
         if split in SPLITS:

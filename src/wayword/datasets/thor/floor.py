@@ -36,7 +36,7 @@ def read_cells(path: Path) -> Cells:
     """The cells of a ``layout.npy``: (P, 2) x and z on a grid of 0.25 m. Raises ``DataError``."""
     try:
         found = np.load(path, allow_pickle=False).astype(np.float64)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, EOFError) as error:
         raise DataError(path, "", f"is no array of numbers ({error})", "fetch it again") from error
     if found.ndim != 2 or found.shape[1] != 2 or not len(found):
         raise DataError(path, "", f"is not (P, 2) but {found.shape}", "fetch it again")

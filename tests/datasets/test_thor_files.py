@@ -1,0 +1,181 @@
+"""Reading AI2-THOR's, the rearrangement's and IQUAD's files: a hand-made folder, and errors that
+name file, record and field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wayword.core.errors import DataError
+from wayword.datasets.rearrangement import Rearrangement
+from wayword.datasets.thor import ithor
+from wayword.datasets.thor.metadata import read_record
+from wayword.datasets.thor.questions import read_questions
+from wayword.datasets.thor.shuffles import read_shuffles
+
+NAME = "FloorPlan1"
+
+
+def thing(label: str, x: float, y: float, z: float, size: tuple[float, ...], **more: Any) -> Any:
+    """A record as it is in the file: y up, z north."""
+    return {
+        "objectId": f"{label}|1",
+        "objectType": label,
+        "name": f"{label}_1a",
+        "position": {"x": x, "y": y, "z": z},
+        "rotation": {"x": 0, "y": 0, "z": 0},
+        "parentReceptacles": None,
+        "temperature": "RoomTemp",
+        "aabb": {
+            "center": {"x": x, "y": y, "z": z},
+            "size": dict(zip("xyz", size, strict=True)),
+        },
+        **more,
+    }
+
+
+TABLE = thing("DiningTable", 1.0, 0.4, 2.0, (1.0, 0.8, 0.6), receptacle=True)
+DESK = thing("Desk", 0.0, 0.4, 0.0, (1.0, 0.8, 0.6), receptacle=True)
+MUG = thing("Mug", 1.0, 0.85, 2.0, (0.1, 0.1, 0.1), pickupable=True)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A data folder with one room of two tables and a mug, and an episode that moves the mug."""
+    at = [{"x": 1.0, "y": 0.85, "z": 2.0}, {"x": 0.0, "y": 0.85, "z": 0.0}]
+    poses = [
+        [{"name": "Mug_1a", "position": place, "rotation": {"x": 0, "y": 90, "z": 0}}]
+        for place in at
+    ]
+    episode = {
+        "agent_position": {"x": 1.1, "y": 0.9, "z": 1.0},
+        "agent_rotation": 270,
+        "openable_data": [],
+        "starting_poses": poses[0],
+        "target_poses": poses[1],
+    }
+    files: dict[str, Any] = {
+        ithor.OBJECTS: {NAME: [TABLE, DESK, MUG]},
+        ithor.OUTLINES: {NAME: [[-1, -1], [-1, 3], [2, 3], [2, -1]]},
+        ithor.KNOBS: {NAME: {}},
+        "rearrangement/2021_val.json": {NAME: [episode]},
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    (tmp_path / "alfred/layouts").mkdir(parents=True)
+    cells = [(x / 4, y / 4) for x in range(-3, 8) for y in range(2, 6)]
+    np.save(tmp_path / ithor.CELLS.format(name=NAME), np.array(cells))
+    return tmp_path
+
+
+def test_a_room_is_read_in_this_project_s_frame(folder: Path) -> None:
+    scene = ithor.scene(folder, NAME)
+    found = {o.id: o for o in scene.objects}
+    mug = found["Mug|1"]
+    assert (mug.x, mug.y, mug.bottom) == pytest.approx((1.0, 2.0, 0.8)), "z is north, y is up"
+    assert mug.parent == "DiningTable|1"
+    assert (found["Desk|1"].width, found["Desk|1"].depth, found["Desk|1"].height) == (1.0, 0.6, 0.8)
+    assert scene.rooms[0].name == "kitchen"
+    assert scene.floor is not None
+    assert scene.floor.free(0.5, 1.0)
+    assert not scene.floor.free(0.5, 2.0)
+
+
+def test_an_episode_is_read_and_asks_for_the_mug(folder: Path) -> None:
+    dataset = Rearrangement("2021_val", folder)
+    (task,) = dataset.tasks
+    assert task.episode.start["poses"]["agent"] == {"x": 1.0, "y": 1.0, "heading": 270.0}
+    assert "mug_1" in task.episode.instruction.lower()
+    assert "desk_1" in task.episode.instruction.lower()
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    assert world.state()["objects"]["Mug|1"]["in"] == "DiningTable|1"
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ({"objectType": 7}, "field 'objectType': has the wrong type: 7"),
+        ({"temperature": "Warm"}, "field 'temperature': is unknown: 'Warm'"),
+        ({"position": {"x": 0, "z": 0}}, "position, field 'y': is missing"),
+        ({"position": {"x": 0, "y": "high", "z": 0}}, "field 'y': has the wrong type: 'high'"),
+        ({"aabb": None}, "field 'aabb': has the wrong type: None"),
+        ({"rotation": {}}, "field 'y': is missing"),
+    ],
+)
+def test_a_broken_object_is_named(broken: dict[str, Any], said: str) -> None:
+    with pytest.raises(DataError) as error:
+        read_record(Path("objects.json"), "FloorPlan1, object 3", {**MUG, **broken})
+    assert str(error.value).startswith("objects.json: FloorPlan1, object 3")
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("broken", "said"),
+    [
+        ({"agent_rotation": "north"}, "field 'agent_rotation': has the wrong type"),
+        ({"openable_data": [{"name": "Drawer_1"}]}, "field 'start_openness': is missing"),
+        ({"target_poses": [{"name": "Mug_1a"}]}, "target_poses, field 'rotation': is missing"),
+        ({"starting_poses": None}, "field 'starting_poses': has the wrong type"),
+    ],
+)
+def test_a_broken_episode_is_named(folder: Path, broken: dict[str, Any], said: str) -> None:
+    path = folder / "rearrangement/2021_val.json"
+    whole = json.loads(path.read_text())[NAME][0]
+    path.write_text(json.dumps({NAME: [whole, {**whole, **broken}]}))
+    with pytest.raises(DataError) as error:
+        read_shuffles(path)
+    assert "FloorPlan1, episode 1" in str(error.value)
+    assert said in str(error.value)
+
+
+def test_a_broken_floor_or_a_missing_room_is_named(folder: Path) -> None:
+    np.save(folder / ithor.CELLS.format(name=NAME), np.zeros((4, 3)))
+    with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: is not \(P, 2\) but \(4, 3\)"):
+        ithor.scene(folder, NAME)
+    (folder / ithor.CELLS.format(name=NAME)).write_bytes(b"cells")
+    with pytest.raises(DataError, match=r"FloorPlan1-layout\.npy: is no array of numbers"):
+        ithor.cells(folder, NAME)
+    with pytest.raises(DataError, match="scene 'FloorPlan2': is not there"):
+        ithor.records(folder, "FloorPlan2")
+
+
+HEAD = "question_type,scene_number,seed,question,answer,object_id,container_id"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a,b\n", "column 'scene_number': is missing"),
+        (f"{HEAD}\n0,6,5,?,Maybe,1,21\n", "line 2: is no question (KeyError: 'Maybe')"),
+        (f"{HEAD}\n0,6,5,?,True,1,21\n0,6,5,?,True,99,21\n", "line 3: is no question"),
+        (f"{HEAD}\n0,six,5,?,True,1,21\n", "line 2: is no question"),
+    ],
+)
+def test_a_broken_question_is_named(tmp_path: Path, text: str, said: str) -> None:
+    path = tmp_path / "iqa/questions/train/data_existence/combined.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    with pytest.raises(DataError) as error:
+        read_questions(tmp_path, "train", ("exists",))
+    assert said in str(error.value)
+
+
+def test_questions_are_read_in_turns(tmp_path: Path) -> None:
+    rows = {"existence": "0,6,5,?,True,1,21", "counting": "1,7,5,?,3,7,21"}
+    for name, row in rows.items():
+        path = tmp_path / f"iqa/questions/val/seen_scenes/data_{name}/combined.csv"
+        path.parent.mkdir(parents=True)
+        path.write_text(f"{HEAD}\n{row}\n{row}\n")
+    found = read_questions(tmp_path, "val_seen", ("exists", "counts"))
+    assert [(q.kind, q.number, q.scene, q.thing, q.answer) for q in found] == [
+        ("exists", 0, "FloorPlan6", "Spoon", "yes"),
+        ("counts", 0, "FloorPlan7", "Bowl", "3"),
+        ("exists", 1, "FloorPlan6", "Spoon", "yes"),
+        ("counts", 1, "FloorPlan7", "Bowl", "3"),
+    ]

@@ -7,6 +7,7 @@ machine. The plan looks at the scene's first state and keeps track of what its o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -135,7 +136,7 @@ class Planner:
         if "drinker" not in self._objects[thing].affordances:
             self._treat(thing, "filler", without="brewer")
             return
-        vessel = self._first(lambda o: self._pours(o, thing), "vessel to water it with")
+        vessel = self._first(lambda o: self._pours(o, thing), "vessel to water it with", thing)
         self._water(vessel)
         self._bring(vessel, thing)
 
@@ -143,7 +144,7 @@ class Planner:
         self._treat(thing, "brewer")
 
     def _slice(self, thing: str) -> None:
-        knife = self._first(lambda o: "slicer" in o.affordances, "knife")
+        knife = self._first(lambda o: "slicer" in o.affordances, "knife", thing)
         if not self._in_the_open(thing):
             self._bring(thing, self._surface(thing))
         self._do("slice", thing, knife)
@@ -154,7 +155,7 @@ class Planner:
 
     def _boil(self, thing: str) -> None:
         if not self._pot or not self._space(self._pot):
-            self._pot = self._first(lambda o: self._boils(o, thing), "pot to boil it in")
+            self._pot = self._first(lambda o: self._boils(o, thing), "pot to boil it in", thing)
             self._kept.add(self._pot)
         pot = self._pot
         if not self._state(pot, "filled"):
@@ -201,7 +202,11 @@ class Planner:
         if not found:
             raise Unfit(f"no {kind} takes {self._objects[thing].type}")
         order = {name: n for n, name in enumerate(HEATERS)}
-        return min(found, key=lambda o: (order.get(o.type, 9), self._space(o.id) < 1)).id
+
+        def rank(o: HouseObject) -> tuple[int, bool, float]:
+            return order.get(o.type, 9), self._space(o.id) < 1, self._away(o.id, thing)
+
+        return min(found, key=rank).id
 
     def _switched(self, tool: str) -> str:
         """What switches a tool: itself, or a control; empty for nothing."""
@@ -212,13 +217,13 @@ class Planner:
         there = [o for o in self.scene.objects if o.type in SURFACES and self._open_to(o, thing)]
         if not there:
             raise Unfit("no surface to lay things on")
-        return min(there, key=lambda o: SURFACES.index(o.type)).id
+        return min(there, key=lambda o: (SURFACES.index(o.type), self._away(o.id, thing))).id
 
     def _free(self, places: tuple[str, ...], thing: str) -> str:
         found = [r for r in places if self._takes(r, thing) and self._space(r)]
         if not found:
             raise Unfit(f"no place takes {self._objects[thing].type}")
-        return found[0]
+        return min(found, key=lambda r: self._away(r, thing))
 
     def _open_to(self, o: HouseObject, thing: str) -> bool:
         return o.receptacle == "on" and self._takes(o.id, thing) and bool(self._space(o.id))
@@ -239,12 +244,17 @@ class Planner:
     def _pours(self, o: HouseObject, plant: str) -> bool:
         return {"fillable", "pickupable"} <= o.affordances and self._takes(plant, o.id)
 
-    def _first(self, suits: Callable[[HouseObject], bool], what: str) -> str:
-        """The first such thing, one that lies in the open before others."""
+    def _first(self, suits: Callable[[HouseObject], bool], what: str, near: str) -> str:
+        """The nearest such thing, one that lies in the open before others."""
         found = [o for o in self.scene.objects if suits(o) and o.id not in self._kept]
         if not found:
             raise Unfit(f"no {what}")
-        return min(found, key=lambda o: not self._in_the_open(o.id)).id
+        return min(found, key=lambda o: (not self._in_the_open(o.id), self._away(o.id, near))).id
+
+    def _away(self, one: str, other: str) -> float:
+        """Metres between two things, as the crow flies."""
+        a, b = (self._objects[[each, *self._chain(each)][-1]] for each in (one, other))
+        return math.hypot(a.x - b.x, a.y - b.y)
 
     def _takes(self, place: str, thing: str) -> bool:
         spec = self._objects[place]

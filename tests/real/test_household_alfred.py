@@ -140,10 +140,25 @@ def test_every_annotation_is_an_episode_of_one_of_seven_types(data: Path) -> Non
     }
 
 
-def test_five_training_trajectories_are_about_furniture_that_is_not_there(data: Path) -> None:
-    train = Household("train", data)
-    assert len(train.tasks) == 21_025 - 15
-    assert train.omissions == {"no_receptacle": 5}
+@lru_cache(maxsize=1)
+def train(data: Path) -> Household:
+    return Household("train", data)
+
+
+def test_three_training_trajectories_are_about_furniture_that_is_not_there(data: Path) -> None:
+    assert len(train(data).tasks) == 21_025 - 9
+    assert train(data).omissions == {"no_receptacle": 3}
+
+
+def test_a_side_table_that_is_a_desk_now_is_no_desk_to_bring_things_to(data: Path) -> None:
+    # "move the alarm clock from one desk to another one": the plan calls the first a SideTable.
+    source = train(data)._source
+    assert isinstance(source, Alfred)
+    ids = [entry.task_id for entry, _ in source._numbers]
+    task = source.tasks[ids.index("trial_T20190907_072303_146844")]
+    (goal,) = right(task).goals
+    assert isinstance(goal, Inside)
+    assert goal.receptacles == ("Desk|-00.97|+00.00|-02.35",)
 
 
 def test_scenes_are_sound_and_nothing_is_solved_at_the_start(data: Path) -> None:

@@ -10,7 +10,7 @@ than the trajectories: furniture it lacks is looked up by place, see :func:`furn
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -27,8 +27,11 @@ LOOKS_LIKE = {"Glassbottle": "Bottle"}
 """Label that the metadata does not have -> the label whose box it gets."""
 SWITCHED = ("dirtyable", "isDirty", True), ("canFillWithLiquid", "isFilledWithLiquid", False)
 """What ``dirty_and_empty`` does: to things with the first flag, the second gets the value."""
-SAME_PLACE = 0.3
-"""Metres in the plan between a piece of furniture in both builds, at most."""
+SAME_PLACE, VERY_PLACE = 0.3, 0.1
+"""Metres between a piece of furniture in both builds, at most; the smaller where its label now is
+not one of those expected."""
+PARTS = ("Drawer", "Cabinet", "StoveBurner", "SinkBasin")
+"""Labels of what is built into other furniture, which the same place may mean."""
 TOPS = ("DiningTable", "CoffeeTable", "SideTable", "Desk", "Dresser", "TVStand", "CounterTop")
 RENAMED = {
     **dict.fromkeys((*TOPS, "Cart", "Shelf"), TOPS),
@@ -85,22 +88,34 @@ def stands(folder: Path, scene_name: str, label: str) -> bool:
 def furniture(folder: Path, trajectory: Trajectory, label: str) -> tuple[str, ...]:
     """The ids of all furniture of a label in a trajectory's scene.
 
-    Where the metadata has none, it is what stands where the trajectory's plan names such a piece
-    and may be the same one: a cart that is a side table now. Empty where there is nothing.
+    What its plan calls by another label at the same place counts as that: a cart that is a side
+    table now, a side table that is a desk. Empty where there is nothing.
     """
     fixed = [r for r in ithor.records(folder, trajectory.entry.scene) if not r.pickupable]
-    found = tuple(r.id for r in fixed if r.label == label)
-    if found:
-        return found
-    likely = [r for r in fixed if r.label in RENAMED.get(label, ()) and preposition(r)]
-    places = [place for named, place in trajectory.named if named == label]
-    near = {
-        r.id: None
-        for place in places
-        for r in likely
-        if math.dist(place[:2], r.position[:2]) <= SAME_PLACE
-    }
-    return tuple(near)
+    once = _renamed(fixed, trajectory)
+    found = tuple(r.id for r in fixed if once.get(r.id, r.label) == label)
+    return found or tuple(r.id for r in fixed if r.label == label)
+
+
+def _renamed(fixed: Sequence[ObjectRecord], trajectory: Trajectory) -> dict[str, str]:
+    """Id of a piece of furniture -> the other label that a trajectory's plan knows it by."""
+    found: dict[str, str] = {}
+    small = {pose.label for pose in trajectory.poses}
+    for label, place in trajectory.named:
+        if label in small or label.endswith("Lamp"):
+            continue
+        away = {r.id: math.dist(place[:2], r.position[:2]) for r in fixed}
+        if any(r.label == label and away[r.id] <= SAME_PLACE for r in fixed):
+            continue
+        likely = [r for r in fixed if preposition(r) and r.label not in PARTS]
+        alike = [
+            (away[r.id], r.id)
+            for r in likely
+            if away[r.id] <= (SAME_PLACE if r.label in RENAMED.get(label, ()) else VERY_PLACE)
+        ]
+        if alike:
+            found[min(alike)[1]] = label
+    return found
 
 
 def start(folder: Path, trajectory: Trajectory) -> tuple[dict[str, float], float]:

@@ -20,6 +20,8 @@ SINKS = 0.12
 """Metres that the underside of a thing may lie below the upper side of what carries it."""
 FLOATS = 0.08
 """Metres that it may lie above it: boxes and pivots are not exact."""
+RIM = 0.03
+"""Metres below the upper side of what shuts that whatever is in it lies, at least."""
 LOOSE = 0.25
 """Metres from a receptacle's box within which a thing that lies on nothing is taken to be on it."""
 LEDGE = 0.1
@@ -98,7 +100,10 @@ def _gap(thing: ObjectRecord, under: ObjectRecord) -> float:
 
 
 def _hollow(thing: ObjectRecord, under: ObjectRecord) -> float:
-    """In a cupboard or basin: its middle is. Out of basins, bins and dishes things stick."""
+    """In a cupboard or basin: its middle is. Out of basins, bins and dishes things stick; what lies
+    at the upper rim of a drawer lies on the furniture that it is part of."""
+    if "openable" in under.flags and thing.bottom > under.top - RIM:
+        return math.inf
     high = under.top + (0.0 if "openable" in under.flags else FLOATS)
     return 0.0 if under.bottom - 0.03 <= thing.centre[2] <= high else math.inf
 

@@ -17,6 +17,7 @@ from wayword.agents.teaming.knowledge import Knowledge
 from wayword.agents.teaming.ledger import Ledger
 from wayword.agents.teaming.speech import (
     Leaving,
+    MakeWay,
     Put,
     Saying,
     Searched,
@@ -36,6 +37,10 @@ from wayword.worlds.housework.observation import RoomsObservation
 VERBS = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open", "put", "chat", "stop")
 TRIES = 3
 """How often one thing is tried before it is given up."""
+CLOSE = 1.4
+"""Who stands this near to where things are brought is in the others' way; metres."""
+WAIT = 10
+"""Turns without a word after which one no longer waits for the others."""
 
 
 class Partner:
@@ -69,9 +74,14 @@ class Partner:
         self._sought: set[tuple[str, Action]] = set()
         self._no_way: set[Action] = set()
         self._verified: set[str] = set()
-        self._patience = TRIES
+        self._patience = self._asks = TRIES
+        self._lost_way = STOP
         self._cut_off = self._aside = False
         self._room = ""
+        self._near: list[str] = []
+        self._nearest = ""
+        self._in_the_way = False
+        self._waited = 0
         if self.wants.foreign:
             brief.toolkit.note("goals_not_read", kinds=sorted(self.wants.foreign))
 
@@ -79,9 +89,17 @@ class Partner:
         self._room = observation.room
         self.knowledge.see(observation)
         for message in observation.messages:
-            self.knowledge.hear(message.sender, parse(message.text))
+            sayings = parse(message.text)
+            self.knowledge.hear(message.sender, sayings)
+            self._in_the_way = self._in_the_way or MakeWay() in sayings
+            self._waited = 0
         ledger = Ledger(self.wants, self.knowledge)
+        self._near = [o.name for o in observation.objects if o.distance < CLOSE]
+        self._nearest = observation.objects[0].name if observation.objects else ""
         self._claim(ledger, [held.name for held in observation.holding])
+        if self._cut_off:
+            self._cut_off = False
+            self._through_a_door(menu)
         if self._talks and self._urgent:
             return self._speak()
         action = self._next(ledger, [held.name for held in observation.holding], menu)
@@ -143,9 +161,6 @@ class Partner:
         self._say(Seen(thing, at.preposition, at.place, at.room), urgent)
 
     def _next(self, ledger: Ledger, holding: list[str], menu: Menu) -> Action:
-        if self._cut_off:
-            self._cut_off = False
-            self._through_a_door(menu)
         if self._queue:
             return self._queue.pop(0)
         if len(holding) < self._hands:
@@ -270,20 +285,35 @@ class Partner:
         for thing in [t for t, who in self.knowledge.claims.items() if who == self.me]:
             if thing not in self.knowledge.held:
                 self._give_up(thing)
-        return STOP if self._aside or ledger.done() else self._step_aside(ledger)
+        return self._rest(ledger)
 
-    def _step_aside(self, ledger: Ledger) -> Action:
-        """Leave the others to it: say what is done, and go out of a room that they bring things
-        to, into the one with most in it: it is the widest."""
+    def _rest(self, ledger: Ledger) -> Action:
+        """Nothing is left to do: say what is done, keep out of the way, and wait for the others,
+        who may ask for help or to be let past; stop when they are done, or silent for long."""
         if self._talks and self._unsaid:
             return self._speak().action
-        self._aside = True
-        things = self.knowledge.things
-        goals = {things[place].room for place in ledger.targets if place in things}
-        rooms = Counter(at.room for at in things.values() if at.own)
-        others = [room for room in self.knowledge.seen_rooms - goals if rooms[room]]
-        found = max(sorted(others), key=lambda room: rooms[room], default="")
-        return Action("go_explore", (found,)) if found and self._room in goals else STOP
+        goals = {at.room for place in ledger.targets if (at := self.knowledge.things.get(place))}
+        standing = self._room in goals or not set(ledger.targets).isdisjoint(self._near)
+        asked, self._in_the_way = self._in_the_way, False
+        if ledger.done():
+            return STOP
+        if asked or (standing and not self._aside):
+            self._aside = True
+            room = self._elsewhere(goals)
+            if room:
+                return Action("go_explore", (room,))
+        self._waited += 1
+        if not self._talks or self._waited > WAIT:
+            return STOP
+        return Action("goto", (self._nearest,)) if self._nearest else STOP
+
+    def _elsewhere(self, goals: set[str]) -> str:
+        """Another room than this one and than those of the goals: of those one has looked around
+        in, the one with most in it, as it is the widest."""
+        rooms = Counter(at.room for at in self.knowledge.things.values() if at.own)
+        options = self.knowledge.seen_rooms - {self._room}
+        options = options - goals or options
+        return max(sorted(options), key=lambda room: rooms[room], default="")
 
     def _came_to_nothing(self, action: Action, feedback: Feedback) -> None:
         """Learn from a failure; go round by another door, or open what a thing is shut in."""
@@ -292,6 +322,7 @@ class Partner:
         if verb == "chat":
             self._talks = False
         elif status == st.NO_PATH:
+            self._lost_way = action
             self._no_way.add(action)
             self._cut_off = True
             self._sought = {tried for tried in self._sought if tried[1] != action}
@@ -325,6 +356,10 @@ class Partner:
         shut.sort(key=lambda door: self._room not in rooms.get(door, (self._room,)))
         if shut:
             self._queue += [Action("goto", (shut[0],)), Action("open", (shut[0],))]
+        elif self._talks and self._lost_way.name != "goto" and self._asks:
+            self._asks -= 1
+            self._no_way.discard(self._lost_way)
+            self._say(MakeWay(), urgent=True)
 
     def _own(self, name: str) -> bool:
         at = self.knowledge.things.get(name)

@@ -75,7 +75,15 @@ class Searched:
         return f"I have looked through the {self.room}."
 
 
-Saying = Seen | Taking | Put | Leaving | Searched
+@dataclass(frozen=True, slots=True)
+class MakeWay:
+    """Somebody may be standing in the speaker's way."""
+
+    def __str__(self) -> str:
+        return "Please make way."
+
+
+Saying = Seen | Taking | Put | Leaving | Searched | MakeWay
 
 _NAME = r"(\w+_\d+)"
 _FORMS: tuple[tuple[re.Pattern[str], Callable[..., Saying]], ...] = (
@@ -84,6 +92,7 @@ _FORMS: tuple[tuple[re.Pattern[str], Callable[..., Saying]], ...] = (
     (re.compile(rf"I have put {_NAME} (on|in) {_NAME}"), Put),
     (re.compile(rf"I cannot get {_NAME}"), Leaving),
     (re.compile(r"I have looked through the (.+)"), Searched),
+    (re.compile(r"Please make way"), MakeWay),
 )
 
 

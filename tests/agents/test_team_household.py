@@ -1,0 +1,162 @@
+"""Commander and follower: they finish by talking, and the follower goes by sight and hearsay."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+from playing import Scripted
+
+from wayword.agents.react import ReAct
+from wayword.agents.strategies.strategy import StrategySettings
+from wayword.agents.team import Team, TeamSettings
+from wayword.agents.teaming.brief import Brief
+from wayword.agents.teaming.commands import Command, Done, Place, Question, Trouble, Verb, parse
+from wayword.agents.teaming.follower import Follower
+from wayword.core.action import Action
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.dataset import Task
+from wayword.core.decision import Decision
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.datasets.homes.orders import PlannedReference
+from wayword.datasets.ma_household import MaHousehold
+
+NAMES = some.from_regex(r"[a-z]{1,8}(_[a-z]{1,5})?_[1-9]", fullmatch=True)
+ROOMS = some.sampled_from(("kitchen", "living room", "main bedroom", ""))
+VERBS: some.SearchStrategy[Verb] = some.sampled_from(("take", "bring", "switch on", "open"))
+SAYINGS = some.one_of(
+    some.builds(Command, VERBS, NAMES, NAMES | some.just(""), ROOMS, NAMES, ROOMS),
+    some.builds(Command, VERBS, NAMES, NAMES | some.just(""), ROOMS),
+    some.builds(Place, NAMES, NAMES | some.just(""), ROOMS),
+    some.builds(Question, NAMES),
+    some.builds(Trouble, some.just("goto mug_1: no_path")),
+    some.builds(Done, some.booleans()),
+)
+
+
+@given(SAYINGS)
+def test_what_is_said_is_what_is_heard(said: Any) -> None:
+    assert parse(str(said)) == said
+
+
+@pytest.mark.parametrize("text", ["", "Hello!", "Please dance.", "Where is the mug?", "Done"])
+def test_free_talk_is_no_command(text: str) -> None:
+    assert parse(text) is None
+
+
+def pairs(**settings: Any) -> MaHousehold:
+    return MaHousehold(settings=MaHousehold.Settings(**{"homes": 9, "episodes": 9, **settings}))
+
+
+def played(dataset: MaHousehold, task: Task) -> Trajectory:
+    def make(toolkit: Toolkit, actor: str) -> Agent:
+        return Team(TeamSettings(), toolkit)
+
+    return asyncio.run(rollout(task, Setup(dataset, make, max_steps=dataset.max_steps)))
+
+
+def said(trajectory: Trajectory, actor: str) -> list[Any]:
+    return [parse(a.arguments[0]) for a in trajectory.actions(actor) if a.name == "chat"]
+
+
+def test_they_finish_and_each_command_is_answered_before_the_next() -> None:
+    dataset = pairs()
+    for task in dataset.tasks:
+        trajectory, reference = played(dataset, task), task.reference
+        assert isinstance(reference, PlannedReference)
+        assert trajectory.ended == "stopped", trajectory.error
+        assert reference.met(trajectory.state) == reference.parts(), task.episode.id
+        talk = [(sender, parse(text)) for sender, _, text in trajectory.state["messages"]]
+        assert talk[-1] == ("commander", Done(all=True))
+        for (one, first), (other, then) in pairwise(talk):
+            assert {one, other} == {"commander", "follower"}, "they speak in turn"
+            if isinstance(first, Question):
+                assert isinstance(then, Place)
+                assert then.thing == first.thing
+
+
+def test_the_follower_goes_for_nothing_that_it_has_not_seen_or_been_told_of() -> None:
+    dataset = pairs(episodes=3)
+    for task in dataset.tasks:
+        known: set[str] = set()
+        for step in played(dataset, task).of("follower"):
+            view: Any = step.observation
+            known |= {seen.name for seen in (*view.objects, *view.doors)}
+            known |= {w.strip(".?") for m in view.messages for w in m.text.split()}
+            known |= {room.name for room in dataset.world(task.episode).scene.rooms}
+            assert isinstance(step.decision, Decision)
+            if step.decision.action.name != "chat":
+                assert set(step.decision.action.arguments) <= known
+            details = step.feedback.details
+            known |= {*details.get("seen", ()), *details.get("contents", ())}
+
+
+def test_a_follower_needs_no_goals_and_no_house() -> None:
+    dataset = pairs(episodes=1)
+    task = dataset.tasks[0]
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    nothing: Any = None
+    follower = Follower(Brief("follower", task.episode, nothing, nothing, nothing))
+    view = world.observe("follower")
+    idle = follower.act(view, world.menu("follower"))
+    assert isinstance(idle, Decision)
+    assert idle.action == Action("turn_right"), "nobody has told it anything"
+
+
+def test_a_thing_that_is_not_where_it_was_told_is_asked_for() -> None:
+    dataset = pairs(episodes=2)
+    task = dataset.tasks[1]
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    world.step("commander", Action("chat", (str(Command("take", "ghost_7", room="kitchen")),)))
+    nothing: Any = None
+    follower = Follower(Brief("follower", task.episode, nothing, nothing, nothing))
+    for _ in range(80):
+        decision = follower.act(world.observe("follower"), world.menu("follower"))
+        assert isinstance(decision, Decision)
+        follower.told(decision, world.step("follower", decision.action))
+        if decision.action.name == "chat":
+            break
+    assert decision.action == Action("chat", ("Where is ghost_7?",))
+
+
+def test_a_command_that_cannot_be_carried_out_is_noted_and_the_rest_goes_on() -> None:
+    dataset = pairs(episodes=1, task="Put All X In One Y")
+    task = dataset.tasks[0]
+    reference = task.reference
+    assert isinstance(reference, PlannedReference)
+    bad = replace(reference.plan[0], deed="slice", thing="fridge|1", other=reference.plan[0].other)
+    knives = [o.id for o in dataset.world(task.episode).scene.objects if o.type == "knife"]
+    if knives:
+        bad = replace(bad, other=knives[0])
+    trajectory = played(dataset, replace(task, reference=replace(reference, plan=(bad,))))
+    assert trajectory.ended == "stopped"
+    notes = [note for step in trajectory.steps for note in step.notes]
+    assert {note.kind for note in notes} == {"trouble"}
+    assert said(trajectory, "commander")[-1] == Done(all=True)
+
+
+def test_a_models_prompts_hold_only_what_its_actor_is_told() -> None:
+    dataset = pairs(episodes=1)
+    task = dataset.tasks[0]
+    models = {actor: Scripted(["Thought: hm\nAction: turn_left"]) for actor in task.episode.actors}
+
+    def make(toolkit: Toolkit, actor: str) -> Agent:
+        kit = replace(toolkit, models={"main": models[actor]})
+        return ReAct(StrategySettings(decoding="free"), kit)
+
+    asyncio.run(rollout(task, Setup(dataset, make, max_steps=2)))
+    told = task.episode.extra["instructions"]
+    assert all(told["commander"] in prompt for prompt in models["commander"].prompts)
+    assert models["follower"].prompts
+    for prompt in models["follower"].prompts:
+        assert told["follower"] in prompt
+        assert "known to you alone" not in prompt
+        assert not [line for line in told["commander"].splitlines() if line in prompt]

@@ -1,0 +1,92 @@
+"""TEACh's definitions and floors: read whole, restated faithfully, playable in iTHOR's rooms."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from wayword.agents.team import Team, TeamSettings
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.errors import DataError
+from wayword.core.rollout import Setup, rollout
+from wayword.datasets.homes.orders import PlannedReference
+from wayword.datasets.homes.solving import rehearse
+from wayword.datasets.ma_household import MaHousehold
+from wayword.datasets.teach.definitions import read_definitions
+from wayword.datasets.teach.floors import SPLITS, read_floors
+from wayword.datasets.teach.kinds import CLASSES, read_classes
+from wayword.datasets.teach.tasks import definitions
+
+pytestmark = pytest.mark.real
+COUNTS = {
+    "train": 108, "valid_seen": 88, "valid_unseen": 4, "test_seen": 107, "test_unseen": 8,
+}  # fmt: skip
+
+
+def test_the_restated_tasks_are_the_published_ones(data: Path) -> None:
+    published, own = read_definitions(data), definitions()
+    assert list(published) == list(own)
+    assert len(own) == 25
+    for name, definition in published.items():
+        mine = own[name]
+        assert definition.components == mine.components
+        assert definition.relations == mine.relations
+        assert (definition.number, definition.nparams) == (mine.number, mine.nparams)
+        assert definition.anchor == mine.anchor
+
+
+def test_the_classes_of_generated_homes_are_parts_of_the_published_ones(data: Path) -> None:
+    published = read_classes(data)
+    for name, kinds in CLASSES.items():
+        assert set(kinds) <= set(published[name]), name
+
+
+def test_the_lists_of_floors_are_whole_and_unseen_ones_are_unseen(data: Path) -> None:
+    floors = {split: set(read_floors(data, split)) for split in SPLITS}
+    assert {split: len(found) for split, found in floors.items()} == COUNTS
+    for split in ("valid_unseen", "test_unseen"):
+        assert not floors[split] & floors["train"]
+
+
+@pytest.mark.parametrize(("split", "missing"), [("valid_seen", 0), ("valid_unseen", 2)])
+def test_the_expert_and_the_team_solve_tasks_in_published_rooms(
+    data: Path, split: str, missing: int
+) -> None:
+    dataset = MaHousehold(split, data, MaHousehold.Settings(episodes=25))
+    assert len(dataset.omissions) == missing
+    assert all("Bathtub" in cause for cause in dataset.omissions)
+
+    def make(toolkit: Toolkit, actor: str) -> Agent:
+        return Team(TeamSettings(), toolkit)
+
+    for task in dataset.tasks:
+        world, reference = dataset.world(task.episode), task.reference
+        assert isinstance(reference, PlannedReference)
+        rehearse(world, task.episode, reference)
+        assert reference.met(world.state()) == reference.parts(), task.episode.id
+        trajectory = asyncio.run(rollout(task, Setup(dataset, make, max_steps=dataset.max_steps)))
+        assert reference.met(trajectory.state) == reference.parts(), task.episode.id
+
+
+def test_episodes_of_a_split_have_ids_of_their_own_and_play_in_its_rooms(data: Path) -> None:
+    dataset = MaHousehold("valid_unseen", data, MaHousehold.Settings(episodes=60))
+    floors = set(read_floors(data, "valid_unseen"))
+    assert len({task.episode.id for task in dataset.tasks}) == 60
+    assert {task.episode.scene for task in dataset.tasks} <= floors
+    assert any("task_definitions" in name for name in dataset.files)
+
+
+def test_a_definition_that_names_no_task_is_refused(data: Path, tmp_path: Path) -> None:
+    place = tmp_path / "teach" / "meta_data_files" / "task_definitions"
+    shutil.copytree(data / "teach" / "meta_data_files" / "task_definitions", place)
+    path = place / "201__tutorial.json"
+    path.chmod(0o644)
+    record = json.loads(path.read_text())
+    record["components"]["coffee"]["task_name"] = "Tea"
+    path.write_text(json.dumps(record))
+    with pytest.raises(DataError, match=r"201__tutorial\.json.*'coffee'.*no task is called 'Tea'"):
+        read_definitions(tmp_path)

@@ -186,10 +186,22 @@ def test_a_reflection_that_cannot_be_read_is_noted_and_breaks_nothing(
     assert trajectory.ended != "failed", trajectory.error
     assert len(trajectory.trials()) == 3
     told = {note.kind for note in trajectory.notes()}
-    rejected = decoding == "constrained" or verdict == "self" or noise in ("", "Lesson:")
+    unread = decoding == "constrained" or verdict == "self"
+    rejected = unread or noise not in ("[" * 9000, "\x00")  # the others are quoted in the question
     assert ("reflection_rejected" in told) is rejected
     for note in trajectory.notes():
         assert len(json.dumps(note.details)) < 4000
+
+
+def test_a_lesson_that_repeats_the_question_is_none() -> None:
+    def answer(prompt: Prompt, sampling: Sampling) -> str:
+        assert isinstance(prompt[-1], Message)
+        asked = "look back" in prompt[-1].content
+        return f"Lesson: {prompt[-1].content[-300:]}" if asked else "Action: stop"
+
+    trajectory, model = play_in(SmallHouse(), Reflexion, answer, judge=never, decoding="free")
+    assert {note.kind for note in trajectory.notes()} == {"reflection_rejected"}
+    assert "After trial" not in model.prompts[-1]
 
 
 def test_a_constrained_reflection_is_one_object() -> None:

@@ -27,6 +27,8 @@ LESSONS = 3
 """How many lessons are kept: the latest ones."""
 LESSON_LENGTH = 400
 """Characters of a lesson that are kept."""
+ECHO = 60
+"""A lesson whose first so many characters stand in the question is the question once more."""
 WORDS: Mapping[bool | None, str] = {True: "solved", False: "failed", None: "unknown"}
 """What stands for a verdict in a prompt's name, and in the answer of a model that judges itself."""
 
@@ -100,11 +102,13 @@ class Reflecting(Strategy):
             return False
         if self._judging == "self" and judged is None:
             self._reject(text, trial, "the answer held no verdict of its own")
-        if found.lesson:
+        if not found.lesson:
+            self._reject(text, trial, "the answer held no lesson")
+        elif found.lesson[:ECHO] in " ".join(self._now.split()):
+            self._reject(text, trial, "the lesson repeated the question")
+        else:
             self._lessons.append((trial, found.lesson))
             self._toolkit.note("lesson", actor=self._actor, trial=trial, lesson=found.lesson)
-        else:
-            self._reject(text, trial, "the answer held no lesson")
         return True
 
     def _reject(self, text: str, trial: int, reason: str) -> None:

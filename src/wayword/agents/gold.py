@@ -15,6 +15,8 @@ from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback, Observation, World
+from wayword.datasets.searching.reference import FindingReference
+from wayword.worlds.finding import FindingWorld
 from wayword.worlds.indoor import IndoorWorld
 
 
@@ -33,10 +35,10 @@ class Walkable(Protocol):
 
 
 class GoldOracle:
-    """Follows the published path of a dataset whose references are paths."""
+    """Follows the published path, and faces the target where there is one to be found."""
 
     Settings: ClassVar[type[GoldSettings]] = GoldSettings
-    families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
+    families: ClassVar[frozenset[str]] = frozenset({"indoor", "street", "objectnav"})
     needs_model: ClassVar[bool] = False
     sees_answer: ClassVar[bool] = True
 
@@ -44,6 +46,9 @@ class GoldOracle:
         self._plan: list[Action] = []
 
     def reveal(self, reference: Reference, world: World) -> None:
+        if isinstance(reference, FindingReference) and isinstance(world, FindingWorld):
+            self._plan = world.walk(reference.path, reference.targets) if reference.path else []
+            return
         if not isinstance(reference, PathReference):
             raise UsageError(f"episode {reference.episode_id} has no published path to follow")
         if isinstance(world, Walkable):

@@ -1,6 +1,8 @@
 """Shortest-path oracle: shown the goal, it goes there the shortest way and stops.
 
 An upper bound, and a test that world, references and metrics agree: its success rate must be 1.
+In object-goal navigation it goes to the nearest place that has a target in view within the
+reference's distance; where the world knows none it stops at once, and a note ``no_way`` says why.
 """
 
 from __future__ import annotations
@@ -14,6 +16,8 @@ from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback, Observation, World
+from wayword.datasets.searching.reference import FindingReference
+from wayword.worlds.finding import FindingWorld
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,17 +35,23 @@ class Routed(Protocol):
 
 
 class ShortestPathOracle:
-    """Follows a shortest path from the start to the reference's goal."""
+    """Follows a shortest path from the start to the reference's goal, or to a thing to find."""
 
     Settings: ClassVar[type[OracleSettings]] = OracleSettings
-    families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
+    families: ClassVar[frozenset[str]] = frozenset({"indoor", "street", "objectnav"})
     needs_model: ClassVar[bool] = False
     sees_answer: ClassVar[bool] = True
 
     def __init__(self, settings: OracleSettings, toolkit: Toolkit) -> None:
         self._plan: list[Action] = []
+        self._toolkit = toolkit
 
     def reveal(self, reference: Reference, world: World) -> None:
+        if isinstance(reference, FindingReference) and isinstance(world, FindingWorld):
+            self._plan, problem = world.find(reference.targets, reference.within)
+            if problem:
+                self._toolkit.note("no_way", cause=problem)
+            return
         if not isinstance(reference, PathReference):
             raise UsageError(f"episode {reference.episode_id} has no published goal to go to")
         if not isinstance(world, Routed):

@@ -28,17 +28,22 @@ section III) for rotating in place, depth, and going to a chosen point.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal
 
 from wayword.core.action import STOP, Action, Menu
+from wayword.core.angles import absolute, relative
 from wayword.core.episode import Episode, Json
+from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
-from wayword.worlds.housework.geometry import unit
+from wayword.worlds.housework.geometry import Point, unit
 from wayword.worlds.housework.scene import Scene
 from wayword.worlds.search.base import Base, Moved
 from wayword.worlds.search.camera import Camera
-from wayword.worlds.search.motions import AHEAD, Motions, numbers
+from wayword.worlds.search.motions import AHEAD, Motions, goto, numbers, rotate
 from wayword.worlds.search.observation import View
+from wayword.worlds.search.poses import gap, places_to_see
 from wayword.worlds.search.simulated import STEP, Place, SimulatedBase
 
 MENU = Menu(Motions())
@@ -106,6 +111,43 @@ class FindingWorld:
     def state(self) -> Mapping[str, Json]:
         return {**self.base.where(), **self.base.report(), "stopped": self._stopped}
 
+    def find(
+        self, targets: Collection[str], within: float
+    ) -> tuple[list[Action], Literal["", "no_target", "out_of_sight", "no_way"]]:
+        """A shortest way to where a target is in view within so many metres, facing it; and what
+        is wrong where there is none. For oracles, in simulations only."""
+        base = self._simulated()
+        place = base.place
+        if not any(thing.id in targets for thing in place.surfaces.things):
+            return [], "no_target"
+        goals = places_to_see(place, base.camera, targets, within)
+        if not goals:
+            return [], "out_of_sight"
+        here = base.where()
+        way = place.ground.way((here["x"], here["y"]), goals)
+        return (self.walk(way, targets), "") if way else ([], "no_way")
+
+    def walk(self, corners: Sequence[Point], targets: Collection[str]) -> list[Action]:
+        """Go along the corners of a way, the first of them being here, then face the target
+        nearest to its end. For oracles."""
+        base = self._simulated()
+        actions = [goto(x, y) for x, y in corners[1:]]
+        end = corners[-1]
+        things = [o for o in base.place.surfaces.things if o.id in targets]
+        if not things:
+            return actions
+        nearest = min(things, key=lambda thing: gap(thing, *end))
+        facing = base.where()["heading"]
+        if len(corners) > 1 and math.dist(corners[-2], end) > 1e-3:
+            facing = heading_to(corners[-2], end)
+        turn = relative(heading_to(end, (nearest.x, nearest.y)), facing)
+        return [*actions, rotate(turn)]
+
+    def _simulated(self) -> SimulatedBase:
+        if not isinstance(self.base, SimulatedBase):
+            raise UsageError("only a simulation knows where things truly are")
+        return self.base
+
     def _move(self, action: Action) -> Moved:
         if action == AHEAD:
             here = self.base.where()
@@ -113,6 +155,11 @@ class FindingWorld:
             return self.base.go_to(here["x"] + STEP * east, here["y"] + STEP * north)
         given = numbers(action) or ()
         return self.base.rotate(*given) if action.name == "rotate" else self.base.go_to(*given)
+
+
+def heading_to(a: Point, b: Point) -> float:
+    """The heading from one point to another, degrees clockwise from north."""
+    return absolute(math.degrees(math.atan2(b[0] - a[0], b[1] - a[1])))
 
 
 world = FindingWorld

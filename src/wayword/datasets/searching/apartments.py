@@ -22,7 +22,7 @@ from wayword.core.errors import DataError
 from wayword.core.files import cache_folder, field, find, find_any, read_json
 from wayword.datasets.searching.floors import SPACING, Evidence, Floors, infer, outline
 from wayword.datasets.thor import furnish
-from wayword.datasets.thor.metadata import Records, read_records, scene_names
+from wayword.datasets.thor.metadata import ObjectRecord, Records, read_records, scene_names
 from wayword.worlds.housework.builder import SceneBuilder
 from wayword.worlds.housework.scene import Scene
 
@@ -30,7 +30,9 @@ METADATA = "robothor_scene_objects_75.json"
 SPLITS = ("train", "debug", "val", "test")
 LOW = 1.0
 """Things whose underside is higher than this (metres) explain no gap in the free floor."""
-VERSION = 2
+NEAR, FAR = 0.85, 0.5
+"""A target nearer than this (metres) that a path longer than this leads to was not in view."""
+VERSION = 5
 """Of the inference: raise it when it changes, so that cached floors are made again."""
 
 
@@ -115,24 +117,42 @@ def _digest(folder: Path, files: Sequence[tuple[str, Path]]) -> str:
 
 
 def _evidence(folder: Path, name: str, files: Sequence[tuple[str, Path]]) -> Evidence:
-    starts: set[tuple[float, float]] = set()
-    ways: set[tuple[float, float, float, float]] = set()
+    records = records_of(folder, name)
+    targets = {record.label: record for record in records}  # one of each target type a scene
+    starts: set[tuple[float, ...]] = set()
+    ways: set[tuple[float, ...]] = set()
+    seen: set[tuple[float, ...]] = set()
+    unseen: set[tuple[float, ...]] = set()
     for scene, path in files:
-        if scene == name:
-            for number, record in enumerate(read_json(path)):
-                where = f"record {number}"
-                starts.add(flat(path, where, record, "initial_position"))
-                corners = corners_of(path, where, record)
-                ways.update((*a, *b) for a, b in pairwise(corners))
-    boxes = [
-        (
-            r.centre[0] - r.size[0] / 2, r.centre[1] - r.size[1] / 2,
-            r.centre[0] + r.size[0] / 2, r.centre[1] + r.size[1] / 2,
-        )
-        for r in records_of(folder, name)
-        if r.bottom < LOW
-    ]  # fmt: skip
-    return Evidence(np.array(sorted(starts)), np.array(sorted(ways)).reshape(-1, 4), boxes)
+        for number, record in enumerate(read_json(path) if scene == name else ()):
+            where = f"record {number}"
+            start = flat(path, where, record, "initial_position")
+            corners = corners_of(path, where, record)
+            starts.add(start)
+            ways.update((*a, *b) for a, b in pairwise(corners))
+            target = targets.get(field(path, where, record, "object_type", str))
+            if corners and target is not None:
+                middle = target.centre[:2]
+                seen.add((*corners[-1], *middle))
+                length = field(path, where, record, "shortest_path_length", (int, float))
+                if length > FAR and _gap(target, start) <= NEAR:
+                    unseen.add((*start, *middle))
+    boxes = [_box(record) for record in records if record.bottom < LOW]
+    lines = (np.array(sorted(found)).reshape(-1, 4) for found in (ways, seen, unseen))
+    ways_, seen_, unseen_ = lines
+    return Evidence(np.array(sorted(starts)), ways_, boxes, seen_, unseen_)
+
+
+def _gap(record: ObjectRecord, at: tuple[float, float]) -> float:
+    """Metres along the floor from a place to a thing's box."""
+    west, south, east, north = _box(record)
+    wide = max(west - at[0], at[0] - east, 0.0)
+    return float(np.hypot(wide, max(south - at[1], at[1] - north, 0.0)))
+
+
+def _box(record: ObjectRecord) -> tuple[float, float, float, float]:
+    (x, y, _), (wide, deep, _) = record.centre, record.size
+    return x - wide / 2, y - deep / 2, x + wide / 2, y + deep / 2
 
 
 def records_of(folder: Path, name: str) -> Records:

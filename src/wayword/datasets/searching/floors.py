@@ -9,10 +9,14 @@ training episodes. What is inferred, on a grid of 0.05 m:
   two sides of any wall are at least two radii of the body (0.4 m) apart.
 * *Open* is what lies within 0.1 m of a free place, in any of the furnishings.
 * A *wall* is what is never open although in some furnishing nothing stands within 0.3 m of it, so
-  that only a wall explains it; and what lies in a straight line between two such pieces, up to
-  2 m, is never open, and is in no furniture. Specks of less than 0.4 m are dropped. Of that, what
-  lies a body's radius from all free places is kept, and the middle line of narrower pieces. What
-  is beyond the outermost boxes and places counts as wall, and what lies within a box does not.
+  that only a wall explains it; what lies in a straight line between two such pieces, up to 2 m, is
+  never open and is in no furniture; and, where such a piece is thin, what lengthens it up to the
+  next open place, by 3 m at most. Specks of less than 0.4 m are dropped. Of that, what lies a
+  body's radius from all free places is kept, and the middle line of narrower pieces. What is beyond
+  the outermost boxes and places counts as wall, and what lies within a box does not.
+* Where a published path ends its target is in view: no wall stands on the line between. Where one
+  starts within 0.85 m of its target and yet leads on, the target is not in view: what is never open
+  on the line between, and in no box, is wall.
 
 Where furniture hides a wall in all five furnishings nothing is known, and looks pass.
 """
@@ -42,6 +46,10 @@ EXPLAINS = 0.3
 """Furniture this near explains why nobody was at a place."""
 BRIDGES = 2.0
 """The longest piece of wall taken for granted between two proven ones."""
+THIN = 0.45
+"""A wall between two rooms is no thicker than this, as it is inferred."""
+LONGEST = 3.0
+"""Such a wall is lengthened by this much at most where only furniture ends its proof."""
 MARGIN = 0.4
 """Of wall around everything."""
 SPECK = 0.4
@@ -51,11 +59,14 @@ SPECK = 0.4
 class Evidence:
     """What is published of one furnishing: ``starts`` (S, 2), the ends of the ``ways`` that
     shortest paths take (L, 4), and the ``boxes`` (west, south, east, north) of what stands there.
-    """
+    ``seen`` and ``unseen`` (N, 4) are lines from places to targets that are in view from there, and
+    that are not."""
 
     starts: Floats
     ways: Floats
     boxes: Sequence[Box]
+    seen: Floats
+    unseen: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,10 +89,51 @@ def infer(furnishings: Sequence[Evidence]) -> Floors:
     bare = [~_boxes(one.boxes, EXPLAINS, west, south, shape) for one in furnishings]
     stands = [_boxes(one.boxes, -SPACING, west, south, shape) for one in furnishings]
     proven = _without_specks(~opened & np.any(bare, axis=0))
+    for one, box in zip(furnishings, stands, strict=True):
+        proven |= _line_cells(one.unseen, west, south, shape) & ~opened & ~box
     maybe = ~opened & ~np.any(stands, axis=0)
     wall = _bridged(proven, maybe) | _bridged(proven.T, maybe.T).T
+    wall |= _lengthened(proven, opened) | _lengthened(proven.T, opened.T).T
     wall &= _far_or_between(np.asarray(free.any(axis=0)))
+    seen = [_line_cells(one.seen, west, south, shape) for one in furnishings]
+    wall &= ~_grown(np.asarray(np.any(seen, axis=0)), SPACING)
     return Floors(west, south, free, np.stack([wall & ~box for box in stands]))
+
+
+def _line_cells(lines: Floats, west: float, south: float, shape: tuple[int, int]) -> Bools:
+    """The cells under straight lines (L, 4)."""
+    cells = np.zeros(shape, dtype=np.bool_)
+    xy = _along(lines)
+    i = np.clip(np.round((xy[:, 0] - west) / SPACING).astype(np.intp), 0, shape[1] - 1)
+    j = np.clip(np.round((xy[:, 1] - south) / SPACING).astype(np.intp), 0, shape[0] - 1)
+    cells[j, i] = True
+    return cells
+
+
+def _lengthened(proven: Bools, opened: Bools) -> Bools:
+    """Thin proven walls along the rows, lengthened at both ends up to the next open place."""
+    reach = round(THIN / SPACING)
+    thin = proven & _near_rows(opened, reach) & _near_rows(opened[::-1], reach)[::-1]
+    found = np.zeros_like(proven)
+    for row in np.flatnonzero(thin.any(axis=1)).tolist():
+        for first, last in _runs(thin[row]):
+            if last - first + 1 < SPECK / SPACING:
+                continue
+            left = np.flatnonzero(opened[row, :first])
+            right = np.flatnonzero(opened[row, last + 1 :])
+            start = int(left[-1]) + 1 if len(left) else first
+            end = last + int(right[0]) if len(right) else last
+            start = max(start, first - round(LONGEST / SPACING))
+            found[row, start : min(end, last + round(LONGEST / SPACING)) + 1] = True
+    return found
+
+
+def _near_rows(cells: Bools, reach: int) -> Bools:
+    """Whether a cell lies at most so many rows after one of the cells."""
+    found = np.zeros_like(cells)
+    for step in range(1, reach + 1):
+        found[step:] |= cells[:-step]
+    return found
 
 
 def _far_or_between(free: Bools) -> Bools:

@@ -1,7 +1,7 @@
-"""Poses from which a thing counts as found, and the shortest way to the nearest of them.
+"""Places from which a thing counts as found.
 
-For references of generated episodes and for the oracle. Places are those on a grid of 0.25 m, as
-RoboTHOR's own shortest paths end on its grid.
+For references of generated episodes and for the oracle. Places are those on a grid of 0.25 m:
+RoboTHOR's own shortest paths end on it.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Collection
 from wayword.worlds.housework.geometry import Point
 from wayword.worlds.housework.scene import HouseObject
 from wayword.worlds.search.camera import Camera
-from wayword.worlds.search.ground import length
 from wayword.worlds.search.simulated import Place
 
 GRID = 0.25
@@ -31,21 +30,6 @@ def places_to_see(
             if near and place.sees(camera, x, y, number):
                 found.append((x, y))
     return found
-
-
-def way_to_see(
-    place: Place, camera: Camera, start: Point, targets: Collection[str], within: float
-) -> list[Point] | None:
-    """The corners of a shortest way from ``start`` to such a place; None where there is none."""
-    return place.ground.way(start, places_to_see(place, camera, targets, within))
-
-
-def shortest_to_see(
-    place: Place, camera: Camera, start: Point, targets: Collection[str], within: float
-) -> float | None:
-    """Its length in metres."""
-    way = way_to_see(place, camera, start, targets, within)
-    return None if way is None else length(way)
 
 
 def gap(thing: HouseObject, x: float, y: float) -> float:

@@ -111,9 +111,15 @@ def test_a_plate_of_toast_is_toast_on_the_very_plate_that_is_clean() -> None:
     toast = {"sliced": True, "cooked": True}
     assert met("Plate Of Toast", ()) == (0, 3)
     assert met("Plate Of Toast", (), bread__1=toast) == (1, 3)
-    on_a_dirty_one = {"bread__1": {**toast, "in": "plate|1"}, "plate__2": {"dirty": False}}
+    on_a_dirty_one: dict[str, dict[str, Any]] = {
+        "bread__1": {**toast, "in": "plate|1"},
+        "plate__2": {"dirty": False},
+    }
     assert met("Plate Of Toast", (), **on_a_dirty_one) == (2, 3)
-    clean = {"bread__1": {**toast, "in": "plate|1"}, "plate__1": {"dirty": False}}
+    clean: dict[str, dict[str, Any]] = {
+        "bread__1": {**toast, "in": "plate|1"},
+        "plate__1": {"dirty": False},
+    }
     assert met("Plate Of Toast", (), **clean) == (3, 3)
 
 

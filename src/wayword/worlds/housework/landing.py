@@ -19,6 +19,8 @@ from wayword.worlds.housework.sight import sees_box
 
 AHEAD = 0.3
 """How far beyond the edge of a receptacle a hand puts things, metres."""
+ARM = 0.6
+"""How far ahead one puts things who stands within the box, in the bend of a counter; metres."""
 Pose = tuple[float, float, float]
 """x, y (metres) and heading (degrees)."""
 
@@ -31,7 +33,8 @@ def landing(house: House, me: Actor, i: int, r: int, at: Pose) -> tuple[float, f
     east, north = unit(at[2])
     ahead = AHEAD
     if house.holder(r) != me.number:
-        ahead += box_distance(at[0], at[1], true_box(house, r))
+        away = box_distance(at[0], at[1], true_box(house, r))
+        ahead = ARM if away == 0 else ahead + away
     spot = (0.0, 0.0)
     for forward in (ahead, 0.0):
         x, y = at[0] + forward * east, at[1] + forward * north

@@ -126,6 +126,6 @@ def test_settings_that_cannot_be_are_refused() -> None:
     with pytest.raises(UsageError, match="no kind 'cook'"):
         Household.Settings(kind="cook")
     with pytest.raises(UsageError, match="must lie between"):
-        Household.Settings(rooms=99)
+        Household.Settings(rooms=101)
     with pytest.raises(UsageError, match="has no split"):
         Household("valid")

@@ -2,7 +2,7 @@
 
 Read in this order:
 
-    plan          rooms and doors, from one room to seventeen
+    plan          rooms and doors, from one room to wings of a hundred
     furniture     what furniture there is, and in which rooms it stands
     furnishing    ... set down where it leaves a way
     home          plan and furniture as a scene of the rooms world, by name
@@ -11,6 +11,7 @@ Read in this order:
     goals         conditions on the true final state; the references
     chores        ALFRED's seven types of tasks
     wording       chores in words
+    instructing   short instructions: go to, pick up, open, put on, put next to
     errands       fetch, put, heat, cool, wash, slice: generators of low-level actions
     errandways    which of several things to go for
     solving       goals to errands: the expert's plan

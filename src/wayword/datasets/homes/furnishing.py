@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from wayword.datasets.homes.furniture import FURNITURE, KINDS
+from wayword.datasets.homes.plan import kind_of
 from wayword.datasets.housing.floorplan import Door, FloorPlan, Room
 
 FRONT = 0.75
@@ -56,7 +57,7 @@ def furnish(rng: random.Random, plan: FloorPlan) -> list[Piece]:
         doors = [door for door in plan.doors if number in door.rooms]
         taken: list[Box] = []
         kept = [_threshold(door) for door in doors]
-        for kind, chance in FURNITURE[room.name]:
+        for kind, chance in FURNITURE[kind_of(room.name)]:
             piece = _place(rng, kind, number, room, taken, kept) if rng.random() < chance else None
             if piece is not None:
                 taken.append(piece.box)

@@ -133,6 +133,7 @@ _BATHROOM = (("bathroom_sink", 1.0), ("toilet", 1.0), ("bathtub", 0.9), ("garbag
 
 FURNITURE: dict[str, tuple[tuple[str, float], ...]] = {
     "hallway": (("side_table", 0.7), ("shelf", 0.5)),
+    "corridor": (("side_table", 0.8), ("shelf", 0.6), ("floor_lamp", 0.5), ("shelf", 0.5)),
     "kitchen": (
         ("counter_top", 1.0), ("fridge", 1.0), ("kitchen_sink", 1.0), ("stove", 1.0),
         ("cabinet", 1.0), ("dining_table", 0.7), ("cabinet", 0.7), ("garbage_can", 1.0),

@@ -130,6 +130,33 @@ class Lit:
 
 
 @dataclass(frozen=True, slots=True)
+class Near:
+    """Somebody sees one of ``things`` and is within ``distance`` metres of its nearest point."""
+
+    things: Ids
+    distance: float = 1.5
+    parts: int = 1
+
+    def met(self, state: State) -> int:
+        seen = [who["sees"] for who in state["actors"].values()]
+        away = [view[thing] for view in seen for thing in self.things if thing in view]
+        return int(any(metres <= self.distance for metres in away))
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """One of ``things`` and one of ``others`` are directly in or on the same receptacle."""
+
+    things: Ids
+    others: Ids
+    parts: int = 1
+
+    def met(self, state: State) -> int:
+        there = {state["objects"][other]["in"] for other in self.others} - {""}
+        return int(any(state["objects"][thing]["in"] in there for thing in self.things))
+
+
+@dataclass(frozen=True, slots=True)
 class RoomsReference(Reference):
     """What is right for an episode in the rooms world.
 

@@ -19,12 +19,14 @@ from wayword.datasets.homes.errands import TOOLS, Doing, Errands, Stuck
 from wayword.datasets.homes.errandways import cheapest
 from wayword.datasets.homes.goals import (
     AnswerReference,
+    Beside,
     GoalCondition,
     Has,
     Held,
     Ids,
     Inside,
     Lit,
+    Near,
     Restored,
     RoomsReference,
     Stacked,
@@ -34,7 +36,7 @@ from wayword.datasets.homes.orders import PlannedReference, carry_out
 from wayword.worlds.housework.verbs import VERBS
 from wayword.worlds.rooms import RoomsWorld
 
-RANKS: tuple[type, ...] = (Stacked, Inside, Restored, Has, Held, Lit)
+RANKS: tuple[type, ...] = (Stacked, Inside, Beside, Restored, Has, Held, Lit, Near)
 """Kinds of goals in the order in which they are gone about."""
 ROUNDS = 3
 """How often the goals are gone through: the second time for what was undone by another."""
@@ -184,6 +186,18 @@ def _held(errands: Errands, goal: Held) -> Doing:
     yield from errands.take(_chain(errands, goal.things, (), [])[0])
 
 
+def _beside(errands: Errands, goal: Beside) -> Doing:
+    under = [errands.things.holders(errands.number(other)) for other in goal.others]
+    places = dict.fromkeys(errands.world.layout.ids[holders[0]] for holders in under if holders)
+    if not places:
+        raise Stuck(f"none of {', '.join(goal.others)} is in or on anything")
+    yield from _inside(errands, Inside(goal.things, tuple(places)))
+
+
+def _near(errands: Errands, goal: Near) -> Doing:
+    yield from errands.uncover(_chain(errands, goal.things, (), [])[0])
+
+
 def _lit(errands: Errands, goal: Lit) -> Doing:
     (lamp,) = _chain(errands, goal.lamps, (), [])
     yield from errands.reach(lamp)
@@ -209,6 +223,8 @@ def _restored(errands: Errands, goal: Restored) -> Doing:
 _PLANS: dict[type, Callable[[Errands, Any], Doing]] = {
     Inside: _inside,
     Stacked: _stacked,
+    Beside: _beside,
+    Near: _near,
     Has: _has,
     Held: _held,
     Lit: _lit,

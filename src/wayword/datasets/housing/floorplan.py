@@ -78,9 +78,13 @@ class FloorPlan:
 
 def draw_plan(rng: random.Random, count: int) -> FloorPlan:
     """A plan of ``count`` rooms, the hallway among them. ``count`` is in SMALLEST..LARGEST."""
+    return turned(rng, draw_wing(rng, count))
+
+
+def draw_wing(rng: random.Random, count: int) -> FloorPlan:
+    """The same before it is turned: the hallway runs east from (0, 0), and nothing lies west."""
     rooms = _lay_out(rng, choose_rooms(rng, count))
-    plan = FloorPlan(tuple(rooms), tuple(_doors(rng, rooms)))
-    return _turned(rng, plan)
+    return FloorPlan(tuple(rooms), tuple(_doors(rng, rooms)))
 
 
 def _lay_out(rng: random.Random, names: list[str]) -> list[Room]:
@@ -179,7 +183,7 @@ def _shared(a: Room, b: Room) -> list[tuple[bool, float, float, float]]:
     return found
 
 
-def _turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
+def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
     """The plan under one of the eight symmetries of the square, moved to the origin."""
     swap, flip_x, flip_y = (rng.random() < 0.5 for _ in range(3))
 

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from two_in_a_flat import named
 
+from two_in_a_flat import named
 from wayword.agents.person import Left, Style, Terminal, hear, plain_text
 from wayword.agents.typed import listing, read
 from wayword.core.action import STOP, Action, Menu
@@ -366,6 +366,21 @@ def test_leaving_ends_in_order(game: Pty, tmp_path: Path, keys: str, code: int, 
     assert told in game.shown
     assert "Traceback" not in game.shown
     assert list(RunFolder.read(tmp_path / "run").records()) == []
+
+
+def test_a_question_can_be_left_with_ctrl_c(tmp_path: Path) -> None:
+    """The world waits for the answer, and the event loop with it; Ctrl-C gets through at once."""
+    small = ("--set", "dataset.rooms=2", "--set", "dataset.homes=1")
+    game = Pty(tmp_path, "play", "--on", "household", "--out", "run", *small)
+    game.until("> ")
+    game.type("ask Where is it?\n")
+    game.until("answer (nothing: no answer) > ")
+    game.type("\x03")
+    assert game.end() == 130, game.shown
+    assert "agent asks: Where is it?" in game.shown
+    assert "stopped; finished episodes are kept" in game.shown
+    assert "Traceback" not in game.shown
+    os.close(game.hand)
 
 
 def test_where_nobody_is_there_a_run_ends_at_once(tmp_path: Path) -> None:

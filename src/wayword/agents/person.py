@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import IO, Any, Literal, Protocol, cast
 
 from wayword.core.errors import BudgetExhausted
@@ -141,21 +142,32 @@ class AnswersAtTheTerminal:
 
     def __call__(self, actor: str, question: str) -> str | None:
         self._person.tell(f"{actor} asks: {question}", "title")
-        try:
-            with _interruptible():
+        with _interruptible(self._person) as interrupted:
+            try:
                 return self._person.ask("answer (nothing: no answer) > ") or None
-        except EOFError:
-            return None
+            except EOFError:
+                if interrupted.is_set():  # the run's own task has been cancelled already
+                    raise asyncio.CancelledError from None
+                return None
 
 
 @contextmanager
-def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C through at once: the event loop's own handler waits until the loop goes on."""
+def _interruptible(person: Person) -> Iterator[threading.Event]:
+    """Let Ctrl-C end a question too: the event loop, which has its own way with it, waits here."""
+    interrupted = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield interrupted
         return
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    before = signal.getsignal(signal.SIGINT)
+
+    def leave(number: int, frame: FrameType | None) -> None:
+        interrupted.set()
+        person.leave()
+        if callable(before):
+            before(number, frame)
+
+    signal.signal(signal.SIGINT, leave)
     try:
-        yield
+        yield interrupted
     finally:
         signal.signal(signal.SIGINT, before)

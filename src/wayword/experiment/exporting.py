@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -163,7 +163,7 @@ def _lines(
     shared: dict[str, Any] = {}
     for run in runs:
         dataset = _dataset_of(run, what.data)
-        tasks = {task.episode.id: task for task in dataset.tasks}
+        tasks = _tasks(dataset, {name for name, _ in run.scores()})
         card.runs.append(run.path.name)
         split = str(run.config["identity"]["dataset"])
         card.splits += [] if split in card.splits else [split]
@@ -183,6 +183,17 @@ def _lines(
             card.episodes += bool(new)
             card.characters += sum(map(len, new))
             yield new
+
+
+def _tasks(dataset: Dataset, wanted: Set[str]) -> dict[str, Task]:
+    """The tasks of these ids; stops at the last one, as a task may cost something to make."""
+    found: dict[str, Task] = {}
+    for task in dataset.tasks:
+        if len(found) == len(wanted):
+            break
+        if task.episode.id in wanted:
+            found[task.episode.id] = task
+    return found
 
 
 def _told(

@@ -64,6 +64,14 @@ def _top(record: EpisodeRecord, run: str, links: Links) -> Html:
     )
 
 
+def _told_alone(sources: Sources, name: str) -> list[Html]:
+    """What each actor was told that the others were not."""
+    return [
+        tag("details", tag("summary", "told to ", tag("bdi", actor), " alone"), tag("pre", text))
+        for actor, text in sources.told_alone(name).items()
+    ]
+
+
 def _head(record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources) -> Html:
     told, name = record.trajectory, record.episode_id
     instruction = sources.instruction(name)
@@ -74,6 +82,7 @@ def _head(record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources) ->
         "header",
         tag("h1", tag("bdi", name)),
         quoted,
+        *_told_alone(sources, name),
         tag(
             "p",
             *_verdict(record.scores, told),

@@ -36,6 +36,12 @@ class Sources:
         task = self.tasks.get(episode_id)
         return task.episode.instruction if task else ""
 
+    def told_alone(self, episode_id: str) -> dict[str, str]:
+        """What single actors were told, by actor."""
+        task = self.tasks.get(episode_id)
+        given = task.episode.extra.get("instructions", {}) if task else {}
+        return {str(actor): str(text) for actor, text in given.items()}
+
     def gold(self, episode_id: str) -> tuple[str, ...]:
         """The gold path's places, or none."""
         task = self.tasks.get(episode_id)

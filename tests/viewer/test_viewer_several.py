@@ -1,0 +1,23 @@
+"""Pages of runs with several actors: who was told what, who said what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from parsed_page import Page, check_safe
+
+from wayword import viewer
+from wayword.experiment import Plan, run
+from wayword.recording import RunFolder
+
+
+def test_a_page_shows_what_each_actor_alone_was_told_and_what_they_said(tmp_path: Path) -> None:
+    walked = run(Plan("team", "ma_household", limit=2, out=tmp_path / "pair")).path
+    index = viewer.write(walked)
+    for record in RunFolder.read(walked).records():
+        page = Page.read(index.parent / "episodes" / f"{record.episode_id}.html")
+        check_safe(page)
+        assert "told to commander alone" in page.text
+        assert "Task, known to you alone" in page.text
+        assert "Please " in page.text
+        assert "Done." in page.text

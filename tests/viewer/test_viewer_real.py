@@ -25,3 +25,22 @@ def test_an_r2r_walk_is_drawn_on_its_scan(data: Path, tmp_path: Path) -> None:
     bare = viewer.write_pages(done.path, tmp_path / "bare", data=tmp_path)
     assert "left out" in bare.notice
     assert "holds no r2r/annotations" in bare.notice
+
+
+@pytest.mark.real
+@pytest.mark.parametrize(
+    ("agent", "on", "rooms"),
+    [("expert", "rearrangement:2021_val", 1), ("team", "ma_wah:logs", 4)],
+)
+def test_published_houses_are_drawn_as_they_were_at_each_step(
+    agent: str, on: str, rooms: int, data: Path, tmp_path: Path
+) -> None:
+    done = run(Plan(agent, on, limit=1, data=data, out=tmp_path / "run"))
+    index = viewer.write(done.path, data=data)
+    (row,) = Page.read(index).data["rows"]
+    page = Page.read(index.parent / "episodes" / row[2])
+    check_safe(page)
+    assert len(page.all("path", class_="floor")) >= rooms
+    assert len(page.all("rect", class_="furniture")) > 20
+    assert len(page.all("path", class_="pose")) == len(page.all("section", class_="step"))
+    assert "as it was at first" not in page.text, "the world repeats what was recorded"

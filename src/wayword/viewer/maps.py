@@ -93,7 +93,8 @@ def legend(where: Geography) -> Html:
 
 def _house_legend(home: Home) -> list[Html]:
     marked = any(box.goal for box in home.boxes) or any(thing.goal for thing in home.things)
-    doors = [tag("li", tag("i", class_="k leaf"), "closed door")] if home.leaves else []
+    shut = any(not leaf.open for leaf in home.leaves)
+    doors = [tag("li", tag("i", class_="k leaf"), "closed door")] if shut else []
     goals = [tag("li", tag("i", class_="k goalthing"), "part of the goal")] if marked else []
     still = [tag("li", "the house as it was at first")] if home.still else []
     return [*doors, *goals, *still]

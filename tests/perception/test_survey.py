@@ -18,6 +18,7 @@ from wayword.experiment.perceiving import Perceiving, perceive
 from wayword.models.wrapping.cache import AnswerCache
 from wayword.perception.eyes import Box
 from wayword.perception.layouts import layout
+from wayword.perception.opening import open_detector, open_eye
 from wayword.perception.projection import Picture, direction
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
 from wayword.perception.survey import Memory, Surveyor, things
@@ -80,6 +81,7 @@ def folder(tmp_path: Path) -> Path:
 def eyes(monkeypatch: pytest.MonkeyPatch) -> ColourEyes:
     seen = ColourEyes()
     monkeypatch.setattr(perceiving, "open_eye", lambda kind, name, models: seen)
+    monkeypatch.setattr(perceiving, "open_detector", lambda name, phrases: seen)
     return seen
 
 
@@ -166,7 +168,7 @@ def test_a_run_that_was_broken_off_goes_on(folder: Path, tmp_path: Path, eyes: C
 def test_another_network_or_picture_is_asked_anew(tmp_path: Path) -> None:
     memory = Memory(AnswerCache(tmp_path / "kept.sqlite"))
     eyes = ColourEyes()
-    surveyor = Surveyor(layout("discussnav12"), eyes, None, None, memory)
+    surveyor = Surveyor(layout("discussnav12"), eyes, memory=memory)
     asyncio.run(surveyor.look(room(10.0)))
     asyncio.run(surveyor.look(room(20.0)))
     assert memory.asked == 24
@@ -215,9 +217,23 @@ def test_bad_input_is_one_line(folder: Path, tmp_path: Path, eyes: ColourEyes) -
         run(Perceiving(folder, out, captioner="x", norths=norths))
 
 
-def test_eyes_have_names() -> None:
-    from wayword.perception.opening import open_eye
+def test_tags_come_after_what_has_a_box(tmp_path: Path) -> None:
+    class Tags:
+        name = "tags"
 
+        async def tags(self, pictures: Sequence[Picture]) -> list[list[str]]:
+            return [["lamp", "carpet"]] * len(pictures)
+
+    chosen = layout("discussnav12")
+    eyes = ColourEyes()
+    looks = asyncio.run(Surveyor(chosen, None, eyes, None, Tags()).look(room(30.0)))
+    found = [thing for thing in things(looks, chosen) if abs(thing.heading - 30.0) < 5.0]
+    assert [(thing.name, thing.score > 0) for thing in found] == [("lamp", True), ("carpet", False)]
+
+
+def test_eyes_have_names() -> None:
+    with pytest.raises(UsageError, match="add --phrases"):
+        open_detector("owlv2:x")
     with pytest.raises(UsageError, match="no detector 'yolo'"):
         open_eye("detector", "yolo:x")
     with pytest.raises(UsageError, match="name the model"):

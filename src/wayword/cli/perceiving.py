@@ -19,7 +19,13 @@ def perceive(
     captioner: Annotated[
         str, typer.Option(help="blip2:WEIGHTS, vlm:WEIGHTS, chat:openai:NAME …")
     ] = "",
-    detector: Annotated[str, typer.Option(help="detr:WEIGHTS, ssd:FILE …")] = "",
+    detector: Annotated[
+        str, typer.Option(help="detr:WEIGHTS, ssd:FOLDER, groundingdino:WEIGHTS, owlv2:WEIGHTS.")
+    ] = "",
+    phrases: Annotated[
+        str, typer.Option(help="What groundingdino and owlv2 look for: 'chair,door,red carpet'.")
+    ] = "",
+    tagger: Annotated[str, typer.Option(help="tags:WEIGHTS[,FILE]: words that fit a view.")] = "",
     depth: Annotated[str, typer.Option(help="depth:WEIGHTS, for distances to what is found.")] = "",
     model: Annotated[
         str, typer.Option(help="A language model that merges captions and sums places up.")
@@ -46,7 +52,19 @@ def perceive(
     from wayword.experiment.perceiving import Perceiving, perceive
 
     plan = Perceiving(
-        folder, out, layout, captioner, detector, depth, model, scan, norths, within, batch
+        folder,
+        out,
+        layout,
+        captioner,
+        detector,
+        depth,
+        tagger,
+        tuple(phrase.strip() for phrase in phrases.split(",") if phrase.strip()),
+        model,
+        scan,
+        norths,
+        within,
+        batch,
     )
     with show.progress("places") as tell:
         seen = perceive(plan, lambda _, number, count: tell(number, count, {}))

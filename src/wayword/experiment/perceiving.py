@@ -27,7 +27,7 @@ from wayword.experiment.plan import Plan
 from wayword.experiment.sheets import page, sheet
 from wayword.models.wrapping.cache import AnswerCache
 from wayword.perception import layouts, pictures
-from wayword.perception.opening import Kind, open_eye
+from wayword.perception.opening import Kind, open_detector, open_eye
 from wayword.perception.survey import Found, Look, Memory, Surveyor, things
 
 DIRECTIONS = (6, 8, 12)
@@ -39,7 +39,8 @@ class Perceiving:
     """What to look at, with which eyes, and where to write it.
 
     ``norths`` is a JSON file, place -> the heading (degrees) that the picture's middle column
-    faces; 0 for all without it. ``within`` leaves out things known to be farther (metres).
+    faces; 0 for all without it. ``phrases`` are what an
+    open-vocabulary detector looks for. ``within`` leaves out things known to be farther (metres).
     """
 
     folder: Path
@@ -48,6 +49,8 @@ class Perceiving:
     captioner: str = ""
     detector: str = ""
     depth: str = ""
+    tagger: str = ""
+    phrases: tuple[str, ...] = ()
     model: str = ""
     scan: str = "tour"
     norths: Path | None = None
@@ -56,8 +59,8 @@ class Perceiving:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.captioner and not self.detector:
-            raise UsageError("perceive: give a --captioner, a --detector, or both")
+        if not self.captioner and not self.detector and not self.tagger:
+            raise UsageError("perceive: give a --captioner, a --detector or a --tagger")
         if self.depth and not self.detector:
             raise UsageError("perceive: --depth measures what a --detector finds; give one")
         if self.batch < 1:
@@ -116,8 +119,9 @@ async def _perceive(
     surveyor = Surveyor(
         chosen,
         eye("captioner", plan.captioner),
-        eye("detector", plan.detector),
+        open_detector(plan.detector, plan.phrases) if plan.detector else None,
         eye("depth", plan.depth),
+        eye("tagger", plan.tagger),
         memory,
     )
     describer = Describer(model(plan.model) if plan.model else None)

@@ -18,7 +18,7 @@ from wayword.core.angles import absolute, relative
 from wayword.core.episode import Json
 from wayword.models.keys import digest
 from wayword.models.wrapping.cache import AnswerCache
-from wayword.perception.eyes import Box, Captioner, Depth, Detector
+from wayword.perception.eyes import Box, Captioner, Depth, Detector, Tagger
 from wayword.perception.layouts import Layout
 from wayword.perception.projection import Floats, Picture, direction, view
 
@@ -46,6 +46,7 @@ class Look:
     caption: str
     boxes: tuple[Box, ...]
     distances: tuple[float | None, ...]
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -113,16 +114,21 @@ class Surveyor:
     captioner: Captioner | None = None
     detector: Detector | None = None
     depth: Depth | None = None
+    tagger: Tagger | None = None
     memory: Memory = field(default_factory=Memory)
 
     async def look(self, panorama: Picture) -> list[Look]:
         """Every view of an equirectangular picture, in the layout's order."""
         views = Views(panorama, self.layout)
         captions = await self._captions(views)
-        boxes = await self._boxes(views)
+        boxes, tags = await self._boxes(views), await self._tags(views)
         return [
-            Look(heading, rise, caption, tuple(_box(b) for b in seen), tuple(b[6] for b in seen))
-            for (heading, rise), caption, seen in zip(views.towards, captions, boxes, strict=True)
+            Look(
+                *towards, caption, tuple(map(_box, seen)), tuple(b[6] for b in seen), tuple(tagged)
+            )
+            for towards, caption, seen, tagged in zip(
+                views.towards, captions, boxes, tags, strict=True
+            )
         ]
 
     async def _captions(self, views: Views) -> list[str]:
@@ -130,6 +136,12 @@ class Surveyor:
         if eye is None:
             return [""] * len(views)
         return list(await self.memory.answers(f"captions {eye.name}", views, eye.captions))
+
+    async def _tags(self, views: Views) -> list[list[str]]:
+        eye = self.tagger
+        if eye is None:
+            return [[]] * len(views)
+        return list(await self.memory.answers(f"tags {eye.name}", views, eye.tags))
 
     async def _boxes(self, views: Views) -> list[list[list[Json]]]:
         if self.detector is None:
@@ -154,9 +166,10 @@ class Surveyor:
 
 
 def things(looks: Iterable[Look], layout: Layout, within: float = 3.0) -> list[Found]:
-    """What all views found, each thing once, the surest first.
+    """What all views found, each thing once, the surest first, and tags after what has a box.
 
-    Things known to be farther than ``within`` metres are left out; those of unknown distance stay.
+    A tag has the heading of its view's middle. Things known to be farther than ``within`` metres
+    are left out; those of unknown distance stay.
     """
     found: list[Found] = []
     for look in looks:
@@ -165,6 +178,7 @@ def things(looks: Iterable[Look], layout: Layout, within: float = 3.0) -> list[F
             heading, rise = direction(*box.centre, towards, layout.width, layout.size)
             if distance is None or distance <= within:
                 found.append(Found(box.name, absolute(heading), rise, box.score, distance))
+        found += [Found(tag, absolute(look.heading), look.elevation, 0.0) for tag in look.tags]
     found.sort(key=lambda thing: -thing.score)
     kept: list[Found] = []
     for thing in found:
@@ -175,7 +189,8 @@ def things(looks: Iterable[Look], layout: Layout, within: float = 3.0) -> list[F
 
 def _same(one: Found, other: Found) -> bool:
     near = abs(relative(one.heading, other.heading)) < SAME
-    return one.name == other.name and near and abs(one.elevation - other.elevation) < 2 * SAME
+    level = abs(one.elevation - other.elevation) < 2 * SAME or one.score == 0.0
+    return one.name == other.name and near and level
 
 
 def _distance(box: Box, depth: Floats | None) -> float | None:

@@ -39,8 +39,10 @@ SPOTS = (
 )
 FLOORS = ("{thing} belongs on the floor.", "Leave {thing} on the floor.")
 LIDS = ("{place} should be {open}.", "Leave {place} {open}.", "Have {place} {open} in the end.")
+BESIDE = 1.0
+"""Metres from a place up to which it is told from something that stands alone."""
 IN_ROWS = frozenset(("cabinet", "drawer", "shelf", "stove_burner", "stove_knob", "chair", "window"))
-"""Types of which there are many alike: places are told from other things."""
+"""Types of which there are many alike."""
 KEPT = 64
 """Scenes held in memory at a time."""
 
@@ -144,7 +146,8 @@ def _line(rng: random.Random, scene: Scene, goal: Restored, called: Mapping[str,
 def _spot(scene: Scene, under: HouseObject, at: Point, called: Mapping[str, str]) -> str:
     """A point on a piece of furniture, told from the nearest fixed thing: 0.4 m north of it."""
     fixed = [o for o in scene.objects if "pickupable" not in o.affordances and o.id != under.id]
-    fixed = [o for o in fixed if o.type not in IN_ROWS] or fixed
+    single = [o for o in fixed if o.type not in IN_ROWS and math.dist((o.x, o.y), at) <= BESIDE]
+    fixed = single or fixed
     near = min(fixed, key=lambda o: (math.dist((o.x, o.y), at), o.id), default=under)
     far = math.dist((near.x, near.y), at)
     bearing = math.degrees(math.atan2(at[0] - near.x, at[1] - near.y))

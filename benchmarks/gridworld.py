@@ -2,26 +2,32 @@
 
 The bare side is ``minigrid`` alone: ``env.step`` with its own 7 x 7 view, through no wrapper. Ours
 is all that a run pays for: is the action on the menu, carry it out in the same package, say what
-came of it, name what is in view, and put both into sentences. Both take the same actions from the
-same start, and must stand on the same square in the end.
+came of it, find and name what is in view, and put both into sentences. Both take the same actions
+from the same start, and must stand on the same square in the end.
+
+The package's rules and verdict are used as they are; its view, most of its step, is not asked for:
+``wayword.worlds.grid.sight`` finds the same squares faster (held to that, square by square, by
+``tests/grid/test_grid_view.py``), which pays for the words and more.
 
 The two take turns, block by block of steps, so that a busy machine blurs both alike; each block's
 best time over the rounds counts. ``python -m benchmarks.gridworld`` prints the ratio for each level
-and exits with 1 where their mean lies over 1.2.
+and exits with 1 where one lies over 1.2: words may cost a fifth of a bare step at most.
 """
 
 from __future__ import annotations
 
+import io
 import math
 import random
 import sys
 import time
 from collections.abc import Callable
+from contextlib import redirect_stdout
+from typing import Any
 
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.verbalize.grid import describe, feedback
-from wayword.worlds.grid.level import Level
 from wayword.worlds.grid.low import CODES
 from wayword.worlds.gridworld import GridWorld
 
@@ -31,27 +37,30 @@ LIMIT = 1.2
 VERBS = ("move_ahead",) * 5 + ("turn_left", "turn_right", "pick_up", "drop", "toggle")
 
 
+def bare(level: str) -> Any:
+    """The package's level at its start, as the package makes it, without its limit of steps."""
+    import gymnasium
+    import minigrid  # noqa: F401 - registers the levels
+
+    env: Any = gymnasium.make(f"BabyAI-{level}-v0", disable_env_checker=True).unwrapped
+    with redirect_stdout(io.StringIO()):
+        env.reset(seed=0)
+    env.max_steps = 10**9
+    return env
+
+
 def walk(level: str) -> list[str]:
     """Actions that do not end the level."""
     rng, found = random.Random(level), []
-    played = bare(level)
+    env = bare(level)
     while len(found) < STEPS:
         found.append(rng.choice(VERBS))
-        played.act(CODES[found[-1]])
-        if played.over:  # begin again without the action that fulfilled the task
+        if env.step(CODES[found[-1]])[2]:  # begin again without what fulfilled the task
             found.pop()
-            played = bare(level)
+            env = bare(level)
             for verb in found:
-                played.act(CODES[verb])
+                env.step(CODES[verb])
     return found
-
-
-def bare(level: str) -> Level:
-    """The package's level at its start, without its limit of steps."""
-    opened = Level(level)
-    opened.start(0)
-    opened.env.max_steps = 10**9
-    return opened
 
 
 def ours(level: str) -> GridWorld:
@@ -85,7 +94,7 @@ def measure(level: str) -> tuple[float, float]:
     blocks = [range(first, first + BLOCK) for first in range(0, STEPS, BLOCK)]
     plain, worded = ([math.inf] * len(blocks) for _ in range(2))
     for _ in range(ROUNDS):
-        env, world = bare(level).env, ours(level)
+        env, world = bare(level), ours(level)
         for n, block in enumerate(blocks):
             plain[n] = min(plain[n], timed(lambda k: env.step(codes[k]), block))  # noqa: B023
             worded[n] = min(worded[n], timed(lambda k: in_words(world, actions[k]), block))  # noqa: B023
@@ -102,10 +111,8 @@ def main() -> int:
         plain, worded = measure(level)
         ratios.append(worded / plain)
         print(f"{level:18s} {plain:8.1f} {worded:13.1f} {ratios[-1]:7.2f}")
-    mean = sum(ratios) / len(ratios)
-    kept = mean <= LIMIT
-    verdict = "kept  " if kept else "MISSED"
-    print(f"{verdict} at most {LIMIT} times bare minigrid on average ({mean:.3f})")
+    kept = max(ratios) <= LIMIT
+    print(f"{'kept  ' if kept else 'MISSED'} at most {LIMIT} times bare minigrid, on every level")
     return 0 if kept else 1
 
 

@@ -65,4 +65,4 @@ def redraw(level: Level, lines: list[str]) -> None:
             env.grid.set(CORNER + i, CORNER + j, thing(sign))
             if sign in FACING:
                 env.agent_pos, env.agent_dir = (CORNER + i, CORNER + j), FACING[sign]
-    level.image = env.gen_obs()["image"]
+    level.look_anew()

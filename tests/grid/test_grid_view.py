@@ -10,8 +10,10 @@ from small_grid import drawn
 
 from wayword.core.action import Action
 from wayword.core.episode import Episode
+from wayword.datasets.babyai.levels import LEVELS
 from wayword.verbalize.grid import around, describe, place
 from wayword.worlds.grid.level import HEADINGS
+from wayword.worlds.grid.sight import SHUT
 from wayword.worlds.grid.view import seen_squares
 from wayword.worlds.gridworld import GridWorld
 
@@ -22,7 +24,7 @@ def expected(env: Any) -> set[tuple[str, str, int, int, str]]:
     """The things in view, decoded by the package: an independent way to them."""
     from minigrid.core.grid import Grid
 
-    grid, _ = Grid.decode(env.gen_obs()["image"])
+    grid, _ = Grid.decode(type(env).gen_obs(env)["image"])
     found = set()
     for i in range(7):
         for j in range(7):
@@ -55,6 +57,22 @@ def test_the_view_is_the_packages_own(level: str) -> None:
                 assert env.relative_coords(x, y) == (thing.right + 3, 6 - thing.ahead)
             _, mask = env.gen_obs_grid()
             assert len(set(seen_squares(world.level))) == mask.sum()
+            world.step("agent", Action(rng.choice(MOVES)))
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_every_square_in_view_is_the_packages(level: str) -> None:
+    """Walls and empty squares too, and all that is hidden, at each step of a random walk."""
+    world, rng = GridWorld(level), random.Random(level)
+    for seed in range(4):
+        world.reset(Episode("1", "?", level, {"seed": seed}))
+        while not world.done("agent") and world.state()["steps"] < 80:
+            env = world.level.env
+            image = type(env).gen_obs(env)["image"][:, :, 0]
+            ours = [4 if kind == SHUT else kind for kind in world.level.kinds]
+            theirs = [int(image[i, 6 - ahead]) for ahead in range(7) for i in range(7)]
+            ours[3] = theirs[3] = 0  # there the package shows what is carried
+            assert ours == theirs
             world.step("agent", Action(rng.choice(MOVES)))
 
 

@@ -3,8 +3,9 @@
 Read in this order:
 
     level         one level of the package ``minigrid``: its own rules, steps and verdict
+    sight         which squares are in view: the package's rule, made fast
     observation   what an actor perceives
-    view          the package's 7 x 7 view -> an observation, with names
+    view          the squares in view -> an observation, with names
     low           turns, steps and hands: one action of the level each, and why it may fail
     routes        what has been seen so far, and the shortest ways through it
     high          whole errands: go to, take, open, put beside, explore

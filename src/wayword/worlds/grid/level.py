@@ -10,9 +10,12 @@ from contextlib import redirect_stdout
 from typing import Any
 
 from wayword.core.errors import UsageError, suggest
+from wayword.worlds.grid.sight import Sight
 
 LEFT, RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(7)
 """The package's numbers of its actions."""
+HANDS = (PICK_UP, DROP, TOGGLE)
+"""Those that change the square right ahead, and no other."""
 AHEAD = ((1, 0), (0, 1), (-1, 0), (0, -1))
 """Its directions as steps of x (to the east) and y (to the south)."""
 HEADINGS = (90.0, 180.0, 270.0, 0.0)
@@ -28,30 +31,53 @@ class Level:
         >>> level.mission
         'go to the green key'
 
-    ``image`` is the package's view after the last action, ``reward`` the sum of its rewards, and
-    ``over`` whether it has ended the episode. ``env`` is the environment itself. Raises
-    ``UsageError`` for a level that the package does not have, or where it is not installed.
+    ``kinds`` is what is in view after the last action (see ``sight``), ``reward`` the sum of the
+    level's rewards, and ``over`` whether it has ended the episode. ``env`` is the environment
+    itself; its steps bring no observation. Raises ``UsageError`` for a level that the package does
+    not have, or where it is not installed.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.env: Any = _make(name)
-        self.image: Any = None
+        self.env.gen_obs = dict  # the package's own view is not asked for: sight has the same
+        self.kinds = b""
         self.reward = 0.0
         self.over = False
 
     def start(self, seed: int) -> None:
         """Draw the level anew. The package draws again, and says so, what cannot be solved."""
         with redirect_stdout(io.StringIO()):
-            seen, _ = self.env.reset(seed=seed)
-        self.image, self.reward, self.over = seen["image"], 0.0, False
+            self.env.reset(seed=seed)
+        self.reward, self.over = 0.0, False
+        self.look_anew()
 
     def act(self, code: int) -> None:
         """One action of the package's."""
-        seen, reward, ended, cut, _ = self.env.step(code)
-        self.image = seen["image"]
+        ahead = self._ahead()
+        _, reward, ended, cut, _ = self.env.step(code)
         self.reward += float(reward)
         self.over = bool(ended or cut)
+        if code in HANDS:
+            self._sight.refresh(ahead)
+        self._look()
+
+    def look_anew(self) -> None:
+        """Take in the whole grid, as at the start."""
+        self._sight = Sight(self.env.grid)
+        self._look()
+
+    def _look(self) -> None:
+        env, facing = self.env, self.env.agent_dir
+        (x, y), width = env.agent_pos, env.grid.width
+        (dx, dy), (rx, ry) = AHEAD[facing], AHEAD[(facing + 1) % 4]
+        here = int(y) * width + int(x)
+        self.kinds = self._sight.view(here, dy * width + dx, ry * width + rx)
+
+    def _ahead(self) -> int:
+        """The number of the square right ahead in the grid's list."""
+        (x, y), (dx, dy) = self.env.agent_pos, AHEAD[self.env.agent_dir]
+        return (int(y) + dy) * int(self.env.grid.width) + int(x) + dx
 
     @property
     def mission(self) -> str:
@@ -90,9 +116,7 @@ class Level:
 
     def front(self) -> Any:
         """The thing right in front of the actor, or None."""
-        (x, y), (dx, dy) = self.env.agent_pos, AHEAD[self.env.agent_dir]
-        grid = self.env.grid
-        return grid.grid[(int(y) + dy) * grid.width + int(x) + dx]
+        return self.env.grid.grid[self._ahead()]
 
     def find(self, thing: Any) -> tuple[int, int] | None:
         """Where a thing lies; None for what is carried or gone."""

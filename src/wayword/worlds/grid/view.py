@@ -1,8 +1,4 @@
-"""From the package's view to an observation: which thing is where, by what name.
-
-The package tells kind, colour and state of each of 7 x 7 squares, the actor in the middle of the
-nearest row. Which of several red balls a red ball is, is read off the grid itself.
-"""
+"""From what is in view to an observation: which thing is where, by what name."""
 
 from __future__ import annotations
 
@@ -12,32 +8,22 @@ from typing import Any
 
 from wayword.worlds.grid.level import AHEAD, HEADINGS, Level, state_of
 from wayword.worlds.grid.observation import GridHeld, GridObservation, GridThing
-
-SIDE = 7
-_MIDDLE, _NEAREST = SIDE // 2, SIDE - 1
+from wayword.worlds.grid.sight import MIDDLE, SIDE, UNSEEN, WALL
 
 PLACES = tuple(
     sorted(
-        ((_NEAREST - j, i - _MIDDLE) for i in range(SIDE) for j in range(SIDE)),
+        ((ahead, right) for ahead in range(SIDE) for right in range(-MIDDLE, MIDDLE + 1)),
         key=lambda place: (place[0] + abs(place[1]), place[1]),
     )
 )
 """Every square in view, nearest first: steps ahead and to the right. The first is the actor's."""
-_NUMBER = {
-    (right + _MIDDLE) * SIDE + _NEAREST - ahead: n for n, (ahead, right) in enumerate(PLACES)
-}
-"""Where a square stands in the view's bytes, a byte each -> its number among ``PLACES``."""
-_OWN = _MIDDLE * SIDE + _NEAREST
-_RAYS = (
-    slice(_OWN - 1, _OWN - SIDE, -1),
-    slice(_OWN - SIDE, None, -SIDE),
-    slice(_OWN + SIDE, None, SIDE),
-)
+_NUMBER = {ahead * SIDE + right + MIDDLE: n for n, (ahead, right) in enumerate(PLACES)}
+"""Where a square stands in the view's bytes -> its number among ``PLACES``."""
+_RAYS = slice(MIDDLE + SIDE, None, SIDE), slice(MIDDLE - 1, None, -1), slice(MIDDLE + 1, SIDE)
 """Straight ahead, to the left, to the right."""
 _STEPS = (*range(1, SIDE), None)
 """What ``bytes.find`` says on a ray, as steps; its -1 is the last."""
-_UNSEEN, _WALL, _THINGS = 0, b"\x02", re.compile(rb"[\x04-\xff]")
-"""The package's numbers of kinds: 1 is an empty square and 3 is floor; things come after."""
+_WALL, _THINGS = bytes([WALL]), re.compile(rb"[\x04-\xff]")
 
 
 class Names:
@@ -68,8 +54,7 @@ class Names:
 
 def look(level: Level, names: Names, actor: str) -> GridObservation:
     """What the actor perceives now; things seen for the first time get their names."""
-    kinds = level.image.tobytes()[::3]
-    env = level.env
+    kinds, env = level.kinds, level.env
     squares, width, facing, held = env.grid.grid, env.grid.width, env.agent_dir, env.carrying
     x, y = env.agent_pos
     here, offsets = int(y) * width + int(x), _offsets(facing, width)
@@ -88,8 +73,7 @@ def look(level: Level, names: Names, actor: str) -> GridObservation:
 def seen_squares(level: Level) -> list[tuple[int, int]]:
     """x and y of every square in view, the actor's own included."""
     (x, y), (dx, dy) = level.place, AHEAD[level.facing]
-    kinds = level.image.tobytes()[::3]
-    found = [PLACES[number] for at, number in _NUMBER.items() if kinds[at] != _UNSEEN]
+    found = [PLACES[number] for at, number in _NUMBER.items() if level.kinds[at] != UNSEEN]
     return [(x + ahead * dx - right * dy, y + ahead * dy + right * dx) for ahead, right in found]
 
 

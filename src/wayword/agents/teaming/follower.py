@@ -14,10 +14,10 @@ from wayword.agents.teaming.brief import Brief
 from wayword.agents.teaming.commands import Command, Done, Place, Question, Said, Trouble, parse
 from wayword.core.action import STOP, Action, Menu
 from wayword.core.decision import Decision, Rejection
+from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
 from wayword.worlds.housework.observation import RoomsObservation
 
-IDLE = Action("turn_right")
 PATIENCE = 40
 """Turns for which it waits for an answer."""
 
@@ -26,23 +26,29 @@ Doing = Generator[Action, Feedback, str]
 
 
 class Follower:
-    """One follower's script. Of its brief it reads its own name alone."""
+    """One follower's script. Of its brief it reads its own name, and whether to talk, alone."""
 
     def __init__(self, brief: Brief) -> None:
-        self._me = brief.actor
+        self._me, self._talks = brief.actor, brief.talk
         self._view: RoomsObservation | None = None
         self._heard: list[Said] = []
         self._rooms: dict[str, str] = {}
         self._fresh: set[str] = set()
         self._feedback = Feedback()
         self._life = self._live()
-        self._begun = False
+        self._begun, self._turns = False, True
 
     def act(self, observation: RoomsObservation, menu: Menu) -> Decision | Rejection:
-        """The next action of what it is about."""
+        """The next action of what it is about. Raises ``UsageError`` for a body that walks by
+        single steps alone."""
         self._look(observation)
+        self._turns = Action("turn_right") in menu
         if not self._begun:
             self._begun = True
+            if Action("goto", (self._me,)) not in menu:
+                raise UsageError(
+                    f"{self._me} goes about things by high-level actions; set dataset.actions=all"
+                )
             return Decision(next(self._life))
         return Decision(self._life.send(self._feedback))
 
@@ -68,15 +74,16 @@ class Follower:
             self._fresh.add(name)
 
     def _live(self) -> Generator[Action, Feedback, None]:
-        while True:
+        while self._talks:
             said = self._heard.pop(0) if self._heard else None
             if isinstance(said, Command):
                 trouble = yield from self._obey(said)
                 yield Action("chat", (str(Trouble(trouble) if trouble else Done()),))
             elif isinstance(said, Done) and said.all:
-                yield STOP
+                break
             else:
-                yield IDLE
+                yield self._idle()
+        yield STOP
 
     def _obey(self, command: Command) -> Doing:
         if command.verb in ("take", "bring"):
@@ -157,12 +164,16 @@ class Follower:
     def _answer(self) -> Generator[Action, Feedback, Place | None]:
         """Wait for an answer."""
         for _ in range(PATIENCE):
-            yield IDLE
+            yield self._idle()
             for said in self._heard:
                 if isinstance(said, Place):
                     self._heard.remove(said)
                     return said
         return None
+
+    def _idle(self) -> Action:
+        """Look around while there is nothing to do."""
+        return Action("turn_right") if self._turns else Action("go_explore", (self._now.room,))
 
     def _do(self, verb: str, *names: str) -> Doing:
         feedback = yield Action(verb, names)

@@ -99,9 +99,8 @@ def way_towards(view: View, costmap: Costmap, point: Point) -> list[Action]:
 
 def way_to(view: View, costmap: Costmap, cell: tuple[int, int]) -> list[Action]:
     """Straight runs over open cells to a cell; none where there is no way, or it is there."""
-    open_ = costmap.open_
-    way = shortest(open_, costmap.cell(view.x, view.y), cell)
-    corners = taut(open_, way) if way else []
+    way = shortest(costmap.open_, costmap.cell(view.x, view.y), cell)
+    corners = taut(way, costmap.clear) if way else []
     return [goto(*costmap.point(*corner)) for corner in corners[1:]]
 
 

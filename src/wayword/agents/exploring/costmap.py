@@ -19,7 +19,6 @@ Source: LGX (Dorbala et al. 2024, section III-B), which has ROS's costmap_2d do 
 from __future__ import annotations
 
 import math
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +58,8 @@ class Costmap:
         self.free: Bools = np.zeros((self._cells, self._cells), dtype=np.bool_)
         self.bumped: Bools = np.zeros_like(self.free)
         self._fine: Bools = np.zeros((self._cells * FINE, self._cells * FINE), dtype=np.bool_)
+        self._open: Bools | None = None
+        self._distance: Floats | None = None
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """The cell of a place, clipped to the map's edge."""
@@ -93,26 +94,52 @@ class Costmap:
     @property
     def open_(self) -> Bools:
         """(H, W) where a body may be."""
-        near = np.zeros_like(self.free)
-        rows, columns = np.nonzero(self._fine)
-        for dj, di in self._disc:
-            j, i = rows + dj, columns + di
-            hit = (j % FINE == FINE // 2) & (i % FINE == FINE // 2)
-            j, i = j[hit] // FINE, i[hit] // FINE
-            inside = (j >= 0) & (i >= 0) & (j < self._cells) & (i < self._cells)
-            near[j[inside], i[inside]] = True
-        return np.asarray(self.free & ~near & ~self.bumped)
+        if self._open is None:
+            half = FINE // 2
+            off = self._away[half::FINE, half::FINE] >= self.radius
+            self._open = np.asarray(self.free & off & ~self.bumped)
+        return self._open
 
-    @cached_property
-    def _disc(self) -> list[tuple[int, int]]:
-        """Offsets of the obstacle cells that lie within the radius."""
-        side = CELL / FINE
-        reach = math.ceil(self.radius / side)
-        span = range(-reach, reach + 1)
-        return [(j, i) for j in span for i in span if math.hypot(j, i) * side < self.radius]
+    @property
+    def _away(self) -> Floats:
+        """(5 H, 5 W) metres to the nearest obstacle."""
+        from scipy.ndimage import distance_transform_edt
+
+        if self._distance is None:
+            rows, columns = np.nonzero(self._fine)
+            self._distance = np.full(self._fine.shape, np.inf)
+            if len(rows):
+                last = len(self._fine)
+                reach = 2 * FINE
+                part = (
+                    slice(max(0, rows.min() - reach), min(last, rows.max() + reach + 1)),
+                    slice(max(0, columns.min() - reach), min(last, columns.max() + reach + 1)),
+                )
+                away = np.asarray(distance_transform_edt(~self._fine[part]))
+                self._distance[part] = away * (CELL / FINE)
+        return self._distance
+
+    def clear(self, a: tuple[int, int], b: tuple[int, int]) -> bool:
+        """Whether a body gets in a straight line from the centre of a cell to that of another:
+        off all obstacles by its radius, over free cells, the first one aside."""
+        count = max(abs(b[0] - a[0]), abs(b[1] - a[1]), 1) * FINE
+        t = np.arange(1, count + 1) / count
+        rows, columns = a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t
+        j, i = np.floor(rows + 0.5).astype(np.intp), np.floor(columns + 0.5).astype(np.intp)
+        usable = (self.free & ~self.bumped)[j, i] | ((j == a[0]) & (i == a[1]))
+        half = FINE // 2
+        y, x = np.round(rows * FINE).astype(np.intp), np.round(columns * FINE).astype(np.intp)
+        off = self._away[y + half, x + half] >= self.radius - CELL / FINE / 2
+        return bool((usable & off).all())
+
+    def forget_bumps(self) -> None:
+        """Open what was closed because the body ran into something: to try again."""
+        self.bumped[:] = False
+        self._open = None
 
     def add(self, view: View) -> None:
         """Take in what a view's depth image tells, and that the body stands where it stands."""
+        self._open = self._distance = None
         self.free[self.cell(view.x, view.y)] = True
         ahead, right, up = view.depth.points(view.eye)
         angle = math.radians(view.heading)
@@ -125,6 +152,7 @@ class Costmap:
     def bump(self, x: float, y: float) -> None:
         """The body cannot be in the cell of that place: it ran into something on its way there."""
         self.bumped[self.cell(x, y)] = True
+        self._open = None
 
     def _mark(self, east: Floats, north: Floats) -> None:
         side = CELL / FINE

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -84,31 +84,17 @@ def cost(way: Sequence[Cell]) -> float:
     return sum(math.dist(a, b) for a, b in pairwise(way))
 
 
-def taut(open_: Bools, way: Sequence[Cell]) -> list[Cell]:
-    """The way with every corner left out that can be: straight runs over open cells."""
+def taut(way: Sequence[Cell], clear: Callable[[Cell, Cell], bool]) -> list[Cell]:
+    """The way with every corner left out that can be: ``clear`` says whether a body gets straight
+    from one cell to another."""
     kept, here = [way[0]], 0
     while here < len(way) - 1:
         step = len(way) - 1 - here
-        while step > 1 and not clear(open_, way[here], way[here + step]):
+        while step > 1 and not clear(way[here], way[here + step]):
             step -= 1
         here += step
         kept.append(way[here])
     return kept
-
-
-def clear(open_: Bools, a: Cell, b: Cell) -> bool:
-    """Whether all cells that a body's middle comes through or touches, between two centres, are
-    open; the first cell may be closed."""
-    count = 4 * max(abs(b[0] - a[0]), abs(b[1] - a[1]), 1)
-    t = np.arange(1, count + 1) / count
-    rows, columns = a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t
-    for shift in (-0.01, 0.01):  # on the line between two cells, both count
-        j = np.floor(rows + 0.5 + shift).astype(np.intp)
-        i = np.floor(columns + 0.5 + shift).astype(np.intp)
-        same = (j == a[0]) & (i == a[1])
-        if not (open_[j, i] | same).all():
-            return False
-    return True
 
 
 def _octile(a: Cell, b: Cell) -> float:

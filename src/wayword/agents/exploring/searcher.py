@@ -42,13 +42,15 @@ from wayword.core.errors import UsageError
 from wayword.core.world import Feedback, Observation
 from wayword.perception.detecting import Grounding
 from wayword.worlds.housework.geometry import Point
-from wayword.worlds.search.motions import rotate
+from wayword.worlds.search.motions import goto, rotate
 from wayword.worlds.search.observation import View
 
 REPLANS = 4
 """Ways to one goal that are tried before the next turn."""
 APPROACHES = 4
 """Things gone up to before one is taken for the target, however it looks from near by."""
+ON = 0.03
+"""Metres from the centre of a cell within which a body counts as on it."""
 FANS = (60.0, 90.0, 135.0, 180.0)
 """Degrees to each side that a direction is opened up to, where nothing lies in the view's own."""
 
@@ -87,6 +89,8 @@ class Searcher:
         self._approached = 0
         self._faces: float | None = None
         self._hit: Point | None = None
+        self._safe: Point = (0.0, 0.0)
+        self._backs_off = False
 
     @property
     def here(self) -> View:
@@ -107,6 +111,12 @@ class Searcher:
         if not isinstance(observation, View):
             raise UsageError("searchers act in the finding world only")
         self._take_in(observation)
+        if self._hit is not None:
+            self._hit = None
+            if math.dist(self._safe, (observation.x, observation.y)) > ON:
+                self._backs_off = True
+                return Decision(goto(*self._safe), "Something is in the way.")
+        self._backs_off = False
         ending = self._end()
         if ending is not None:
             return ending
@@ -127,10 +137,11 @@ class Searcher:
         if isinstance(decision, Rejection) or feedback.ok or feedback.status == "rejected":
             return
         self.toolkit.note("blocked", status=feedback.status, action=str(decision.action))
-        self._plan = []
+        backs_off = self._backs_off
+        self._plan, self._backs_off = [], False
         if self._approach is not None:
             self._approach.interrupted()
-        if decision.action.name == "goto":
+        if decision.action.name == "goto" and not backs_off:
             x, y = decision.action.arguments
             self._hit = float(x), float(y)
 
@@ -142,7 +153,10 @@ class Searcher:
         self.costmap.add(view)
         if self._hit is not None:
             self._close_ahead(view, self._hit)
-            self._hit = None
+        elif (
+            math.dist(self.costmap.point(*self.costmap.cell(view.x, view.y)), (view.x, view.y)) < ON
+        ):
+            self._safe = view.x, view.y
         if self._approach is None and self._faces is None:
             if not self._travels:
                 self._views.append(view)
@@ -227,12 +241,12 @@ class Searcher:
         return Decision(STOP, f"I give up: {why}.")
 
     def _close_ahead(self, view: View, meant: Point) -> None:
-        """Close the first cell ahead of where the body came to a halt."""
+        """Close the first cell ahead of where the body came to a halt, its last safe one aside."""
         heading = bearing((view.x, view.y), meant)
-        here = self.costmap.cell(view.x, view.y)
-        for step in (0.6 * CELL, CELL):
+        safe = self.costmap.cell(*self._safe)
+        for step in (0.4 * CELL, 0.8 * CELL, 1.2 * CELL):
             x, y = ahead((view.x, view.y), heading, step)
-            if self.costmap.cell(x, y) != here:
+            if self.costmap.cell(x, y) != safe:
                 self.costmap.bump(x, y)
                 return
 

@@ -84,7 +84,7 @@ def infer(furnishings: Sequence[Evidence]) -> Floors:
     """The floors of an apartment from all of its furnishings."""
     west, south, wide, high = _frame(furnishings)
     free = np.stack([_free(one, west, south, (high, wide)) for one in furnishings])
-    opened = np.stack([_grown(one, COVERS) for one in free]).any(axis=0)
+    opened = np.asarray(np.stack([_grown(one, COVERS) for one in free]).any(axis=0))
     shape = high, wide
     bare = [~_boxes(one.boxes, EXPLAINS, west, south, shape) for one in furnishings]
     stands = [_boxes(one.boxes, -SPACING, west, south, shape) for one in furnishings]
@@ -93,7 +93,8 @@ def infer(furnishings: Sequence[Evidence]) -> Floors:
         proven |= _line_cells(one.unseen, west, south, shape) & ~opened & ~box
     maybe = ~opened & ~np.any(stands, axis=0)
     wall = _bridged(proven, maybe) | _bridged(proven.T, maybe.T).T
-    wall |= _lengthened(proven, opened) | _lengthened(proven.T, opened.T).T
+    wall |= _lengthened(proven, opened)
+    wall |= _lengthened(proven.T, opened.T).T
     wall &= _far_or_between(np.asarray(free.any(axis=0)))
     seen = [_line_cells(one.seen, west, south, shape) for one in furnishings]
     wall &= ~_grown(np.asarray(np.any(seen, axis=0)), SPACING)

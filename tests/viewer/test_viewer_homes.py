@@ -126,7 +126,9 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
     chatty.write_text(CHATTY)
     done = run(Plan("expert", "flat", limit=1, actors={"bob": str(chatty)}, out=tmp_path / "run"))
     index = viewer.write(done.path)
-    (row,) = Page.read(index).data["rows"]
+    first = Page.read(index)
+    assert any(chip.text.startswith("expert, bob: ") for chip in first.all("span", class_="chip"))
+    (row,) = first.data["rows"]
     found = Page.read(index.parent / "episodes" / row[2])
     check_safe(found)
     return found

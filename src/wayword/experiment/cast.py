@@ -110,8 +110,12 @@ def takes_a_person(plan: Plan) -> bool:
 
 def cast_of(identity: Mapping[str, Any]) -> str:
     """Who played in a run, for tables: ``team, follower: human``."""
-    actors: Mapping[str, Any] = identity.get("actors") or {}
-    named = [f"{actor}: {parts.get('agent', '')}" for actor, parts in actors.items()]
+    actors = identity.get("actors")
+    named = [
+        f"{actor}: {parts.get('agent', '')}"
+        for actor, parts in (actors.items() if isinstance(actors, Mapping) else ())
+        if isinstance(parts, Mapping)  # a folder from elsewhere may hold anything
+    ]
     return ", ".join([str(identity.get("agent", "")), *named])
 
 

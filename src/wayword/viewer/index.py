@@ -12,6 +12,7 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.evaluation import accounting
 from wayword.evaluation.metric import Metric
+from wayword.experiment.cast import cast_of
 from wayword.viewer import numbers, seeing
 from wayword.viewer.markup import Html, data, join, page, tag, visible
 from wayword.viewer.reading import Head
@@ -57,7 +58,7 @@ def index_page(run: Overview) -> str:
 def _head(run: Overview) -> Html:
     identity = run.config["identity"]
     models = seeing.as_mapping(identity.get("models") or {})
-    chips = [str(identity.get("agent", "")), *map(str, models.values())]
+    chips = [cast_of(identity), *map(str, models.values())]
     chips += [str(identity.get("dataset", ""))]
     return tag(
         "header",
@@ -200,7 +201,7 @@ def _number(score: float | None) -> float | None:
 def _what(run: Overview) -> Html:
     identity, config = run.config["identity"], run.config
     told = {
-        "agent": identity.get("agent"),
+        "agent": cast_of(identity),
         "models": identity.get("models"),
         "dataset": identity.get("dataset"),
         "perception": config.get("perception"),
@@ -213,7 +214,7 @@ def _what(run: Overview) -> Html:
         "folder": run.path,
     }
     settings = {
-        key: identity[key] for key in ("settings", "model_settings", "dataset_settings")
+        key: identity[key] for key in ("settings", "actors", "model_settings", "dataset_settings")
         if identity.get(key)
     }  # fmt: skip
     return tag(

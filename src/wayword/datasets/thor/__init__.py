@@ -12,6 +12,8 @@ Read in this order:
     shuffles     the published rearrangement episodes
     restoring    what one asks for in a world of words
     rearranging  ... as a source of episodes
+    questions    the published questions about kitchens
+    kitchens     kitchens laid out anew so that their answers are right; a source of episodes
 
 AI2-THOR counts z to the north and y up, and turns clockwise from +z; here x is east, y north, z up,
 and headings are clockwise from north, so that (x, y, z) there is (x, z, y) here and angles stay.

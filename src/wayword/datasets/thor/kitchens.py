@@ -8,8 +8,8 @@ as many of those asked for are added or taken away as the published answer says.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,8 +18,8 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.drawn import DrawnTasks
 from wayword.datasets.homes.arranging import Arrangement
-from wayword.datasets.homes.episodes import Case, start_in
-from wayword.datasets.homes.goals import AnswerReference
+from wayword.datasets.homes.episodes import start_in
+from wayword.datasets.homes.goals import AnswerReference, Ids
 from wayword.datasets.homes.home import Home, surfaces
 from wayword.datasets.homes.objects import OBJECTS
 from wayword.datasets.homes.questions import CONTAINS, COUNTS, ENDINGS, EXISTS, HIDDEN, KINDS
@@ -29,7 +29,7 @@ from wayword.datasets.thor.questions import Asked, questions_path, read_question
 from wayword.worlds.housework.body import Body
 from wayword.worlds.housework.builder import type_name
 from wayword.worlds.housework.layout import Layout
-from wayword.worlds.housework.scene import HouseObject
+from wayword.worlds.housework.scene import HouseObject, Scene
 from wayword.worlds.rooms import RoomsWorld
 
 SENTENCES: Mapping[str, tuple[str, ...]] = {
@@ -75,8 +75,8 @@ class Questions:
         self._kinds = (kind,) if kind else KINDS
         self._asked = read_questions(folder, split, self._kinds)
         self._number = {self._name(asked): n for n, asked in enumerate(self._asked)}
-        self.tasks = DrawnTasks(len(self._asked), lambda number: self._case(number).task)
-        self._case = lru_cache(maxsize=KEPT)(self._draw)
+        self.tasks = DrawnTasks(len(self._asked), self._task)
+        self._scene = lru_cache(maxsize=KEPT)(self._build)
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -87,104 +87,117 @@ class Questions:
 
     def world(self, episode: Episode) -> RoomsWorld:
         """A fresh world; what never moves is shared by all questions about a kitchen."""
-        name = str(episode.start["arrangement"])
-        if name not in self._number:
-            raise UsageError(f"iqa: no question {name!r} in {self._split}")
-        return self._case(self._number[name]).world(self._body)
+        scene = self._scene(str(episode.start["arrangement"]))
+        home = kitchen(self._folder, scene.name).home
+        return RoomsWorld(scene, self._body, layout=home.with_things(scene))
 
     def _name(self, asked: Asked) -> str:
         return f"{self._split}_{asked.kind}_{asked.number}"
 
-    def _draw(self, number: int) -> Case:
+    def _task(self, number: int) -> Task:
+        """Which things there are tells the answer; where they lie is drawn with the world."""
         asked = self._asked[number]
-        return draw_case(self._folder, asked, self._name(asked))
+        name, there = self._name(asked), kitchen(self._folder, asked.scene)
+        rng = random.Random(f"{_seed(asked)}/words")
+        start, words = start_in(rng, there.home, name), _say(rng, asked)
+        look, enough = _look(there, asked)
+        reference = AnswerReference(name, asked.kind, answer=asked.answer, look=look, enough=enough)
+        return Task(Episode(name, words, asked.scene, start), reference)
+
+    def _build(self, name: str) -> Scene:
+        if name not in self._number:
+            raise UsageError(f"iqa: no question {name!r} in {self._split}")
+        asked = self._asked[self._number[name]]
+        return lay_out(kitchen(self._folder, asked.scene), asked)
 
 
-def draw_case(folder: Path, asked: Asked, name: str) -> Case:
-    """The episode of a published question: a kitchen laid out so that its answer is right."""
-    home = kitchen(folder, asked.scene)
-    rng = random.Random(f"{asked.scene}/{asked.seed}/{asked.kind}/{asked.thing}/{asked.place}")
-    made = lay_out(rng, home, folder)
-    look, enough = _fit(rng, made, asked)
-    start = start_in(rng, home, name)
-    words = _say(rng, asked)
-    reference = AnswerReference(name, asked.kind, answer=asked.answer, look=look, enough=enough)
-    return Case(Task(Episode(name, words, asked.scene, start), reference), home, made.scene())
+@dataclass(frozen=True, eq=False, slots=True)
+class Kitchen:
+    """``home``: a scene without its small things; episodes start on any cell of its floor.
+    ``small``: those things. ``places``: the furniture that they may be in or on."""
+
+    home: Home
+    small: tuple[HouseObject, ...]
+    places: tuple[HouseObject, ...]
 
 
 @lru_cache(maxsize=32)
-def kitchen(folder: Path, name: str) -> Home:
-    """A scene without its small things. Episodes may start on any cell of its floor."""
+def kitchen(folder: Path, name: str) -> Kitchen:
+    """The kitchen of that name."""
     scene = ithor.scene(folder, name)
+    small = tuple(o for o in scene.objects if "pickupable" in o.affordances)
     fixed = tuple(o for o in scene.objects if "pickupable" not in o.affordances)
     bare = replace(scene, objects=fixed)
-    return Home(name, bare, Layout(bare), ithor.cells(folder, name).main)
+    home = Home(name, bare, Layout(bare), ithor.cells(folder, name).main)
+    return Kitchen(home, small, tuple(surfaces(bare)))
 
 
-def lay_out(rng: random.Random, home: Home, folder: Path) -> Arrangement:
-    """All small things of a kitchen, each at a place where such things lie."""
-    made = Arrangement(home, {o.id: o for o in home.scene.objects})
-    for thing in ithor.scene(folder, home.name).objects:
-        if "pickupable" in thing.affordances:
-            _lay(rng, made, replace(thing, parent=""))
-    return made
+def lay_out(there: Kitchen, asked: Asked) -> Scene:
+    """A kitchen with its small things at likely places, and as many of those asked for as the
+    published answer says."""
+    rng = random.Random(f"{_seed(asked)}/things")
+    kind, place = type_name(asked.thing), type_name(asked.place)
+    made = Arrangement(there.home, {o.id: o for o in there.home.scene.objects})
+    old, new = _stock(there, asked)
+    for thing in there.small:
+        if thing.id in old or thing.type not in (kind, ALIKE.get(kind)):
+            _lay(rng, made, there.places, replace(thing, parent=""))
+    places = [o for o in there.places if o.type == place]
+    inside = {o.id for o in places}
+    for each in made.of(kind):
+        if each.parent in inside:
+            del made.objects[each.id]
+    for name in new:
+        thing, hidden = OBJECTS[kind].make(name, kind), rng.random() < HIDDEN
+        if places:
+            made.lay(rng, thing, rng.choice(places))
+        else:
+            _lay(rng, made, there.places, thing, hidden)
+    return made.scene()
 
 
-def _lay(rng: random.Random, made: Arrangement, thing: HouseObject, hidden: bool = False) -> None:
+def _stock(there: Kitchen, asked: Asked) -> tuple[Ids, Ids]:
+    """Which of the things asked for the kitchen has: those of its own, and those that are added."""
+    kind = type_name(asked.thing)
+    have = tuple(o.id for o in there.small if o.type == kind)
+    if asked.kind == CONTAINS:
+        return have, (f"{kind}|1",) if asked.answer == "yes" else ()
+    wanted = int(asked.answer) if asked.kind == COUNTS else len(have) or 1
+    wanted = 0 if asked.answer == "no" else wanted
+    return have[:wanted], tuple(f"{kind}|{n}" for n in range(1, wanted - len(have) + 1))
+
+
+def _look(there: Kitchen, asked: Asked) -> tuple[Ids, int]:
+    """What one must look at to know the answer, and how much of that will do (0: all of it)."""
+    old, new = _stock(there, asked)
+    if asked.kind == CONTAINS:
+        place = type_name(asked.place)
+        return new or tuple(o.id for o in there.places if o.type == place), 0
+    if asked.answer == "yes":
+        return (*old, *new), 1
+    return (*old, *new, *(o.id for o in there.places)), 0
+
+
+def _seed(asked: Asked) -> str:
+    return f"{asked.scene}/{asked.seed}/{asked.kind}/{asked.thing}/{asked.place}"
+
+
+def _lay(
+    rng: random.Random,
+    made: Arrangement,
+    places: Sequence[HouseObject],
+    thing: HouseObject,
+    hidden: bool = False,
+) -> None:
     """A thing at one of its likely places, or at one that is shut where it is to be ``hidden``."""
     known = OBJECTS.get(thing.type)
     weights = known.places if known else UNLISTED
-    likely = [o for o in surfaces(made.home.scene) if _fits(made, thing, o)]
+    likely = [o for o in places if _fits(made, thing, o)]
     if hidden:
         likely = [o for o in likely if _shut(o)] or likely
     likely = [o for o in likely if o.type in weights] or likely
     (under,) = rng.choices(likely, weights=[weights.get(o.type, 1.0) for o in likely])
     made.lay(rng, thing, under)
-
-
-def _fit(rng: random.Random, made: Arrangement, asked: Asked) -> tuple[tuple[str, ...], int]:
-    """Make the answer right. Returns what one must look at to know it, and how much of that will
-    do (0: all of it)."""
-    thing, place = type_name(asked.thing), type_name(asked.place)
-    for other in made.of(ALIKE.get(thing, "")):
-        del made.objects[other.id]
-    there = surfaces(made.home.scene)
-    if asked.kind == CONTAINS:
-        places = [o for o in there if o.type == place]
-        _clear(made, thing, {o.id for o in places})
-        if asked.answer == "no":
-            return tuple(o.id for o in places), 0
-        return (_another(rng, made, thing, rng.choice(places)).id,), 0
-    have = made.of(thing)
-    wanted = int(asked.answer) if asked.kind == COUNTS else len(have) or 1
-    wanted = 0 if asked.answer == "no" else wanted
-    for surplus in have[wanted:]:
-        del made.objects[surplus.id]
-    for _ in range(wanted - len(have)):
-        _another(rng, made, thing)
-    found = tuple(o.id for o in made.of(thing))
-    return (found, 1) if asked.answer == "yes" else ((*found, *(o.id for o in there)), 0)
-
-
-def _clear(made: Arrangement, thing: str, places: set[str]) -> None:
-    """Take all things of a type out of some places."""
-    for each in made.of(thing):
-        if each.parent in places:
-            del made.objects[each.id]
-
-
-def _another(
-    rng: random.Random, made: Arrangement, kind: str, under: HouseObject | None = None
-) -> HouseObject:
-    """One more of a type, at a likely place or in ``under``."""
-    spec, number = OBJECTS[kind], 1
-    while f"{kind}|{number}" in made.objects:
-        number += 1
-    thing = spec.make(f"{kind}|{number}", kind)
-    if under is not None:
-        return made.lay(rng, thing, under)
-    _lay(rng, made, thing, hidden=rng.random() < HIDDEN)
-    return made.objects[thing.id]
 
 
 def _fits(made: Arrangement, thing: HouseObject, under: HouseObject) -> bool:

@@ -49,9 +49,8 @@ KEPT = 64
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Room:
-    """An episode's scene, the parts of it that never move, and what it asks for."""
+    """An episode's scene, and the parts of it that never move."""
 
-    judged: Judged
     scene: Scene
     layout: Layout
 
@@ -106,17 +105,21 @@ class Published:
         judged = judge(ithor.records(self._folder, each.scene), each)
         scene = ithor.from_records(self._folder, each.scene, judged.records)
         scene = replace(scene, objects=tuple(_roomy(o, judged) for o in scene.objects))
-        return Room(judged, scene, ithor.layout(self._folder, each.scene, scene))
+        return Room(scene, ithor.layout(self._folder, each.scene, scene))
 
     def _task(self, number: int) -> Task:
         name = self._ids[number]
-        each, room = self._shuffled[name], self._room(name)
+        each = self._shuffled[name]
+        judged = judge(ithor.records(self._folder, each.scene), each)
         (x, y), _ = ithor.start(self._folder, each.scene, each.x, each.y)
         pose = {"x": x, "y": y, "heading": each.heading}
         start = {"scene": each.scene, "arrangement": name, "poses": {"agent": pose}}
-        words = request(random.Random(name), room.scene, room.judged.displaced)
-        goals, others = room.judged.displaced, room.judged.others
-        reference = RearrangementReference(name, "rearrangement", goals, others=others)
+        # Furniture and names are those of the published scene, which is made once a room.
+        room = ithor.scene(self._folder, each.scene)
+        words = request(random.Random(name), room, judged.displaced)
+        reference = RearrangementReference(
+            name, "rearrangement", judged.displaced, others=judged.others
+        )
         return Task(Episode(name, words, each.scene, start), reference)
 
 

@@ -75,8 +75,9 @@ class Quality:
     visible width x height x fraction). ``false_alarms`` is the chance that a view holds one object
     more than there is. *Grounding.* A noticed region that the phrase truly fits scores ``match``,
     less ``fade`` a metre, with the deviation ``spread``; one that it does not fit scores ``other``
-    with ``other_spread``; and one that shares a word with the phrase ``related`` more. Half of each
-    deviation belongs to the thing, half to the view. Scores are cut to 0 … 1.
+    with ``other_spread``; and one that shares a word with the phrase ``related`` more. Of the variance,
+    the share ``steady`` belongs to the thing, from wherever it is seen, the rest to the place that
+    it is seen from. Scores are cut to 0 … 1.
     """
 
     recall: float = 1.0
@@ -89,9 +90,10 @@ class Quality:
     other: float = 0.0
     other_spread: float = 0.0
     related: float = 0.0
+    steady: float = 0.8
 
     def __post_init__(self) -> None:
-        for name in ("recall", "false_alarms", "match", "other"):
+        for name in ("recall", "false_alarms", "match", "other", "steady"):
             if not 0 <= getattr(self, name) <= 1:
                 raise UsageError(f"detector: {name} must lie in 0 to 1")
         for name in ("small", "fade", "spread", "other_spread", "related"):
@@ -103,10 +105,10 @@ class Quality:
 
 PRESETS: dict[str, Quality] = {
     "perfect": Quality(),
-    "glip": Quality(0.95, 12.0, 1.5, 0.03, 0.97, 0.035, 0.06, 0.46, 0.13, 0.12),
-    "owl": Quality(0.90, 10.0, 2.0, 0.04, 0.93, 0.045, 0.08, 0.48, 0.14, 0.12),
-    "clip": Quality(0.85, 8.0, 4.0, 0.06, 0.88, 0.050, 0.11, 0.54, 0.15, 0.12),
-    "yolo": Quality(0.92, 12.0, 1.5, 0.03, 0.93, 0.030, 0.08, 0.40, 0.13, 0.12),
+    "glip": Quality(0.95, 12.0, 1.5, 0.03, 0.92, 0.02, 0.09, 0.44, 0.17, 0.12),
+    "owl": Quality(0.90, 10.0, 2.0, 0.04, 0.90, 0.03, 0.10, 0.45, 0.185, 0.12),
+    "clip": Quality(0.85, 8.0, 4.0, 0.06, 0.86, 0.04, 0.13, 0.48, 0.20, 0.12),
+    "yolo": Quality(0.92, 12.0, 1.5, 0.03, 0.93, 0.03, 0.08, 0.40, 0.13, 0.12),
 }
 """Stand-ins with the names of the networks whose place they take. ``glip`` grounds for LGX and GoW,
 ``owl`` for OWL-CoW, ``clip`` for CoW; ``yolo`` lists objects."""
@@ -165,7 +167,8 @@ class SimulatedDetector:
         """A draw about ``middle``, less what distance costs, cut to 0 … 1."""
         own = self._normal(about, thing.id)
         here = self._normal(about, thing.id, *_spot(view))
-        noise = spread * math.sqrt(0.5) * (own + here)
+        steady = self.quality.steady
+        noise = spread * (math.sqrt(steady) * own + math.sqrt(1 - steady) * here)
         return min(1.0, max(0.0, middle - self.quality.fade * thing.away + noise))
 
     def _noticed(self, thing: Shown, view: View) -> bool:

@@ -19,10 +19,11 @@ from wayword.core.action import Action, Menu
 from wayword.core.angles import relative, sector
 from wayword.core.perceiver import Perceiver, Percept, Sector
 from wayword.core.world import Feedback, Observation
-from wayword.verbalize import grid, indoor, rooms, street
+from wayword.verbalize import finding, grid, indoor, rooms, street
 from wayword.worlds.grid.observation import GridObservation
 from wayword.worlds.housework.observation import RoomsObservation
 from wayword.worlds.indoor import IndoorObservation
+from wayword.worlds.search.observation import View
 from wayword.worlds.street import StreetObservation
 from wayword.worlds.viewpoints import Way
 
@@ -205,6 +206,10 @@ def _grid_around(seen: GridObservation, perceiver: Perceiver | None) -> str:
     return grid.around(seen)
 
 
+def _finding_own(seen: View) -> tuple[Own, str]:
+    return Own("", seen.heading), f"{finding.place(seen)} You face {compass(seen.heading)}."
+
+
 def _plain_own(seen: Observation) -> tuple[Own, str]:
     heading = getattr(seen, "heading", None)
     return Own("", float(heading) if isinstance(heading, int | float) else None), ""
@@ -227,5 +232,6 @@ VOICES: Mapping[type[Observation], Voice] = {
     StreetObservation: Voice("street", _street_own, _street_around, _street_feedback),
     RoomsObservation: Voice("rooms", _rooms_own, _rooms_around, rooms.feedback),
     GridObservation: Voice("grid", _grid_own, _grid_around, grid.feedback),
+    View: Voice("other", _finding_own, lambda seen, _: finding.around(seen), finding.feedback),
 }
 """Type of observation -> how its world is told. The one place that a new world is added to."""

@@ -122,7 +122,7 @@ def _cell(code: str) -> str:
 
 
 def _metrics() -> str:
-    from wayword.evaluation import accounting, predictions, state_accuracy, trials
+    from wayword.evaluation import accounting, advice, predictions, state_accuracy, trials
 
     intro = (
         "Rates are fractions of one in JSON and CSV, and percentages where people read them. "
@@ -132,6 +132,7 @@ def _metrics() -> str:
     blocks.append(_table("Accounting, in every family", accounting.METRICS))
     blocks.append(_table("Several trials", trials.METRICS))
     blocks.append(_table("Agents that state where they are", state_accuracy.METRICS))
+    blocks.append(_table("Agents that consult experts", advice.METRICS))
     blocks.append(_table("Predictions made elsewhere", predictions.METRICS))
     return _page("The metrics", intro, *blocks)
 

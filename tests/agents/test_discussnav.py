@@ -20,6 +20,7 @@ from wayword.core.decision import Rejection
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usage
 from wayword.core.trajectory import Trajectory
+from wayword.evaluation import advice
 
 FREE = DiscussNavSettings(decoding="free")
 EXPERTS: dict[str, str] = {
@@ -118,6 +119,7 @@ def test_it_follows_its_experts_to_the_goal() -> None:
     assert trajectory.ended == "stopped"
     assert trajectory.steps[0].decision.thought == "towards 1."
     assert notes(trajectory, "expert_failed") == []
+    assert advice.measure(trajectory) == {"advice_lost": 0.0}
     # All samples agree at every step, so nobody is asked to fuse or to decide.
     assert voices["fusion"].prompts == voices["testing"].prompts == []
     assert voices["main"].wanted[0].n == 5
@@ -143,6 +145,16 @@ def test_each_expert_hears_from_those_before_it() -> None:
     assert "Observation: a place Thought: went on" in decision
     # b's lamp lies 80° from north, and the agent faces north.
     assert re.search(r"Direction 4 \(90° to the right\): b to the east \[lamp\]", decision)
+
+
+def test_each_call_is_recorded_as_its_experts_also_where_all_share_one_model() -> None:
+    def answer(number: int) -> Sequence[str]:
+        texts = list(EXPERTS.values())
+        return [[texts[0]], [texts[1]], [go(1)], [texts[3]], [texts[4]], [go("Stop")]][number]
+
+    trajectory = play(DiscussNav, FREE, {"main": Voice(answer)})
+    roles = [call.role for call in trajectory.calls()]
+    assert roles == ["decomposition", "landmarks", "main", "summary", "completion", "main"]
 
 
 def test_predictions_that_differ_are_fused_and_tested() -> None:
@@ -214,6 +226,7 @@ def test_an_expert_that_fails_is_noted_and_done_without(expert: str, fault: str)
     failed = notes(trajectory, "expert_failed")
     assert {note["expert"] for note in failed} == {expert}
     assert all(note["recovery"] for note in failed)
+    assert advice.measure(trajectory) == {"advice_lost": len(failed)}
     assert trajectory.visited("agent")[-1]["viewpoint"] == "c"
 
 

@@ -38,6 +38,15 @@ def _ignore(kind: str, **details: Json) -> None:
     return None
 
 
+@runtime_checkable
+class ManyRoles(Protocol):
+    """A model that can be told which role it is asked in, so that recordings say so."""
+
+    def as_role(self, role: str) -> Model:
+        """The same model in a role."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Toolkit:
     """What an agent may use during one episode.
@@ -59,10 +68,13 @@ class Toolkit:
 
     def model(self, role: str = "main") -> Model:
         """The model for a role, or the main one where the role has none of its own."""
-        found = self.models.get(role) or self.models.get("main")
-        if found is None:
+        own = self.models.get(role)
+        if own is not None:
+            return own
+        main = self.models.get("main")
+        if main is None:
             raise UsageError("this agent asks a language model; give one with --model")
-        return found
+        return main.as_role(role) if isinstance(main, ManyRoles) else main
 
 
 @runtime_checkable

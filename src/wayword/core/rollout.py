@@ -78,6 +78,10 @@ class RecordedModel:
     def name(self) -> str:
         return self._model.name
 
+    def as_role(self, role: str) -> RecordedModel:
+        """The same model, its calls recorded as those of a role that has no model of its own."""
+        return RecordedModel(self._model, role, self._log)
+
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         try:
             answer = await self._model.complete(prompt, sampling)

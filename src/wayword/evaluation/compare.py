@@ -26,7 +26,7 @@ import numpy as np
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
-from wayword.evaluation import predictions, scorer, state_accuracy, trials
+from wayword.evaluation import advice, predictions, scorer, state_accuracy, trials
 from wayword.evaluation.intervals import Floats, Interval, bootstrap, permutation_test
 from wayword.evaluation.metric import Metric
 from wayword.evaluation.table import label, number
@@ -86,7 +86,7 @@ def compare(
     shared = [episode for episode in first if episode in second]
     if not shared:
         raise UsageError(f"{first_name} and {second_name} have no finished episode in common")
-    others = (trials.METRICS, predictions.METRICS, state_accuracy.METRICS)
+    others = (trials.METRICS, predictions.METRICS, state_accuracy.METRICS, advice.METRICS)
     keys = {m.key: m for m in (*scorer.columns(family), *chain(*others))}
     there = {key for scores in (first, second) for e in shared for key in scores[e]}
     metrics = [metric for key, metric in keys.items() if key in there]

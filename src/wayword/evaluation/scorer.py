@@ -15,7 +15,7 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
-from wayword.evaluation import accounting, state_accuracy, trials
+from wayword.evaluation import accounting, advice, state_accuracy, trials
 from wayword.evaluation.metric import Metric
 
 Pair = tuple[Task, Trajectory]
@@ -86,7 +86,13 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     own = scorer(dataset.family)
     found = zip(own.score(dataset, pairs), trials.measure(own, dataset, pairs), pairs, strict=True)
     return [
-        {**scores, **tried, **state_accuracy.measure(told), **accounting.account(told)}
+        {
+            **scores,
+            **tried,
+            **state_accuracy.measure(told),
+            **advice.measure(told),
+            **accounting.account(told),
+        }
         for scores, tried, (_, told) in found
     ]
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
-from wayword.evaluation import accounting, predictions, scorer, state_accuracy, trials
+from wayword.evaluation import accounting, advice, predictions, scorer, state_accuracy, trials
 from wayword.evaluation.intervals import Interval, bootstrap
 from wayword.evaluation.metric import Metric
 
@@ -117,7 +117,13 @@ def metrics_of(rows: Sequence[Row]) -> list[Metric]:
     """The metrics that any of the rows has: families in order of appearance, accounting last."""
     families = dict.fromkeys(row.family for row in rows)
     own = [metric for family in families for metric in scorer.scorer(family).metrics]
-    others = (trials.METRICS, predictions.METRICS, state_accuracy.METRICS, accounting.METRICS)
+    others = (
+        trials.METRICS,
+        predictions.METRICS,
+        state_accuracy.METRICS,
+        advice.METRICS,
+        accounting.METRICS,
+    )
     known = {metric.key: metric for metric in (*own, *chain(*others))}
     known |= {m.key: m for m in accounting.METRICS}
     there = {key for row in rows for key in row.values}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError, suggest
-from wayword.evaluation import state_accuracy, trials
+from wayword.evaluation import advice, state_accuracy, trials
 from wayword.evaluation.metric import Metric
 from wayword.evaluation.scorer import columns
 from wayword.experiment import reports
@@ -138,7 +138,7 @@ def _links(files: Sequence[str]) -> dict[str, Links]:
 def _metrics(config: Mapping[str, Any], listed: Sequence[Head]) -> list[Metric]:
     there = {key for head in listed for key in head.scores}
     own = columns(str(config.get("family", "")))
-    known = (*own, *trials.METRICS, *state_accuracy.METRICS)
+    known = (*own, *trials.METRICS, *state_accuracy.METRICS, *advice.METRICS)
     return [metric for metric in known if metric.key in there]
 
 

@@ -53,7 +53,7 @@ class MaHousehold(SourcedTasks):
     Settings: ClassVar[type[MaHouseholdSettings]] = MaHouseholdSettings
     family: ClassVar[str] = "rooms"
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
-    max_steps: ClassVar[int] = 500
+    max_steps: ClassVar[int] = 1000
 
     def __init__(
         self,

@@ -39,7 +39,7 @@ TRIES = 3
 """How often one thing is tried before it is given up."""
 CLOSE = 1.4
 """Who stands this near to where things are brought is in the others' way; metres."""
-WAIT = 10
+WAIT = 20
 """Turns without a word after which one no longer waits for the others."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import networkx as nx
 import numpy as np
@@ -90,7 +91,7 @@ def test_a_grounds_ways_are_legal_and_no_longer_than_networkx_finds(free: Bools)
     octile = nx.shortest_path_length(graph, start, goal, weight="weight")
     straight = math.dist(start, goal)
     assert straight - 1e-9 <= length(way) <= octile + 1e-9
-    assert all(ground.clear(p, q) or _beside(p, q) for p, q in zip(way, way[1:], strict=False))
+    assert all(ground.clear(p, q) or _beside(p, q) for p, q in pairwise(way))
 
 
 def _beside(p: tuple[float, float], q: tuple[float, float]) -> bool:

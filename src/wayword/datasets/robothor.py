@@ -128,7 +128,8 @@ class Robothor:
         if self.settings.order == "file":
             return listed
         listed.sort(key=lambda one: one[1])  # stable: a round of all scenes, then the next
-        return [(scene, _leap(number, counts[scene])) for scene, number in listed]
+        place = {scene: number for number, scene in enumerate(counts)}
+        return [(s, _leap(number + place[s], counts[s])) for s, number in listed]
 
     def _read(self, scene: str) -> list[Any]:
         return episodes_of(self.folder, self.split, scene)

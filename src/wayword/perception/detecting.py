@@ -75,9 +75,9 @@ class Quality:
     visible width x height x fraction). ``false_alarms`` is the chance that a view holds one object
     more than there is. *Grounding.* A noticed region that the phrase truly fits scores ``match``,
     less ``fade`` a metre, with the deviation ``spread``; one that it does not fit scores ``other``
-    with ``other_spread``; and one that shares a word with the phrase ``related`` more. Of the variance,
-    the share ``steady`` belongs to the thing, from wherever it is seen, the rest to the place that
-    it is seen from. Scores are cut to 0 … 1.
+    with ``other_spread``; and one that shares a word with the phrase ``related`` more. The share
+    ``steady`` of the variance belongs to the thing, from wherever it is seen, the rest to the place
+    that it is seen from. Scores are cut to 0 … 1.
     """
 
     recall: float = 1.0

@@ -82,6 +82,7 @@ def test_json_has_fractions_intervals_and_null_for_the_unknown(rows: Sequence[Ro
         "n": 4,
         "of": 1021,
         "failed": 2,
+        "sees_answer": False,
     }
     assert first["metrics"]["sr"] == {"mean": 0.5, "low": 0.0, "high": 1.0}
     assert first["metrics"]["tl"] == {"mean": 9.0, "low": 9.0, "high": 9.0}

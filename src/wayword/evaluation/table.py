@@ -39,7 +39,8 @@ class Row:
     ``n`` of the ``of`` episodes in the split were scored, and ``failed`` more failed. ``checksum``
     is the split's. ``values`` holds each metric's mean over episodes and its 95% interval, by key.
     ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` where it is known:
-    episodes run side by side, so it is less than the sum of their seconds.
+    episodes run side by side, so it is less than the sum of their seconds. ``sees_answer``: one of
+    the run's agents was shown the reference.
     """
 
     name: str
@@ -53,6 +54,7 @@ class Row:
     dataset: str = ""
     checksum: str = ""
     totals: Mapping[str, float | None] = field(default_factory=dict)
+    sees_answer: bool = False
 
 
 def summarize(
@@ -146,7 +148,8 @@ def _as_json(row: Row, keys: Sequence[str]) -> dict[str, Json]:
         if (v := row.values.get(key)) is not None
     }
     totals = {key: _finite(value) for key, value in row.totals.items()}
-    return {**_head(row), "metrics": metrics, "totals": totals}
+    told = {"sees_answer": row.sees_answer}
+    return {**_head(row), **told, "metrics": metrics, "totals": totals}
 
 
 def to_csv(rows: Sequence[Row]) -> str:
@@ -177,7 +180,8 @@ def to_markdown(rows: Sequence[Row]) -> str:
     for row in rows:
         cells = [" ± ".join(filter(None, cell(row, metric))) for metric in metrics]
         dataset = f"{row.dataset} `{row.checksum[:8]}`" if row.checksum else row.dataset
-        lines.append([row.name, row.model, dataset, episodes(row), *cells])
+        name = f"{row.name} (shown the answer)" if row.sees_answer else row.name
+        lines.append([name, row.model, dataset, episodes(row), *cells])
     text = [f"| {' | '.join(part.replace('|', '/') for part in line)} |" for line in lines]
     return "\n".join(text) + "\n"
 

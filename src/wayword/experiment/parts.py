@@ -26,6 +26,12 @@ def open_dataset(plan: Plan) -> Dataset:
     return dataset
 
 
+def omitted(dataset: Dataset) -> Mapping[str, int]:
+    """What of the published files is no episode here, by cause, where the dataset counts it."""
+    found = getattr(dataset, "omissions", {})
+    return {str(cause).replace("_", " "): int(count) for cause, count in found.items() if count}
+
+
 def split_name(plan: Plan, dataset: Dataset) -> str:
     """``houses`` -> ``houses:test``: the name with the default split written out."""
     return f"{plan.dataset_name}:{plan.split or dataset.splits[0]}"

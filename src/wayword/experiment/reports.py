@@ -132,6 +132,7 @@ def _row(run: RecordedRun, keys: Sequence[str]) -> Row:
         clusters=[_path_of(name, family) for name, _ in scored],
         wall_seconds=_wall(run, len(scored)),
     )
+    row = replace(row, sees_answer=bool(config.get("sees_answer")))
     return replace(row, values=_only({"row": row.values}, keys)["row"]) if keys else row
 
 

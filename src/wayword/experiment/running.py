@@ -30,7 +30,7 @@ from wayword.evaluation.scorer import score
 from wayword.experiment.asking import answered_by
 from wayword.experiment.cast import AgentParts, model_choices, open_agent
 from wayword.experiment.models import add_earlier, open_models, tokens_of
-from wayword.experiment.parts import identity, open_dataset, split_name, versions
+from wayword.experiment.parts import identity, omitted, open_dataset, split_name, versions
 from wayword.experiment.plan import Plan, run_folder
 from wayword.experiment.trying import trials
 from wayword.models.wrapping.budget import Account
@@ -225,6 +225,7 @@ def _config(
         "family": dataset.family,
         "split": split_name(plan, dataset),
         "episodes_in_split": len(dataset.tasks),
+        "left_out": omitted(dataset),
         "perception": perceiver.name if perceiver else "",
         "checksums": checksums.each(dataset.files),
         "versions": dict(versions()),
@@ -239,7 +240,9 @@ def _notices(going: _Run) -> list[str]:
         for kind, count in sorted(going.noted.items())
         if kind not in QUIET
     ]
-    return [*going.folder.notices, *failed[:5], *noted]
+    left = ", ".join(f"{n:,} {cause}" for cause, n in omitted(going.dataset).items())
+    gone = [f"left out of the split: {left}"] if left else []
+    return [*going.folder.notices, *gone, *failed[:5], *noted]
 
 
 def _silent(done: int, total: int, scores: Mapping[str, float]) -> None:

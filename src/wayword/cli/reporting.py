@@ -27,17 +27,25 @@ Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of run
 Metrics = Annotated[str, typer.Option(help="Only these metrics: sr,spl,ne")]
 
 
-def table(runs: Runs, format: FormatOption = Format.rich, metrics: Metrics = "") -> None:  # noqa: A002
+def table(
+    runs: Runs,
+    format: FormatOption = Format.rich,  # noqa: A002
+    metrics: Metrics = "",
+    together: Annotated[
+        bool, typer.Option("--together", help="All in one table, whatever their worlds.")
+    ] = False,
+) -> None:
     """Metrics of one or more runs with 95% intervals, one row a run.
 
     \b
     Examples:
       wayword table runs/*
       wayword table runs/navgpt-* --format markdown --metrics sr,spl,ne
+      wayword table runs --together --metrics sr,goal_sr,steps
     """
     from wayword.experiment import reports
 
-    typer.echo(reports.table(runs, format.value, _keys(metrics)))
+    typer.echo(reports.table(runs, format.value, _keys(metrics), together))
 
 
 def compare(

@@ -32,13 +32,21 @@ class Written:
     notices: tuple[str, ...] = ()
 
 
-def table(runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = ()) -> str:
-    """One row a run. Raises ``RecordingError`` for a folder that is no run."""
+def table(
+    runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = (), together: bool = False
+) -> str:
+    """One row a run; a table for each family of worlds, or all ``together``.
+
+    Raises ``RecordingError`` for a folder that is no run.
+    """
     rows = [_row(RunFolder.read(path), keys) for path in _run_folders(runs)]
     if form in ("json", "csv"):
         return tables.render(rows, form, _width())
-    # A column must not hold two definitions of a metric, so each family has a table of its own.
+    # A column must not hold two definitions of a metric unasked, so families stand apart.
     families = dict.fromkeys(row.family for row in rows)
+    if together and len(families) > 1:
+        own = "SR and the like are each family's own: see docs/metrics.md.\n"
+        return tables.render(rows, form, _width()) + own
     apart = [[row for row in rows if row.family == family] for family in families]
     return "\n".join(tables.render(group, form, _width()) for group in apart)
 

@@ -4,6 +4,7 @@ SHARED: tuple[str, ...] = (
     "viewpoints",
     "housework",
     "search",
+    "robots",
     "grid",
     "streetgraph",
     "streethops",

@@ -32,7 +32,7 @@ LOW = 1.0
 """Things whose underside is higher than this (metres) explain no gap in the free floor."""
 NEAR, FAR = 0.85, 0.5
 """A target nearer than this (metres) that a path longer than this leads to was not in view."""
-VERSION = 5
+VERSION = 6
 """Of the inference: raise it when it changes, so that cached floors are made again."""
 
 

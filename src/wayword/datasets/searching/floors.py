@@ -98,7 +98,10 @@ def infer(furnishings: Sequence[Evidence]) -> Floors:
     wall &= _far_or_between(np.asarray(free.any(axis=0)))
     seen = [_line_cells(one.seen, west, south, shape) for one in furnishings]
     wall &= ~_grown(np.asarray(np.any(seen, axis=0)), SPACING)
-    return Floors(west, south, free, np.stack([wall & ~box for box in stands]))
+    walls = np.stack([wall & ~box for box in stands])
+    # Thin diagonal ways must hold together cell by cell, so they are drawn three cells wide.
+    wide_ways = [_grown(_line_cells(one.ways, west, south, shape), SPACING) for one in furnishings]
+    return Floors(west, south, (free | np.stack(wide_ways)) & ~walls, walls)
 
 
 def _line_cells(lines: Floats, west: float, south: float, shape: tuple[int, int]) -> Bools:

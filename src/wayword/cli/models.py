@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-models = typer.Typer(help="Language models on this machine.", no_args_is_help=True)
+models = typer.Typer(help="Models on this machine.", no_args_is_help=True)
 Name = Annotated[str, typer.Argument(help="A model's name, such as smollm2.")]
 
 
@@ -30,7 +30,7 @@ def models_fetch(name: Name = "smollm2") -> None:
 
 @models.command("check")
 def models_check(name: Name = "smollm2") -> None:
-    """Verify a model's weights, and have it write a few words."""
+    """Verify a model's weights, and have it write a few words if it can."""
     import asyncio
 
     from wayword.core.model import Sampling, user
@@ -38,6 +38,8 @@ def models_check(name: Name = "smollm2") -> None:
     from wayword.models.opening import open_model
 
     typer.echo(f"{fetch.checked(name)}: the SHA-256 is right")
+    if not fetch.writes(name):
+        return
     asked = [user("Name a colour.")]
     model = open_model(f"local:{name.removeprefix('local:')}")
     answer = asyncio.run(model.complete(asked, Sampling(max_tokens=12)))

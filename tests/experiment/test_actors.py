@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from two_in_a_flat import TwoInAFlat, named
 
+from two_in_a_flat import TwoInAFlat, named
 from wayword.core.errors import RecordingError, UsageError
 from wayword.experiment import Plan, reports, run
 from wayword.experiment.cast import model_choices, open_agent

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from two_in_a_flat import named
 
+from two_in_a_flat import named
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.decision import Decision
 from wayword.core.errors import RecordingError, UsageError

@@ -39,7 +39,7 @@ def table(
 
     Raises ``RecordingError`` for a folder that is no run.
     """
-    rows = [_row(RunFolder.read(path), keys) for path in _run_folders(runs)]
+    rows = _shown([_row(RunFolder.read(path)) for path in _run_folders(runs)], keys)
     if form in ("json", "csv"):
         return tables.render(rows, form, _width())
     # A column must not hold two definitions of a metric unasked, so families stand apart.
@@ -53,7 +53,7 @@ def table(
 
 def rows_of(runs: Sequence[Path]) -> list[Row]:
     """The table's rows, one a run folder, in the order given."""
-    return [_row(RunFolder.read(path), ()) for path in runs]
+    return [_row(RunFolder.read(path)) for path in runs]
 
 
 def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> Written:
@@ -122,7 +122,15 @@ def _run_folders(given: Sequence[Path]) -> list[Path]:
     return found
 
 
-def _row(run: RecordedRun, keys: Sequence[str]) -> Row:
+def _shown(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """The rows with those metrics alone; a key must be known to one of them."""
+    if not keys:
+        return list(rows)
+    kept = _only({str(number): row.values for number, row in enumerate(rows)}, keys)
+    return [replace(row, values=kept[str(number)]) for number, row in enumerate(rows)]
+
+
+def _row(run: RecordedRun) -> Row:
     config, scored = run.config, run.scores()
     identity, family = config["identity"], config["family"]
     finished = {name for name, _ in scored}
@@ -140,8 +148,7 @@ def _row(run: RecordedRun, keys: Sequence[str]) -> Row:
         clusters=[_path_of(name, family) for name, _ in scored],
         wall_seconds=_wall(run, len(scored)),
     )
-    row = replace(row, sees_answer=bool(config.get("sees_answer")))
-    return replace(row, values=_only({"row": row.values}, keys)["row"]) if keys else row
+    return replace(row, sees_answer=bool(config.get("sees_answer")))
 
 
 def _wall(run: RecordedRun, finished: int) -> float | None:

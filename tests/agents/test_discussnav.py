@@ -14,7 +14,8 @@ from playing import flat, play
 
 from small_house import SmallHouse, SmallPerceiver
 from wayword.agents.discussion.deciding import Opinion, grouped, read
-from wayword.agents.discussion.directions import around, bearing, number_of
+from wayword.agents.discussion.directions import bearing, number_of
+from wayword.agents.discussion.onviewpoints import around
 from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
 from wayword.core.decision import Rejection
 from wayword.core.errors import ModelError, UsageError
@@ -316,11 +317,11 @@ def test_directions_are_numbered_clockwise_from_the_front() -> None:
     world.reset(house.tasks[0].episode)
     world.step("agent", world.menu("agent").actions[0])
     directions = around(world.observe("agent"), SmallPerceiver().perceive("small", "b"))
-    assert {d.id: [w.viewpoint for w in d.ways] for d in directions if d.ways} == {
-        1: ["d"],
-        4: ["c"],
-        7: ["s"],
-        10: ["a"],
+    assert {d.id: str(d.action) for d in directions if d.action} == {
+        1: "goto[d]",
+        4: "goto[c]",
+        7: "goto[s]",
+        10: "goto[a]",
     }
     # A direction of 30° overlaps one or two of the recorded 45°.
     assert [len(d.captions) for d in directions] == [1, 2, 2] * 4

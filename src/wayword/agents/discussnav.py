@@ -1,6 +1,7 @@
 """DiscussNav: consults eight experts before every move (Long et al. 2024).
 
     wayword run discussnav --on houses --model local:smollm2
+    wayword run discussnav --on lost_things --model local:smollm2       a body that looks around
 
 Once an episode the instruction is decomposed and its landmarks are named, with their types. At
 every step the scene is looked at in twelve directions, the step before is summarised, it is
@@ -25,22 +26,23 @@ from typing import ClassVar, Literal
 from wayword.agents.discussion import deciding, progress
 from wayword.agents.discussion.analysis import Analysis, analyse
 from wayword.agents.discussion.deciding import Opinion, prediction_schema
-from wayword.agents.discussion.directions import Direction, around, number_of
+from wayword.agents.discussion.directions import Direction, Surroundings, number_of
 from wayword.agents.discussion.experts import EXPERTS, Meeting
+from wayword.agents.discussion.onbase import OnBase
+from wayword.agents.discussion.onviewpoints import OnViewpoints
 from wayword.agents.discussion.seeing import Looking, Scene
 from wayword.agents.history import History, TokenRate
 from wayword.agents.prompting import Prompts
 from wayword.agents.together import both
-from wayword.core.action import STOP, Action, Menu
+from wayword.core.action import STOP, Menu
 from wayword.core.agent import Toolkit
 from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
-from wayword.core.perceiver import Camera
 from wayword.core.world import Feedback, Observation
+from wayword.perception.seeing_views import detector_called
 from wayword.verbalize import indoor
-from wayword.worlds.indoor import IndoorObservation
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,9 @@ class DiscussNavSettings:
     ``analysis``, ``perception``, ``completion``, ``testing``: the groups of experts; each one
     turned off is an ablation of Table II (without ``testing``, most votes win). ``scene``: who
     answers about the scene: the ``recorded`` sentences as they are, or a model that is ``asked``
-    (about the picture, where the dataset has pictures). ``samples`` predictions are made a step,
+    (about the picture, where there are pictures). ``tags``: in the finding world and on robots,
+    the detector that names what lies in each direction, a simulated one (``yolo``, ``perfect``) or
+    a network (``owlv2:WEIGHTS``). ``samples`` predictions are made a step,
     at ``temperature``; every expert writes at temperature 0. ``patience``: seconds until an
     expert's answer is done without. ``decoding``: ``constrained`` (JSON) or ``free`` (labelled
     lines). ``context``: tokens that a prompt may take before old steps are dropped.
@@ -63,6 +67,7 @@ class DiscussNavSettings:
     completion: bool = True
     testing: bool = True
     scene: Literal["recorded", "asked"] = "recorded"
+    tags: str = "yolo"
     samples: int = 5
     temperature: float = 1.0
     patience: float = 600.0
@@ -82,75 +87,84 @@ class DiscussNavSettings:
 
 
 class DiscussNav:
-    """Consults experts on instruction, scene, completion and decision before every move."""
+    """Consults experts on instruction, scene, completion and decision before every move.
+
+    On a viewpoint graph a move goes to a neighbour. A body in the finding world, or a real robot,
+    turns on the spot to see its twelve directions, and goes 0.5 m in the one that is chosen, or
+    half of what is free where something is within a metre.
+    """
 
     Settings: ClassVar[type[DiscussNavSettings]] = DiscussNavSettings
-    families: ClassVar[frozenset[str]] = frozenset({"indoor"})
+    families: ClassVar[frozenset[str]] = frozenset({"indoor", "objectnav"})
     needs_model: ClassVar[bool] = True
     roles: ClassVar[tuple[str, ...]] = EXPERTS
 
     def __init__(self, settings: DiscussNavSettings, toolkit: Toolkit) -> None:
+        self._settings, self._toolkit = settings, toolkit
+        self._around: Surroundings
         if toolkit.perceiver is None:
-            raise UsageError("discussnav needs a dataset that says what each viewpoint looks like")
-        self._settings, self._toolkit, self._perceiver = settings, toolkit, toolkit.perceiver
+            self._around = OnBase(detector_called(settings.tags))
+        else:
+            self._around = OnViewpoints(toolkit.perceiver)
         self._prompts = Prompts("discussnav", settings.prompts)
         constrained = settings.decoding == "constrained"
         self._meeting = Meeting(
             toolkit, self._prompts, constrained, settings.patience, settings.max_tokens
         )
-        camera = self._perceiver if isinstance(self._perceiver, Camera) else None
-        self._looking = Looking(self._meeting, settings.scene == "asked", camera)
+        self._looking = Looking(
+            self._meeting, settings.scene == "asked", self._around.words, self._around.picture
+        )
         self._history, self._rate = History(), TokenRate()
         self._analysis = Analysis("")
         self._taken: progress.Moved | None = None
         self._scene = Scene((), {})
-        self._viewpoint, self._choice, self._event, self._steps = "", "", "", 0
+        self._event, self._steps, self._looks = "", 0, 0
 
     async def begin(self, episode: Episode) -> None:
-        if self._settings.perception:
-            self._toolkit.note("scene_expert", source=self._looking.source)
         self._analysis = Analysis(episode.instruction)
         if self._settings.analysis:
             self._analysis = await analyse(self._meeting, episode.instruction)
 
     async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
-        if not isinstance(observation, IndoorObservation):
-            raise UsageError("discussnav reads indoor observations only")
-        if observation.viewpoint != self._viewpoint:  # a rejected answer leaves all as it was
-            self._viewpoint = observation.viewpoint
-            self._scene, _ = await both(self._look(observation), self._summarise())
+        more = self._around.take_in(observation)
+        if more is not None:
+            return Decision(more)
+        directions = self._around.directions()
+        if directions is not None:
+            self._scene, _ = await both(self._look(directions), self._summarise())
         estimate = await self._estimate()
-        ways = {str(d.id): d for d in self._scene.directions if d.ways}
+        ways = {str(d.id): d for d in self._scene.directions if d.action}
         found = await self._decide(estimate, ways)
         if isinstance(found, Rejection):
             return found
-        self._choice = found.choice
-        if found.choice == deciding.STOP:
-            return Decision(STOP, found.thought)
-        return Decision(Action("goto", (ways[found.choice].ways[0].viewpoint,)), found.thought)
+        action = STOP if found.choice == deciding.STOP else ways[found.choice].action
+        return Decision(action or STOP, found.thought)
 
     def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Keep the step, to be summarised while the next scene is looked at."""
-        self._event = ""
         if isinstance(decision, Rejection):
             self._event = f"Your last answer was no legal move: {decision.reason}.\n"
-        elif "heading" in feedback.details:
-            details = feedback.details
-            facing, after = details["heading_before"], details["heading"]
-            self._steps += 1
-            gone = number_of(after, facing)
-            seen = self._scene.text([gone]) if self._settings.perception else ""
-            turn = indoor.turn(facing, after)
-            self._taken = progress.Moved(self._steps, seen, turn, decision.thought)
+            return
+        step = self._around.taken(decision, feedback)
+        if step is None:
+            return
+        self._event = step.event
+        if step.stayed:
+            return
+        self._steps += 1
+        gone = number_of(step.after, step.facing)
+        seen = self._scene.text([gone]) if self._settings.perception else ""
+        turn = indoor.turn(step.facing, step.after)
+        self._taken = progress.Moved(self._steps, seen, turn, decision.thought)
 
-    async def _look(self, seen: IndoorObservation) -> Scene:
-        percept = self._perceiver.perceive(seen.scene, seen.viewpoint)
-        directions = around(seen, percept)
+    async def _look(self, directions: tuple[Direction, ...]) -> Scene:
         if not self._settings.perception:
-            bare = tuple(Direction(d.id, d.heading, (), (), d.ways) for d in directions)
+            bare = tuple(Direction(d.id, d.heading, (), (), d.action) for d in directions)
             return Scene(bare, {})
-        types = self._analysis.types
-        return await self._looking.look(seen.scene, seen.viewpoint, directions, types)
+        if self._looks == 0:
+            self._toolkit.note("scene_expert", source=self._looking.source(directions))
+        self._looks += 1
+        return await self._looking.look(directions, self._analysis.types)
 
     async def _summarise(self) -> None:
         if self._taken is not None:

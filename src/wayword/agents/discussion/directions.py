@@ -1,8 +1,7 @@
 """Twelve directions of 30° around the agent, numbered clockwise from where it faces.
 
-What lies in one is read off whatever sectors the perceiver offers: a recorded sentence covers 45°,
-so a direction has those of the one or two sectors that it overlaps, and the tags of the things
-that truly lie within its own 30°.
+Where they come from: ``onviewpoints`` (a graph, recorded words) and ``onbase`` (a body that looks
+around).
 
 Source: DiscussNav (Long et al. 2024), section III-C.
 """
@@ -10,35 +9,31 @@ Source: DiscussNav (Long et al. 2024), section III-C.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
+from wayword.core.action import Action
 from wayword.core.angles import absolute, relative
-from wayword.core.perceiver import Percept
-from wayword.worlds.indoor import IndoorObservation
-from wayword.worlds.viewpoints import Way
+from wayword.core.decision import Decision
+from wayword.core.model import Image
+from wayword.core.world import Feedback, Observation
 
 COUNT = 12
 WIDTH = 360.0 / COUNT
-TOUCHING = 1.0
-"""Degrees by which a sector must reach into a direction to count as seen there."""
 
 
 @dataclass(frozen=True, slots=True)
 class Direction:
     """One direction: ``id`` 1 (the front) to 12, clockwise; ``heading`` of its centre, absolute.
 
-    ``ways`` are the neighbours that lie in it, the one nearest to its centre first.
+    ``captions`` and ``tags`` say what is there, and ``action`` moves that way; None where it cannot
+    be moved in.
     """
 
     id: int
     heading: float
     captions: tuple[str, ...]
     tags: tuple[str, ...]
-    ways: tuple[Way, ...]
-
-
-def around(seen: IndoorObservation, percept: Percept) -> tuple[Direction, ...]:
-    """All twelve directions. Every way lies in exactly one of them."""
-    return tuple(_direction(number, seen, percept) for number in range(COUNT))
+    action: Action | None = None
 
 
 def bearing(direction: int) -> str:
@@ -54,17 +49,36 @@ def number_of(heading: float, facing: float) -> int:
     return int((absolute(heading - facing) + WIDTH / 2) // WIDTH) % COUNT + 1
 
 
-def _direction(number: int, seen: IndoorObservation, percept: Percept) -> Direction:
-    centre = absolute(seen.heading + number * WIDTH)
-    captions: dict[str, None] = {}
-    tags: dict[str, None] = {}
-    for sector in percept.sectors:
-        apart = abs(relative(sector.heading, centre))
-        if sector.caption and apart < (sector.width + WIDTH) / 2 - TOUCHING:
-            captions[sector.caption] = None
-        for thing in sector.sightings:
-            if number_of(thing.heading, seen.heading) == number + 1:
-                tags[thing.name] = None
-    ways = [way for way in seen.ways if number_of(way.heading, seen.heading) == number + 1]
-    ways.sort(key=lambda way: abs(relative(way.heading, centre)))
-    return Direction(number + 1, centre, tuple(captions), tuple(tags), tuple(ways))
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A step that was taken: the headings faced before it and gone in (degrees), what went wrong
+    if anything did, and whether one ``stayed`` where one was."""
+
+    facing: float
+    after: float
+    event: str = ""
+    stayed: bool = False
+
+
+class Surroundings(Protocol):
+    """Where directions come from, and how one is moved in."""
+
+    words: str
+    """What there is to read about them."""
+
+    def take_in(self, observation: Observation) -> Action | None:
+        """See; an action where more must be seen first. Raises ``UsageError`` for observations of
+        another world."""
+        ...
+
+    def directions(self) -> tuple[Direction, ...] | None:
+        """All twelve; None where they are those of the step before."""
+        ...
+
+    def picture(self, direction: Direction) -> Image | None:
+        """What a direction looks like, None without pictures."""
+        ...
+
+    def taken(self, decision: Decision, feedback: Feedback) -> Step | None:
+        """The step that a decision became, None where it was none."""
+        ...

@@ -10,19 +10,13 @@ Source: DiscussNav (Long et al. 2024), sections III-B and III-C, "Vision Percept
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-from wayword.agents.discussion.directions import WIDTH, Direction, bearing
+from wayword.agents.discussion.directions import Direction, bearing
 from wayword.agents.discussion.experts import Meeting
 from wayword.agents.together import everyone
 from wayword.core.model import Image
-from wayword.core.perceiver import Camera
-
-Source = Literal[
-    "recorded sentences", "a model that reads the recorded sentences", "a vision model"
-]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +33,9 @@ class Scene:
 
     def _direction(self, direction: Direction) -> str:
         sight, tags = self.sights.get(direction.id, ""), " | ".join(direction.tags)
-        if not (sight or tags or direction.ways):
+        if not (sight or tags or direction.action):
             return ""
-        open_to = "" if direction.ways else " (no way)"
+        open_to = "" if direction.action else " (no way)"
         parts = [part for part in (sight, f"[{tags}]" if tags else "") if part]
         return f"Direction {direction.id} ({bearing(direction.id)}){open_to}: {' '.join(parts)}"
 
@@ -53,45 +47,44 @@ def questions(types: Sequence[str], direction: Direction) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Looking:
-    """How to look: ``asked`` puts the questions to a model, with pictures where there are any."""
+    """How to look: ``asked`` puts the questions to a model, with pictures where there are any.
+
+    ``words`` says what there is to read, and ``picture`` gives a direction's picture or None.
+    """
 
     meeting: Meeting
     asked: bool
-    camera: Camera | None = None
+    words: str
+    picture: Callable[[Direction], Image | None]
 
-    @property
-    def source(self) -> Source:
+    def source(self, directions: tuple[Direction, ...]) -> str:
         """Who answers."""
         if not self.asked:
-            return "recorded sentences"
-        return "a vision model" if self.camera else "a model that reads the recorded sentences"
+            return self.words
+        shown = any(self.picture(direction) for direction in directions[:1])
+        return "a vision model" if shown else f"a model that reads the {self.words}"
 
-    async def look(
-        self, scene: str, place: str, directions: tuple[Direction, ...], types: Sequence[str]
-    ) -> Scene:
+    async def look(self, directions: tuple[Direction, ...], types: Sequence[str]) -> Scene:
         """All directions at once."""
         if not self.asked:
             self.meeting.toolkit.note(
                 "expert_read",
                 expert="scene",
                 question=" ".join(f"What {kind} can you see?" for kind in types),
-                answer=self.source,
+                answer=self.words,
             )
             return Scene(directions, {d.id: " ".join(d.captions) for d in directions})
-        answers = await everyone([self._ask(scene, place, d, types) for d in directions])
+        answers = await everyone([self._ask(d, types) for d in directions])
         return Scene(directions, dict(zip((d.id for d in directions), answers, strict=True)))
 
-    async def _ask(self, scene: str, place: str, direction: Direction, types: Sequence[str]) -> str:
-        recorded = " ".join(direction.captions)
-        if self.camera is None and not recorded:
+    async def _ask(self, direction: Direction, types: Sequence[str]) -> str:
+        recorded, image = " ".join(direction.captions), self.picture(direction)
+        if image is None and not recorded:
             return ""
-        images: tuple[Image, ...] = ()
-        if self.camera is not None:
-            images = (self.camera.picture(scene, place, direction.heading, WIDTH),)
         answer = await self.meeting.words(
             "scene",
             "the recorded sentence as it is" if recorded else "nothing is said of the direction",
-            images,
+            () if image is None else (image,),
             direction=str(direction.id),
             seen=recorded or "(see the picture)",
             questions=questions(types, direction),

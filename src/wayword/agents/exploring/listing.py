@@ -21,16 +21,17 @@ from wayword.core.agent import Toolkit
 from wayword.core.angles import absolute
 from wayword.core.decision import Decision, Rejection
 from wayword.core.world import Observation
-from wayword.perception.detecting import SimulatedDetector, detector_named
+from wayword.perception.detecting import Detector
+from wayword.perception.seeing_views import detector_called
 from wayword.worlds.search.observation import View
 from wayword.worlds.two_phase import TwoPhaseObservation
 
 
 @dataclass(frozen=True)
 class ListingSettings(SearchSettings):
-    """As all searchers. ``scene`` names the detector that lists what is around (``yolo``, or
-    another preset), and ``scene_quality`` changes numbers of it (``--set
-    scene_quality.recall=0.5``). Its errors are drawn apart from those of ``grounding``.
+    """As all searchers. ``scene`` names the detector that lists what is around: ``yolo``, another
+    preset, or a network for real pictures (``detr:WEIGHTS``); ``scene_quality`` changes numbers of
+    it (``--set scene_quality.recall=0.5``). Its errors are drawn apart from those of ``grounding``.
     """
 
     scene: str = "yolo"
@@ -40,9 +41,9 @@ class ListingSettings(SearchSettings):
         super().__post_init__()
         self.lister()
 
-    def lister(self) -> SimulatedDetector:
+    def lister(self) -> Detector:
         """The detector that lists what is around."""
-        return detector_named(self.scene, self.detector_seed + 1, **self.scene_quality)
+        return detector_called(self.scene, self.detector_seed + 1, **self.scene_quality)
 
 
 class ListingSearcher(Searcher):

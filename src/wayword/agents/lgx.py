@@ -51,7 +51,7 @@ class LGXSettings(ListingSettings):
     prompt: PromptName = "robot"
     decoding: Decoding = "constrained"
     resolution: float = 0.0
-    max_tokens: int = 12
+    max_tokens: int = 24
     prompts: str = ""
 
     def __post_init__(self) -> None:

@@ -30,6 +30,7 @@ from wayword.worlds.finding import FindingWorld
 from wayword.worlds.housework.builder import type_name
 from wayword.worlds.search.camera import Camera
 from wayword.worlds.search.simulated import Place, SimulatedBase
+from wayword.worlds.thor import ThorBase, ThorCamera, ThorWorld
 
 CALLED = {
     "HousePlant": "house plant",
@@ -44,12 +45,14 @@ class RobothorSettings:
     that the first few hundred touch all scenes and types; ``file`` is the files' own order.
 
     ``field_of_view`` (degrees) and ``depth`` (metres) are the camera's: the LoCoBot that RoboTHOR
-    models sees 79 degrees.
+    models sees 79 degrees. ``simulator``: ``words`` is the world inferred from the published
+    files, ``thor`` is AI2-THOR itself, where its package is installed (see ``worlds.thor``).
     """
 
     order: Literal["spread", "file"] = "spread"
     field_of_view: float = 80.0
     depth: float = 5.0
+    simulator: Literal["words", "thor"] = "words"
 
     def __post_init__(self) -> None:
         if not 10 <= self.field_of_view <= 180 or not 0.5 <= self.depth <= 50:
@@ -94,6 +97,8 @@ class Robothor:
 
     def world(self, episode: Episode) -> FindingWorld:
         """A fresh search in the episode's scene."""
+        if self.settings.simulator == "thor":
+            return ThorWorld(ThorBase(ThorCamera(self.settings.field_of_view, self.settings.depth)))
         camera = Camera(field_of_view=self.settings.field_of_view, reach=self.settings.depth)
         return FindingWorld(SimulatedBase(self.place(episode.scene), camera))
 

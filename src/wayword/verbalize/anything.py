@@ -19,12 +19,13 @@ from wayword.core.action import Action, Menu
 from wayword.core.angles import relative, sector
 from wayword.core.perceiver import Perceiver, Percept, Sector
 from wayword.core.world import Feedback, Observation
-from wayword.verbalize import finding, grid, indoor, rooms, street
+from wayword.verbalize import finding, grid, indoor, rooms, street, two_phase
 from wayword.worlds.grid.observation import GridObservation
 from wayword.worlds.housework.observation import RoomsObservation
 from wayword.worlds.indoor import IndoorObservation
 from wayword.worlds.search.observation import View
 from wayword.worlds.street import StreetObservation
+from wayword.worlds.two_phase import TwoPhaseObservation
 from wayword.worlds.viewpoints import Way
 
 IN_VIEW = 112.5
@@ -210,6 +211,14 @@ def _finding_own(seen: View) -> tuple[Own, str]:
     return Own("", seen.heading), f"{finding.place(seen)} You face {compass(seen.heading)}."
 
 
+def _two_phase_own(seen: TwoPhaseObservation) -> tuple[Own, str]:
+    return Own(seen.place), two_phase.place(seen)
+
+
+def _two_phase_around(seen: TwoPhaseObservation, perceiver: Perceiver | None) -> str:
+    return two_phase.around(seen)
+
+
 def _plain_own(seen: Observation) -> tuple[Own, str]:
     heading = getattr(seen, "heading", None)
     return Own("", float(heading) if isinstance(heading, int | float) else None), ""
@@ -232,6 +241,7 @@ VOICES: Mapping[type[Observation], Voice] = {
     StreetObservation: Voice("street", _street_own, _street_around, _street_feedback),
     RoomsObservation: Voice("rooms", _rooms_own, _rooms_around, rooms.feedback),
     GridObservation: Voice("grid", _grid_own, _grid_around, grid.feedback),
+    TwoPhaseObservation: Voice("other", _two_phase_own, _two_phase_around, two_phase.feedback),
     View: Voice("other", _finding_own, lambda seen, _: finding.around(seen), finding.feedback),
 }
 """Type of observation -> how its world is told. The one place that a new world is added to."""

@@ -4,26 +4,20 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import ClassVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
 from wayword.datasets.homes.arranging import Arrangement, arrange
 from wayword.datasets.homes.episodes import (
-    GENERATED,
     Case,
     Generated,
     HomesSettings,
     Source,
     SourcedTasks,
-    check_split,
-    demonstrate,
     home_of,
     start_in,
     turn,
@@ -48,7 +42,7 @@ class GroundingHomesSettings(HomesSettings):
             raise UsageError(f"grounding_homes: no kind {self.kind!r}; {told}")
 
 
-class GroundingHomes(SourcedTasks):
+class GroundingHomes(SourcedTasks[GroundingHomesSettings]):
     """BabyAI's kinds of instructions in generated homes: "put a mug next to the laptop".
 
         >>> homes = GroundingHomes(settings=GroundingHomes.Settings(homes=1, episodes=5))
@@ -60,24 +54,13 @@ class GroundingHomes(SourcedTasks):
     fulfilled at the start.
     """
 
+    name: ClassVar[str] = "grounding_homes"
     Settings: ClassVar[type[GroundingHomesSettings]] = GroundingHomesSettings
-    family: ClassVar[str] = "rooms"
-    splits: ClassVar[tuple[str, ...]] = GENERATED
     max_steps: ClassVar[int] = 500
 
-    def __init__(
-        self,
-        split: str = GENERATED[0],
-        folder: Path | None = None,
-        settings: GroundingHomesSettings | None = None,
-    ) -> None:
-        check_split("grounding_homes", split, self.splits)
-        self.split, self.settings = split, settings or GroundingHomesSettings()
-        self._source = _generated(split, self.settings)
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """Episodes of the train split that the expert solved."""
-        return demonstrate(_generated(GENERATED[1], self.settings), count, seed)
+    def source(self, split: str) -> Source:
+        """Generated homes."""
+        return _generated(split, self.settings)
 
 
 def _generated(split: str, settings: GroundingHomesSettings) -> Source:

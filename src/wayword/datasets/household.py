@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import ClassVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
@@ -23,8 +20,6 @@ from wayword.datasets.homes.episodes import (
     HomesSettings,
     Source,
     SourcedTasks,
-    check_split,
-    demonstrate,
     home_of,
     start_in,
     turn,
@@ -52,7 +47,7 @@ class HouseholdSettings(HomesSettings):
             raise UsageError(f"household: no kind {self.kind!r}; {suggest(self.kind, list(KINDS))}")
 
 
-class Household(SourcedTasks):
+class Household(SourcedTasks[HouseholdSettings]):
     """Household tasks of ALFRED's seven types.
 
         >>> household = Household(settings=Household.Settings(homes=1, episodes=7))
@@ -71,32 +66,18 @@ class Household(SourcedTasks):
     Success is judged from the final state alone: see ``homes.goals`` and ``alfred.targets``.
     """
 
+    name: ClassVar[str] = "household"
     Settings: ClassVar[type[HouseholdSettings]] = HouseholdSettings
-    family: ClassVar[str] = "rooms"
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, *alfred.SPLITS)
+    published_train: ClassVar[str] = "train"
     max_steps: ClassVar[int] = 500
 
-    def __init__(
-        self,
-        split: str = GENERATED[0],
-        folder: Path | None = None,
-        settings: HouseholdSettings | None = None,
-    ) -> None:
-        check_split("household", split, self.splits)
-        self.split, self.settings, self._folder = split, settings or HouseholdSettings(), folder
-        self._source: Source = self._of(split)
-        self.omissions: Mapping[str, int] = getattr(self._source, "omissions", {})
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """Episodes of the train split that the expert solved."""
-        published = self.split in alfred.SPLITS
-        return demonstrate(self._of("train" if published else GENERATED[1]), count, seed)
-
-    def _of(self, split: str) -> Source:
+    def source(self, split: str) -> Source:
+        """Generated homes, or ALFRED's trajectories."""
         settings = self.settings
         if split in alfred.SPLITS:
             told = settings.kind, settings.instructions
-            return alfred.Alfred(split, self._folder, settings.body(), *told)
+            return alfred.Alfred(split, self.folder, settings.body(), *told)
         if settings.instructions != "goal":
             raise UsageError("household: generated tasks have no steps; set instructions=goal")
         return _generated(split, settings)

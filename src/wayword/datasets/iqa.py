@@ -4,13 +4,10 @@ in iTHOR's kitchens."""
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import ClassVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
@@ -22,8 +19,6 @@ from wayword.datasets.homes.episodes import (
     HomesSettings,
     Source,
     SourcedTasks,
-    check_split,
-    demonstrate,
     home_of,
     start_in,
     turn,
@@ -48,7 +43,7 @@ class IqaSettings(HomesSettings):
             raise UsageError(f"iqa: no kind {self.kind!r}; {suggest(self.kind, list(KINDS))}")
 
 
-class InteractiveQuestions(SourcedTasks):
+class InteractiveQuestions(SourcedTasks[IqaSettings]):
     """Questions about one room; the answer is given by stopping with it.
 
         >>> iqa = InteractiveQuestions(settings=InteractiveQuestions.Settings(homes=1, episodes=3))
@@ -69,32 +64,17 @@ class InteractiveQuestions(SourcedTasks):
     generated homes.
     """
 
+    name: ClassVar[str] = "iqa"
     Settings: ClassVar[type[IqaSettings]] = IqaSettings
-    family: ClassVar[str] = "rooms"
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
+    published_train: ClassVar[str] = SPLITS[0]
     max_steps: ClassVar[int] = 500
 
-    def __init__(
-        self,
-        split: str = GENERATED[0],
-        folder: Path | None = None,
-        settings: IqaSettings | None = None,
-    ) -> None:
-        check_split("iqa", split, self.splits)
-        self.split, self.settings, self._folder = split, settings or IqaSettings(), folder
-        self._source: Source = self._of(split)
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """Episodes of the train split that the expert answered."""
-        train = SPLITS[0] if self.split in SPLITS else GENERATED[1]
-        source = self._source if self.split == train else self._of(train)
-        return demonstrate(source, count, seed)
-
-    def _of(self, split: str) -> Source:
-        settings = self.settings
+    def source(self, split: str) -> Source:
+        """Generated homes, or IQUAD's questions in iTHOR's kitchens."""
         if split in SPLITS:
-            return Questions(split, self._folder, settings.body(), settings.kind)
-        return _generated(split, settings)
+            return Questions(split, self.folder, self.settings.body(), self.settings.kind)
+        return _generated(split, self.settings)
 
 
 def _generated(split: str, settings: IqaSettings) -> Source:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from wayword.core.agent import Demonstration
 from wayword.core.errors import UsageError, suggest
-from wayword.datasets.homes.episodes import GENERATED, HomesSettings, SourcedTasks, check_split
+from wayword.datasets.homes.episodes import GENERATED, HomesSettings, Source, SourcedTasks
 from wayword.datasets.teach.floors import SPLITS, FloorPairs
 from wayword.datasets.teach.generated import GeneratedPairs
 from wayword.datasets.teach.tasks import definitions
@@ -35,7 +34,7 @@ class MaHouseholdSettings(HomesSettings):
         return (self.task,) if self.task else tuple(definitions())
 
 
-class MaHousehold(SourcedTasks):
+class MaHousehold(SourcedTasks[MaHouseholdSettings]):
     """A commander tells a follower what to do: coffee, toast, a salad, a tidy desk …
 
         >>> pairs = MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=2))
@@ -50,32 +49,19 @@ class MaHousehold(SourcedTasks):
     ``omissions`` counts the definitions that no room of a split can have, by cause.
     """
 
+    name: ClassVar[str] = "ma_household"
     Settings: ClassVar[type[MaHouseholdSettings]] = MaHouseholdSettings
-    family: ClassVar[str] = "rooms"
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
     max_steps: ClassVar[int] = 1000
 
-    def __init__(
-        self,
-        split: str = GENERATED[0],
-        folder: Path | None = None,
-        settings: MaHouseholdSettings | None = None,
-    ) -> None:
-        check_split("ma_household", split, self.splits)
-        self.split, self.settings = split, settings or MaHouseholdSettings()
+    def source(self, split: str) -> Source:
+        """Generated homes, or iTHOR's rooms."""
         kinds = self.settings.kinds()
-        self._source: GeneratedPairs | FloorPairs
         if split in GENERATED:
-            self._source = GeneratedPairs(split, self.settings, kinds)
-        elif folder is None:
+            return GeneratedPairs(split, self.settings, kinds)
+        if self.folder is None:
             raise UsageError(f"ma_household:{split} needs the data folder; name it with --data")
-        else:
-            self._source = FloorPairs(split, folder, self.settings, kinds)
-
-    @property
-    def omissions(self) -> Mapping[str, int]:
-        """Definitions left out, by cause."""
-        return self._source.omissions
+        return FloorPairs(split, self.folder, self.settings, kinds)
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """There are none: no actor's part makes sense without the other's."""

@@ -21,7 +21,6 @@ from wayword.datasets.homes.episodes import (
     HomesSettings,
     Source,
     SourcedTasks,
-    check_split,
     home_of,
     turn,
 )
@@ -55,7 +54,7 @@ class MaWahSettings(HomesSettings):
         return Body(actions=super().body().actions, inventory_capacity=2)
 
 
-class MaWah(SourcedTasks):
+class MaWah(SourcedTasks[MaWahSettings]):
     """Jobs for several in one home: lay the table, fill the fridge, gather the dishes …
 
         >>> jobs = MaWah(settings=MaWah.Settings(homes=1, episodes=5, agents=3))
@@ -68,25 +67,16 @@ class MaWah(SourcedTasks):
     state, whoever did what.
     """
 
+    name: ClassVar[str] = "ma_wah"
     Settings: ClassVar[type[MaWahSettings]] = MaWahSettings
-    family: ClassVar[str] = "rooms"
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, "logs", "homes")
     max_steps: ClassVar[int] = 150
 
-    def __init__(
-        self,
-        split: str = GENERATED[0],
-        folder: Path | None = None,
-        settings: MaWahSettings | None = None,
-    ) -> None:
-        check_split("ma_wah", split, self.splits)
-        self.split, self.settings = split, settings or MaWahSettings()
+    def source(self, split: str) -> Source:
+        """Generated homes, or VirtualHome's."""
         if split in GENERATED:
-            self._source = _generated(split, self.settings)
-            self.omissions: Mapping[str, int] = {}
-        else:
-            published = Published(split, folder, self.settings)
-            self._source, self.omissions = published, published.omissions
+            return _generated(split, self.settings)
+        return Published(split, self.folder, self.settings)
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """There are none: no actor's part makes sense without the others'."""

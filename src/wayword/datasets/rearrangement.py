@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import ClassVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
@@ -20,8 +17,6 @@ from wayword.datasets.homes.episodes import (
     HomesSettings,
     Source,
     SourcedTasks,
-    check_split,
-    demonstrate,
     home_of,
     start_in,
 )
@@ -34,7 +29,7 @@ TRIES = 50
 TRAIN = "2021_train"
 
 
-class Rearrangement(SourcedTasks):
+class Rearrangement(SourcedTasks[HomesSettings]):
     """Homes in which some things are not as they should be.
 
         >>> tidy = Rearrangement(settings=Rearrangement.Settings(episodes=3))
@@ -55,31 +50,16 @@ class Rearrangement(SourcedTasks):
     homes.
     """
 
+    name: ClassVar[str] = "rearrangement"
     Settings: ClassVar[type[HomesSettings]] = HomesSettings
-    family: ClassVar[str] = "rooms"
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
+    published_train: ClassVar[str] = TRAIN
     max_steps: ClassVar[int] = 1000
 
-    def __init__(
-        self,
-        split: str = GENERATED[0],
-        folder: Path | None = None,
-        settings: HomesSettings | None = None,
-    ) -> None:
-        check_split("rearrangement", split, self.splits)
-        self.split, self.settings, self._folder = split, settings or HomesSettings(), folder
-        self._source: Source = self._of(split)
-        self.omissions: Mapping[str, int] = getattr(self._source, "omissions", {})
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """Episodes of the train split that the expert solved."""
-        train = TRAIN if self.split in SPLITS else GENERATED[1]
-        source = self._source if self.split == train else self._of(train)
-        return demonstrate(source, count, seed)
-
-    def _of(self, split: str) -> Source:
+    def source(self, split: str) -> Source:
+        """Generated homes, or the published episodes."""
         if split in SPLITS:
-            return Published(split, self._folder, self.settings.body())
+            return Published(split, self.folder, self.settings.body())
         return _generated(split, self.settings)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
 from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
@@ -111,10 +111,34 @@ class Source(Protocol):
         ...
 
 
-class SourcedTasks:
-    """What every dataset of the rooms world does with its ``Source``."""
+S = TypeVar("S", bound=HomesSettings)
 
-    _source: Source
+
+class SourcedTasks(Generic[S]):
+    """What every dataset of the rooms world does with its sources, one a split.
+
+    A dataset gives its ``name``, ``Settings`` and ``splits``, the ``published_train`` split that
+    examples for published ones are drawn from, and ``source``. Raises ``UsageError`` for a split
+    that is none.
+    """
+
+    name: ClassVar[str]
+    Settings: ClassVar[type[Any]]
+    family: ClassVar[str] = "rooms"
+    splits: ClassVar[tuple[str, ...]] = GENERATED
+    published_train: ClassVar[str] = ""
+
+    def __init__(
+        self, split: str = GENERATED[0], folder: Path | None = None, settings: S | None = None
+    ) -> None:
+        check_split(self.name, split, self.splits)
+        self.split, self.folder = split, folder
+        self.settings: S = settings if settings is not None else self.Settings()
+        self._source = self.source(split)
+
+    def source(self, split: str) -> Source:
+        """Where a split's episodes come from."""
+        raise NotImplementedError
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -126,12 +150,22 @@ class SourcedTasks:
         """What it read; nothing for generated homes."""
         return self._source.files
 
+    @property
+    def omissions(self) -> Mapping[str, int]:
+        """What of the published files is no episode here: cause -> count."""
+        return getattr(self._source, "omissions", {})
+
     def world(self, episode: Episode) -> RoomsWorld:
         """A fresh world for the episode."""
         return self._source.world(episode)
 
     def perceiver(self) -> None:
         """Observations say it all."""
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        """Episodes of the train split that the expert solved."""
+        train = GENERATED[1] if self.split in GENERATED else self.published_train
+        return demonstrate(self._source if self.split == train else self.source(train), count, seed)
 
 
 MakeCase = Callable[[str, str, float], Case]

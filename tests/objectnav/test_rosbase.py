@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Mapping
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -134,6 +138,45 @@ def test_a_goal_that_never_ends_is_cancelled_in_time(fault: str, status: str) ->
     assert "not done within 0.6 s" in late.details["reason"]
     (goal,) = [said for said in robot.log if said["op"] == "send_action_goal"]
     assert [s["id"] for s in robot.log if s["op"] == "cancel_action_goal"] == [goal["id"]]
+
+
+def interrupted_soon() -> threading.Timer:
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+def step(world: FindingWorld) -> None:
+    world.step("agent", goto(3.0, 1.5))
+
+
+def step_in_a_loop(world: FindingWorld) -> None:
+    """As agents that never wait do it: one motion after the other, the loop gets no turn."""
+
+    async def work() -> None:
+        while True:
+            step(world)
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work())
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("move", [step, step_in_a_loop])
+def test_ctrl_c_stops_the_robot_at_once(move: Callable[[FindingWorld], None]) -> None:
+    robot = robot_at(stall=1)
+    with running(robot) as url:
+        world = driven(url, motion=20.0)
+        timer = interrupted_soon()
+        with pytest.raises(KeyboardInterrupt):
+            move(world)
+        timer.join()
+        ops = [said["op"] for said in robot.log]
+        after = ops[ops.index("send_action_goal") + 1 :]
+        assert after == ["cancel_action_goal", "call_service", "call_service"]
+        ended(world)
 
 
 def test_a_silent_topic_ends_the_episode_in_one_line() -> None:

@@ -80,6 +80,7 @@ class Link:
         self._latest: dict[str, Arrived] = {}
         self._answers: dict[str, Mapping[str, Json]] = {}
         self._alive: set[str] = set()
+        self._interrupted = False
         self._changed = threading.Condition()
 
     @property
@@ -137,9 +138,12 @@ class Link:
     def goal(self, action: str, kind: str, args: Mapping[str, Json], within: float) -> Answer:
         """Send an action goal and wait for its result.
 
-        Raises ``LinkLost``, and ``TimeoutError`` after it was cancelled for taking too long; the
-        error's first argument says whether the action had given feedback.
+        Raises ``LinkLost``; ``TimeoutError`` after it was cancelled for taking too long, its first
+        argument saying whether the action had given feedback; and ``InterruptedError`` after it was
+        cancelled because of ``interrupt``.
         """
+        if self._interrupted:
+            raise InterruptedError
         number = f"wayword:{secrets.token_hex(6)}"
         about = {"id": number, "action": action}
         self._send({"op": "send_action_goal", **about, "action_type": kind, "feedback": True,
@@ -149,6 +153,10 @@ class Link:
         except TimeoutError:
             self._send({"op": "cancel_action_goal", **about})
             raise TimeoutError(number in self._alive) from None
+        except (InterruptedError, KeyboardInterrupt):
+            self.calm()
+            self._send({"op": "cancel_action_goal", **about})
+            raise
         status = found.get("status")
         return Answer(
             found.get("result") is True,
@@ -164,6 +172,16 @@ class Link:
         self._send({"op": "call_service", "id": number, "service": service, "type": kind,
                     "args": args})  # fmt: skip
         return self._answer(number, within)
+
+    def interrupt(self) -> None:
+        """End what is waited for now, or next, with ``InterruptedError``. For signal handlers."""
+        with self._changed:
+            self._interrupted = True
+            self._changed.notify_all()
+
+    def calm(self) -> None:
+        """Take an interruption back, so that goals can be cancelled."""
+        self._interrupted = False
 
     def _attempt(self, within: float) -> str:
         """Connect once; what went wrong, if anything did."""
@@ -232,9 +250,13 @@ class Link:
 
     def _wait(self, there: Callable[[], bool], within: float) -> None:
         """Until it is there, time is up, or the connection is gone. The lock is held."""
-        self._changed.wait_for(lambda: there() or not self.connected, within)
-        if not there() and not self.connected:
+        self._changed.wait_for(lambda: there() or not self.connected or self._interrupted, within)
+        if there():
+            return
+        if not self.connected:
             raise LinkLost
+        if self._interrupted:
+            raise InterruptedError
 
     def _subscribe(self, topic: str) -> None:
         kind, throttle = self._topics[topic]

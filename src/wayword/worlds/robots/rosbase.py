@@ -13,11 +13,16 @@ motion is ever repeated by itself: whoever decides sees where the robot is and d
 
 from __future__ import annotations
 
+import asyncio
 import math
 import os
+import signal
+import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from types import FrameType
 from typing import Literal, TypeVar
 
 from wayword.core.angles import absolute, relative
@@ -103,14 +108,16 @@ class RosBase:
         if s.image:
             self.link.subscribe(s.image, "sensor_msgs/msg/CompressedImage", s.throttle)
         self._metres, self._counts = 0.0, dict.fromkeys(self._counts, 0)
+        self.link.calm()
         self.link.open()
         self._retried(self._cancel)
         self._retried(self._locate)
 
     def capture(self) -> View:
         self._mine()
-        time.sleep(self.settings.settle)
-        return self._retried(self._look)
+        with self._stoppable():
+            time.sleep(self.settings.settle)
+            return self._retried(self._look)
 
     def rotate(self, degrees: float) -> Moved:
         args = {"target_yaw": messages.yaw_of_turn(degrees), "time_allowance": self._allowance()}
@@ -145,6 +152,7 @@ class RosBase:
         under way, for motions end before the next decision."""
         try:
             if self.link.holder is self and self.link.connected:
+                self.link.calm()
                 self._cancel()
         except (LinkLost, TimeoutError):
             pass
@@ -156,12 +164,24 @@ class RosBase:
         if self.link.holder is not self:
             raise RobotError("the robot was given to another episode; run with --concurrency 1")
 
+    @contextmanager
+    def _stoppable(self) -> Iterator[None]:
+        """Ctrl-C cancels all goals and ends the run."""
+        try:
+            with _ctrl_c(self.link.interrupt):
+                yield
+        except (InterruptedError, KeyboardInterrupt):
+            self.link.calm()
+            self._cancel_quietly()
+            raise _interruption() from None
+
     def _moved(self, action: str, kind: str, args: Mapping[str, Json]) -> Moved:
         """Carry out a goal, whatever comes of it."""
         self._mine()
         before = self._place
-        status, reason = self._tried(action, kind, args)
-        self._retried(self._locate)
+        with self._stoppable():
+            status, reason = self._tried(action, kind, args)
+            self._retried(self._locate)
         gone = math.dist(before[:2], self._place[:2])
         if status == "silent":
             turned = abs(relative(self._place[2], before[2]))
@@ -256,6 +276,35 @@ class RosBase:
 
     def _allowance(self) -> Mapping[str, Json]:
         return {"sec": int(self.settings.motion), "nanosec": 0}
+
+
+@contextmanager
+def _ctrl_c(also: Callable[[], None]) -> Iterator[None]:
+    """Ctrl-C does one thing more than it did. An event loop would only take note of it, and see to
+    it once the motion is over; a robot is to stop at once."""
+    before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(before):
+        yield
+        return
+
+    def hit(number: int, frame: FrameType | None) -> None:
+        also()
+        before(number, frame)
+
+    signal.signal(signal.SIGINT, hit)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _interruption() -> BaseException:
+    """What ends a run after Ctrl-C: an event loop has taken note of it and is being cancelled."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return KeyboardInterrupt()
+    return asyncio.CancelledError()
 
 
 def _judged(answer: Answer) -> tuple[str, str]:

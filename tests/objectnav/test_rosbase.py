@@ -182,9 +182,9 @@ def test_ctrl_c_stops_the_robot_at_once(move: Callable[[FindingWorld], None]) ->
 def test_a_silent_topic_ends_the_episode_in_one_line() -> None:
     robot = robot_at()
     with running(robot) as url:
-        world = driven(url, answer=0.3)
         robot.silent.add("/scan")
-        with pytest.raises(RobotError, match=r"said nothing on /scan for 0.3 s"):
+        world = driven(url, answer=0.5)
+        with pytest.raises(RobotError, match=r"said nothing on /scan for 0.5 s"):
             world.observe("agent")
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from test_finding_world import flat
 from thor_events import Controller
 
@@ -22,13 +23,14 @@ from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.lost_things import LostThings, LostThingsSettings
+from wayword.datasets.robothor import Robothor, RobothorSettings
 from wayword.datasets.searching.reference import FindingReference
 from wayword.evaluation.scorer import scorer
 from wayword.worlds.finding import FindingWorld
 from wayword.worlds.search.base import Base
 from wayword.worlds.search.motions import goto, rotate
 from wayword.worlds.search.simulated import Place
-from wayword.worlds.thor import ThorBase, ThorCamera, ThorWorld
+from wayword.worlds.thor import ThorBase, ThorCamera, ThorWorld, png
 
 
 def thor(place: Place | None = None) -> ThorWorld:
@@ -107,13 +109,12 @@ def test_it_sees_what_the_simulated_base_sees(heading: float) -> None:
     assert both.mean() > 0.5
 
 
-def test_pictures_are_kept_as_png() -> None:
-    from PIL import Image
-
+def test_pictures_are_kept_with_pillow_and_without() -> None:
     view = started(1.0, 1.5, 0.0).observe("agent")
-    with Image.open(io.BytesIO(view.image)) as picture:
-        assert (picture.format, picture.size) == ("PNG", (128, 96))
-        assert set(np.asarray(picture).flat) == {7}
+    for data, kind in ((view.image, "JPEG"), (png(np.full((96, 128, 3), 7, np.uint8)), "PNG")):
+        with Image.open(io.BytesIO(data)) as picture:
+            assert (picture.format, picture.size) == (kind, (128, 96))
+            assert set(np.asarray(picture).flat) == {7}
 
 
 def test_unity_is_told_what_robothor_says() -> None:
@@ -172,3 +173,5 @@ def test_without_the_package_one_line_says_how_to_get_it() -> None:
     with pytest.raises(UsageError, match=r"pip install ai2thor==5.0.0") as told:
         world.reset(Episode("1", "Find it.", "FloorPlan_Train1_1", {"x": 1.0, "y": 2.0}))
     assert "\n" not in str(told.value)
+    with pytest.raises(UsageError, match=r"pip install ai2thor==5.0.0"):
+        Robothor("train", None, RobothorSettings(simulator="thor"))  # before anything is played

@@ -30,7 +30,7 @@ from wayword.worlds.finding import FindingWorld
 from wayword.worlds.housework.builder import type_name
 from wayword.worlds.search.camera import Camera
 from wayword.worlds.search.simulated import Place, SimulatedBase
-from wayword.worlds.thor import ThorBase, ThorCamera, ThorWorld
+from wayword.worlds.thor import ThorBase, ThorCamera, ThorWorld, check_installed
 
 CALLED = {
     "HousePlant": "house plant",
@@ -81,6 +81,8 @@ class Robothor:
                 f"robothor has no split {split!r}; {suggest(split, list(self.splits))}"
             )
         self.split, self.settings = split, settings or RobothorSettings()
+        if self.settings.simulator == "thor":
+            check_installed()
         self.folder = _robothor_folder(folder)
         self._records = lru_cache(maxsize=64)(self._read)
 

@@ -16,12 +16,14 @@ RoboTHOR (Deitke et al. 2020): the LoCoBot, steps of 0.25 m, 79 degrees of view.
 
 from __future__ import annotations
 
+import io
 import math
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -40,6 +42,7 @@ from wayword.worlds.search.simulated import STEP, TURN
 SURFACES = frozenset({"Floor", "Wall", "Ceiling"})
 """Types of THOR's objects that are no things."""
 WIDE, HIGH = 640, 480
+Frame = np.ndarray[Any, np.dtype[np.uint8]]
 
 Start = Callable[..., Any]
 """What makes a controller of keyword arguments: ``ai2thor.controller.Controller``, or a recorded
@@ -66,16 +69,19 @@ class ThorCamera:
         return 2 * math.degrees(math.atan(half))
 
 
-def launch(**options: Any) -> Any:
-    """AI2-THOR's own controller. Raises ``UsageError`` without the package."""
-    try:
-        module = import_module("ai2thor.controller")
-    except ImportError:
+def check_installed() -> None:
+    """Raises ``UsageError`` without the package."""
+    if find_spec("ai2thor") is None:
         raise UsageError(
             "AI2-THOR is not installed: pip install ai2thor==5.0.0 (its Unity build is downloaded "
             "at the first start, and needs a display or a GPU)"
-        ) from None
-    return module.Controller(**options)
+        )
+
+
+def launch(**options: Any) -> Any:
+    """AI2-THOR's own controller. Raises ``UsageError`` without the package."""
+    check_installed()
+    return import_module("ai2thor.controller").Controller(**options)
 
 
 class ThorBase:
@@ -118,7 +124,7 @@ class ThorBase:
         eye = float(self._metadata("cameraPosition", "y"))
         tilt = -float(self._metadata("agent", "cameraHorizon"))  # THOR's horizon is down
         depth = self._depth(tilt)
-        image = _png(np.asarray(self._event.frame, np.uint8))
+        image = _encoded(np.asarray(self._event.frame, np.uint8))
         name, field = str(self._metadata("sceneName")), camera.field_of_view
         return View(name, x, y, heading, eye, field, depth, self._shown(eye), image)
 
@@ -284,8 +290,18 @@ def _vector(record: Mapping[str, Any]) -> Sequence[float]:
     return float(record["x"]), float(record["y"]), float(record["z"])
 
 
-def _png(frame: np.ndarray[Any, np.dtype[np.uint8]]) -> bytes:
-    """A picture (H, W, 3) as PNG, so that no imaging package is needed to keep it."""
+def _encoded(frame: Frame) -> bytes:
+    """A picture as JPEG, which is a tenth of a PNG in every record; as PNG without pillow."""
+    if find_spec("PIL") is None:
+        return png(frame)
+    buffer = io.BytesIO()
+    pillow: Any = import_module("PIL.Image")
+    pillow.fromarray(frame).save(buffer, "JPEG", quality=90)
+    return buffer.getvalue()
+
+
+def png(frame: Frame) -> bytes:
+    """A picture (H, W, 3) as PNG, by the standard library alone."""
     high, wide = frame.shape[:2]
     rows = np.zeros((high, 1 + 3 * wide), np.uint8)  # each row begins with its filter: none
     rows[:, 1:] = frame.reshape(high, -1)

@@ -16,6 +16,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -155,7 +156,8 @@ class Link:
             raise TimeoutError(number in self._alive) from None
         except (InterruptedError, KeyboardInterrupt):
             self.calm()
-            self._send({"op": "cancel_action_goal", **about})
+            with suppress(LinkLost):
+                self._send({"op": "cancel_action_goal", **about})
             raise
         status = found.get("status")
         return Answer(

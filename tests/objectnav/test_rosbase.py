@@ -29,7 +29,7 @@ from wayword.worlds.search.pinhole import clear_ahead
 from wayword.worlds.search.simulated import Place, SimulatedBase
 
 EPISODE = Episode("1", "Find the cat-shaped mug.", "robot", {})
-QUICK = RosSettings(settle=0.0, throttle=0, answer=2.0, motion=0.6, patience=2.0)
+QUICK = RosSettings(settle=0.0, throttle=0, answer=20.0, motion=20.0, patience=20.0)
 
 
 def simulated(x: float, y: float, heading: float) -> SimulatedBase:
@@ -131,7 +131,7 @@ def test_a_refused_goal_says_why() -> None:
 def test_a_goal_that_never_ends_is_cancelled_in_time(fault: str, status: str) -> None:
     robot = robot_at(**{fault: 1})
     with running(robot) as url:
-        world = driven(url)
+        world = driven(url, motion=0.6)
         late = world.step("agent", goto(3.0, 1.5))
         ended(world)
     assert late.status == status
@@ -168,7 +168,7 @@ def step_in_a_loop(world: FindingWorld) -> None:
 def test_ctrl_c_stops_the_robot_at_once(move: Callable[[FindingWorld], None]) -> None:
     robot = robot_at(stall=1)
     with running(robot) as url:
-        world = driven(url, motion=20.0)
+        world = driven(url)
         timer = interrupted_soon()
         with pytest.raises(KeyboardInterrupt):
             move(world)

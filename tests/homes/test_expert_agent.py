@@ -14,10 +14,11 @@ from wayword.core.trajectory import Trajectory
 from wayword.datasets.homes.goals import Held, RoomsReference
 from wayword.datasets.homes.home import build_home
 from wayword.datasets.household import Household
+from wayword.datasets.ma_wah import MaWah
 from wayword.worlds.housework.verbs import LOW_LEVEL
 
 
-def played(dataset: Household, task: Task) -> Trajectory:
+def played(dataset: Household | MaWah, task: Task) -> Trajectory:
     def make(toolkit: Toolkit, actor: str) -> Agent:
         return Expert(ExpertSettings(), toolkit)
 
@@ -60,3 +61,17 @@ def test_two_experts_in_one_home_do_not_stop_each_other() -> None:
     trajectory = played(dataset, replace(task, episode=episode))
     assert trajectory.ended == "stopped", trajectory.error
     assert goal.met(trajectory.state) == goal.parts()
+
+
+def test_experts_of_a_shared_job_try_again_where_another_foiled_a_plan() -> None:
+    dataset = MaWah(settings=MaWah.Settings(homes=3, episodes=6))
+    foiled = 0
+    for task in dataset.tasks:
+        trajectory = played(dataset, task)
+        goal = task.reference
+        assert isinstance(goal, RoomsReference)
+        assert trajectory.ended == "stopped", trajectory.error
+        assert goal.met(trajectory.state) == goal.parts(), task.episode.id
+        assert not [note for step in trajectory.steps for note in step.notes]
+        foiled += any(not step.feedback.ok for step in trajectory.steps)
+    assert foiled  # otherwise there was nothing to try again

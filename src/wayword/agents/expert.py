@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.core.action import STOP, Menu
+from wayword.core.action import STOP, Action, Menu
 from wayword.core.agent import Toolkit
 from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode, Reference
@@ -27,6 +27,12 @@ from wayword.worlds.housework.observation import RoomsObservation
 from wayword.worlds.housework.verbs import LOW_LEVEL
 from wayword.worlds.rooms import RoomsWorld
 
+PATIENCE = 60
+"""How often a plan that others may have foiled is made anew."""
+TURNS = (Action("turn_left"), Action("turn_right"))
+ASIDE = 6
+"""How many steps it goes aside at most before that, so that two do not stay in each other's way."""
+
 
 @dataclass(frozen=True, slots=True)
 class ExpertSettings:
@@ -41,11 +47,14 @@ class Expert:
         ['grid', 'rooms']
 
     In houses it reads the things to handle off the goals, orders them into sub-tasks (fetch, slice,
-    heat, put …), walks the shortest ways between them, and opens what is shut on its way. In tasks
-    for several actors each expert works on all of the goals; who has no hands to help with stops at
-    once. On grids it is the bot that comes with
-    the levels: see ``wayword.datasets.babyai.solving``. Where it cannot go on it stops, and a note
-    ``expert_stuck`` says why.
+    heat, put …), walks the shortest ways between them, and opens what is shut on its way. On grids
+    it is the bot that comes with the levels: see ``wayword.datasets.babyai.solving``. Where it
+    cannot go on it stops, and a note ``expert_stuck`` says why.
+
+    In tasks for several actors each expert works on all of the goals, and none knows the others'
+    plans; who has no hands to help with stops at once. What is foiled by another (a door that it
+    opened first, a thing that it carries, a body in the way) is planned anew after some steps at
+    random, up to 60 times. So they show that a task can be done, not how well several can do it.
     """
 
     Settings: ClassVar[type[ExpertSettings]] = ExpertSettings
@@ -57,12 +66,15 @@ class Expert:
         self._toolkit = toolkit
         self._feedback: Feedback | None = None
         self._doing: Doing | None = None
+        self._patience = 0
 
     def reveal(self, reference: Reference, world: World) -> None:
         self._solve = _solver(reference, world)
 
     async def begin(self, episode: Episode) -> None:
-        """The goals were revealed before."""
+        """The goals were revealed before; where others act as well, plans may need another try."""
+        self._feedback, self._doing = None, None
+        self._patience = PATIENCE if len(episode.actors) > 1 else 0
 
     async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
         if not isinstance(observation, RoomsObservation | GridObservation):
@@ -73,8 +85,19 @@ class Expert:
                 return Decision(next(self._doing))
             return Decision(self._doing.send(self._feedback or Feedback()))
         except Stuck as reason:
+            if self._patience:
+                self._patience -= 1
+                self._doing = self._anew(observation.actor)
+                return Decision(next(self._doing))
             self._toolkit.note("expert_stuck", reason=str(reason))
             return Decision(STOP)
+
+    def _anew(self, actor: str) -> Doing:
+        """Go some steps aside, and begin again from what there is then."""
+        yield self._toolkit.rng.choice(TURNS)
+        for _ in range(self._toolkit.rng.randint(1, ASIDE)):
+            yield Action("move_ahead")
+        yield from self._solve(actor)
 
     def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._feedback = feedback

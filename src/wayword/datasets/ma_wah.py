@@ -70,7 +70,7 @@ class MaWah(SourcedTasks[MaWahSettings]):
     name: ClassVar[str] = "ma_wah"
     Settings: ClassVar[type[MaWahSettings]] = MaWahSettings
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, "logs", "homes")
-    max_steps: ClassVar[int] = 150
+    max_steps: ClassVar[int] = 1000
 
     def source(self, split: str) -> Source:
         """Generated homes, or VirtualHome's."""

@@ -196,6 +196,15 @@ def test_actors_have_conversations_of_their_own(
     assert [line["actor"] for line in lines(out)] == ["ann"]
 
 
+def test_an_actor_that_left_the_work_to_others_teaches_nothing(tmp_path: Path) -> None:
+    small = {"dataset": {"homes": 1, "episodes": 1}}
+    path = run(Plan("expert", "ma_household", settings=small, out=tmp_path / "run")).path
+    out = tmp_path / "train.jsonl"
+    card = export([path], out, Export())
+    assert dict(card.omitted) == {"an actor that only stopped": 1}
+    assert [line["actor"] for line in lines(out)] == ["follower"]
+
+
 def test_an_episode_that_goes_otherwise_now_is_left_out(
     gold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ from typing import Any, Literal
 
 from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core import registry
+from wayword.core.action import STOP
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import RecordingError, UsageError
@@ -175,7 +176,9 @@ def _lines(
                 card.omit(str(reason))
                 yield []
                 continue
-            texts = [text for one in told for text in _written(one, what, card)]
+            working = [one for one in told if not _only_stopped(record, one.actor)]
+            card.omit("an actor that only stopped", len(told) - len(working))
+            texts = [text for one in working for text in _written(one, what, card)]
             new = [_line(text, about) for text in texts if _digest(text) not in seen]
             card.omit("twice", len(texts) - len(new))
             seen.update(map(_digest, texts))
@@ -215,6 +218,12 @@ def _told(
     if not chosen:
         raise Unfit("without a decision")
     return chosen
+
+
+def _only_stopped(record: EpisodeRecord, actor: str) -> bool:
+    """Whether an actor left at once and others did it all: nothing that one should learn from."""
+    trajectory = record.trajectory
+    return len(trajectory.start) > 1 and set(trajectory.actions(actor)) == {STOP}
 
 
 def succeeded(scores: Mapping[str, float]) -> bool:

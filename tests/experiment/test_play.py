@@ -312,7 +312,11 @@ class Pty:
 
     def end(self) -> int:
         """Wait for its end, reading all it shows."""
+        began = time.monotonic()
         while self.process.poll() is None:
+            if time.monotonic() - began > 60:
+                self.process.kill()
+                raise AssertionError(f"it did not end:\n{self.shown}")
             self.more(0.2)
         while self.more(0):
             pass

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
-from wayword.core.action import Action
-from wayword.core.decision import Decision
+from wayword.core.action import STOP, Action, Menu
+from wayword.core.decision import Decision, Rejection
+from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
+from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Step, Trajectory
-from wayword.core.world import Feedback
+from wayword.core.world import Feedback, Observation
+from wayword.datasets.homes.episodes import HomesSettings
 from wayword.datasets.homes.goals import State
 from wayword.datasets.homes.orders import PlannedReference
 from wayword.datasets.homes.solving import rehearse
@@ -298,3 +302,42 @@ def test_a_broken_definition_names_file_and_field(
         read_definition(path)
     assert str(path) in str(caught.value)
     assert problem in str(caught.value)
+
+
+def test_a_commander_is_not_left_talking_to_nobody() -> None:
+    dataset = pairs(homes=1, episodes=1)
+    episode = dataset.tasks[0].episode
+    world = dataset.world(episode)
+    world.reset(episode)
+    assert not world.done("commander")
+    world.step("follower", STOP)
+    assert world.done("commander")
+
+
+def test_nobody_is_handed_what_another_alone_is_told() -> None:
+    told: dict[str, Episode] = {}
+
+    class Spy:
+        Settings = HomesSettings
+        families: ClassVar[frozenset[str]] = frozenset()
+        needs_model = False
+
+        def __init__(self, actor: str) -> None:
+            self._actor = actor
+
+        async def begin(self, episode: Episode) -> None:
+            told[self._actor] = episode
+
+        async def act(self, observation: Observation, menu: Menu) -> Decision:
+            return Decision(STOP)
+
+        def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+            """Nothing to learn."""
+
+    dataset = pairs(homes=1, episodes=1)
+    task = dataset.tasks[0]
+    asyncio.run(rollout(task, Setup(dataset, lambda toolkit, actor: Spy(actor))))
+    secret = task.episode.extra["instructions"]["commander"]
+    assert told["commander"].extra["instructions"] == {"commander": secret}
+    assert secret not in told["follower"].extra["instructions"].values()
+    assert told["follower"].start == {}

@@ -66,8 +66,8 @@ class Terminal:
         self._write(self._painted(plain_text(text), style) + "\n")
 
     def ask(self, question: str) -> str:
+        self._left.clear()  # before the question is shown: who sees it may leave at once
         self._write(self._painted(plain_text(question), "title"))
-        self._left.clear()
         while b"\n" not in self._held:
             more = self._read()
             if not more and not self._held:

@@ -8,7 +8,7 @@ agent cannot be written by accident.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 Json = Any
@@ -33,6 +33,18 @@ class Episode:
     start: Mapping[str, Json]
     actors: tuple[str, ...] = ("agent",)
     extra: Mapping[str, Json] = field(default_factory=dict)
+
+    def as_told(self, actor: str) -> Episode:
+        """What one actor may know of it.
+
+        Where ``extra["instructions"]`` tells each actor something of its own, it is given its own
+        alone, and nothing of how the world starts, which may name the task.
+        """
+        told = self.extra.get("instructions")
+        if not isinstance(told, Mapping):
+            return self
+        own = {actor: told[actor]} if actor in told else {}
+        return replace(self, start={}, extra={**self.extra, "instructions": own})
 
 
 @dataclass(frozen=True, slots=True)

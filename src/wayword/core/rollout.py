@@ -193,8 +193,8 @@ class _Play:
     async def _trial(self, world: World, trial: Trajectory) -> None:
         began = time.perf_counter()
         trial.start = {actor: world.where(actor) for actor in world.actors}
-        for agent in self._agents.values():
-            await agent.begin(self._task.episode)
+        for actor, agent in self._agents.items():
+            await agent.begin(self._task.episode.as_told(actor))
         trial.opening_calls, trial.opening_notes = self._log.take()
         trial.ended = "step_limit"
         for _ in range(self._setup.max_steps):

@@ -78,9 +78,9 @@ def data_check(on: str, folder: Path | None) -> str:
     except AssertionError as error:
         raise UsageError(f"{on}: {error}") from None
     sums = Checksums().each(dataset.files)
-    rows = [f"{on}: {len(dataset.tasks):,} episodes, every record is whole"]
+    rows = [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
+    rows.append(f"{on}: {len(dataset.tasks):,} episodes, every record is whole")
     rows += [f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()]
-    rows += [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
     return "\n".join(rows)
 
 

@@ -51,6 +51,9 @@ from wayword.worlds.housework.route import route_into, route_to, shut_doors
 from wayword.worlds.housework.scene import Room, Scene
 from wayword.worlds.housework.verbs import well_formed
 
+HANDS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
+"""Verbs of bodies that can change something in a house."""
+
 
 class RoomsWorld:
     """One house and those who act in it; family ``"rooms"``.
@@ -133,7 +136,8 @@ class RoomsWorld:
         return feedback
 
     def done(self, actor: str) -> bool:
-        return self._actor(actor).stopped
+        me = self._actor(actor)
+        return me.stopped or self._left_alone(me)
 
     def where(self, actor: str) -> Mapping[str, Json]:
         me = self._actor(actor)
@@ -183,6 +187,12 @@ class RoomsWorld:
         if room is None:
             raise ValueError(f"{target!r} is no object, door or room of scene {self.scene.name}")
         return room
+
+    def _left_alone(self, me: Actor) -> bool:
+        """A body without hands has nothing left to do once all the others have stopped."""
+        others = [actor for actor in self.house.actors.values() if actor is not me]
+        handless = not HANDS.intersection(me.body.actions)
+        return handless and bool(others) and all(other.stopped for other in others)
 
     def _actor(self, name: str) -> Actor:
         found = self.house.actors.get(name)

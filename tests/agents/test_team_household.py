@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -16,7 +17,16 @@ from wayword.agents.react import ReAct
 from wayword.agents.strategies.strategy import StrategySettings
 from wayword.agents.team import Team, TeamSettings
 from wayword.agents.teaming.brief import Brief
-from wayword.agents.teaming.commands import Command, Done, Place, Question, Trouble, Verb, parse
+from wayword.agents.teaming.commands import (
+    Command,
+    Done,
+    Place,
+    Question,
+    Trouble,
+    Verb,
+    heard_by,
+    parse,
+)
 from wayword.agents.teaming.follower import Follower
 from wayword.core.action import Action
 from wayword.core.agent import Agent, Toolkit
@@ -184,3 +194,25 @@ def test_a_models_prompts_hold_only_what_its_actor_is_told() -> None:
         assert told["follower"] in prompt
         assert "known to you alone" not in prompt
         assert not [line for line in told["commander"].splitlines() if line in prompt]
+
+
+def test_two_followers_share_the_work_and_each_does_what_it_is_told() -> None:
+    dataset = pairs(episodes=4, followers=2)
+    both = Counter[str]()
+    for task in dataset.tasks:
+        assert task.episode.actors == ("commander", "follower", "follower_2")
+        trajectory = played(dataset, task)
+        assert task.reference.met(trajectory.state) == task.reference.parts()  # type: ignore[attr-defined]
+        for step in trajectory.of("commander"):
+            if isinstance(step.decision, Decision) and step.decision.action.name == "chat":
+                text = step.decision.action.arguments[0]
+                assert text.startswith(("follower: ", "follower_2: ", "That was all"))
+                both[text.partition(":")[0]] += 1
+    assert both["follower"] > 3
+    assert both["follower_2"] > 3
+
+
+def test_what_is_said_to_another_is_not_heard() -> None:
+    assert heard_by("follower", "follower_2: Where is mug_1?") is None
+    assert heard_by("follower_2", "follower_2: Where is mug_1?") == "Where is mug_1?"
+    assert heard_by("follower", "Note: all is well") == "Note: all is well"

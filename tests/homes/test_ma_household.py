@@ -245,7 +245,7 @@ def test_path_weighted_scores_count_the_follower_alone() -> None:
     ]
     actors = {"commander": {"low_level": 40}, "follower": {"low_level": 7}}
     trajectory = Trajectory("1", {}, failed, {"actors": actors})
-    assert actions_taken(trajectory, "follower") == 8
+    assert actions_taken(trajectory, ("follower",)) == 8
     assert actions_taken(trajectory) == 49
 
 

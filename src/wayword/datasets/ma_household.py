@@ -18,13 +18,17 @@ from wayword.datasets.teach.tasks import definitions
 class MaHouseholdSettings(HomesSettings):
     """``task`` limits the episodes to one of TEACh's, by its name: ``Coffee``, ``Salad`` …
 
-    ``homes``, ``rooms`` and ``plenty`` are about generated homes alone.
+    ``followers`` do the work, one as in TEACh, or up to three. ``homes``, ``rooms`` and ``plenty``
+    are about generated homes alone.
     """
 
     task: str = ""
+    followers: int = 1
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not 1 <= self.followers <= 3:
+            raise UsageError(f"ma_household: followers={self.followers} must lie between 1 and 3")
         if self.task and self.task not in definitions():
             hint = suggest(self.task, list(definitions()))
             raise UsageError(f"ma_household: no task {self.task!r}; {hint}")
@@ -58,10 +62,10 @@ class MaHousehold(SourcedTasks[MaHouseholdSettings]):
         """Generated homes, or iTHOR's rooms."""
         kinds = self.settings.kinds()
         if split in GENERATED:
-            return GeneratedPairs(split, self.settings, kinds)
+            return GeneratedPairs(split, self.settings, kinds, self.settings.followers)
         if self.folder is None:
             raise UsageError(f"ma_household:{split} needs the data folder; name it with --data")
-        return FloorPairs(split, self.folder, self.settings, kinds)
+        return FloorPairs(split, self.folder, self.settings, kinds, self.settings.followers)
 
     def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
         """There are none: no actor's part makes sense without the other's."""

@@ -94,8 +94,10 @@ class RoomsScorer:
         if not isinstance(reference, RoomsReference):
             return {}
         found = judged(reference, trajectory.state)
-        worker = reference.worker if isinstance(reference, PlannedReference) else ""
-        length, best = actions_taken(trajectory, worker), expert_of(dataset, task)
+        workers: tuple[str, ...] = ()
+        if isinstance(reference, PlannedReference):
+            workers = reference.worker, *reference.helpers
+        length, best = actions_taken(trajectory, workers), expert_of(dataset, task)
         found["low_level"] = float(length)
         if best is not None:
             for key in ("sr", "goal_sr"):
@@ -118,15 +120,15 @@ def judged(reference: RoomsReference, state: Mapping[str, Json]) -> dict[str, fl
     return found
 
 
-def actions_taken(trajectory: Trajectory, worker: str = "") -> int:
+def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
     """L: low-level actions that were carried out, stops, and turns that came to nothing.
 
-    Where one ``worker`` does it all, as others only look and talk, its own alone.
+    Where ``workers`` do it all, as others only look and talk, theirs alone.
     """
-    steps = trajectory.of(worker) if worker else trajectory.steps
+    steps = [step for step in trajectory.steps if not workers or step.actor in workers]
     others = sum(_stops(step) or not step.feedback.ok for step in steps)
     actors: Mapping[str, Json] = trajectory.state.get("actors", {}) if trajectory.state else {}
-    counted = [record for name, record in actors.items() if worker in ("", name)]
+    counted = [record for name, record in actors.items() if not workers or name in workers]
     return others + sum(int(record["low_level"]) for record in counted)
 
 

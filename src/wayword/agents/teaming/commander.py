@@ -11,7 +11,16 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 
 from wayword.agents.teaming.brief import Brief
-from wayword.agents.teaming.commands import Command, Done, Place, Question, Said, Trouble, parse
+from wayword.agents.teaming.commands import (
+    Command,
+    Done,
+    Place,
+    Question,
+    Said,
+    Trouble,
+    addressed,
+    parse,
+)
 from wayword.core.action import STOP, Action, Menu
 from wayword.core.decision import Decision, Rejection
 from wayword.core.errors import UsageError
@@ -33,13 +42,14 @@ class Commander:
         if not isinstance(brief.reference, PlannedReference):
             raise UsageError(f"episode {brief.episode.id} has no plan to read out")
         self._brief, self._world, self._reference = brief, brief.world, brief.reference
-        self._follower = brief.reference.worker
+        self._followers = (brief.reference.worker, *brief.reference.helpers)
+        self._follower = self._followers[0]
         self._talk = self._script()
         self._waiting = False
 
     def act(self, observation: RoomsObservation, menu: Menu) -> Decision | Rejection:
         """Say the next thing once the last was answered; turn on the spot until then."""
-        heard = next((s for s in map(parse, _texts(observation)) if s is not None), None)
+        heard = next((s for s in map(parse, self._texts(observation)) if s is not None), None)
         if self._waiting and heard is None:
             return Decision(IDLE)
         try:
@@ -47,7 +57,7 @@ class Commander:
         except StopIteration:
             return Decision(STOP)
         self._waiting = not (isinstance(said, Done) and said.all)
-        return Decision(Action("chat", (str(said),)))
+        return Decision(Action("chat", (self._addressed(said),)))
 
     def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """It hears of everything by message."""
@@ -55,20 +65,37 @@ class Commander:
     def _script(self) -> Talk:
         if not self._brief.talk:
             return
-        for order in self._reference.plan:
-            yield from self._have(order)
+        for number, order in enumerate(self._reference.plan):
+            yield from self._have(order, number)
         yield Done(all=True)
 
-    def _have(self, order: Order) -> Talk:
-        """Have an order carried out, if by several attempts."""
-        for _ in range(REPEATS):
-            failed = False
+    def _have(self, order: Order, number: int) -> Talk:
+        """Have an order carried out, if by several attempts; followers take turns at both."""
+        for attempt in range(REPEATS):
+            failed, self._follower = False, self._turn(order, number + attempt)
             for command in self._commands(order):
                 failed = yield from self._say(command)
                 if failed:
                     break
             if not failed:
                 return
+
+    def _turn(self, order: Order, number: int) -> str:
+        """Whose turn it is: that of the one who holds what the order is about, else the next."""
+        hands = {name: self._world.house.actors[name].hands for name in self._followers}
+        about = {self._number(thing) for thing in (order.thing, order.other) if thing}
+        holder = next((name for name, held in hands.items() if about & set(held)), None)
+        return holder or self._followers[number % len(self._followers)]
+
+    def _addressed(self, said: Said) -> str:
+        """With several followers a name goes before what is said to one of them."""
+        to_all = isinstance(said, Done) and said.all
+        alone = len(self._followers) == 1 or to_all
+        return str(said) if alone else addressed(self._follower, said)
+
+    def _texts(self, observation: RoomsObservation) -> Iterator[str]:
+        """What the follower said that is at it."""
+        return (m.text for m in observation.messages if m.sender == self._follower)
 
     def _say(self, command: Command) -> Generator[Said, Said, bool]:
         """Give a command, answer what is asked about it; whether it failed."""
@@ -173,7 +200,3 @@ class Commander:
 
     def _holds(self, thing: str) -> bool:
         return self._number(thing) in self._world.house.actors[self._follower].hands
-
-
-def _texts(observation: RoomsObservation) -> Iterator[str]:
-    return (message.text for message in observation.messages)

@@ -29,6 +29,26 @@ _PLACE = re.compile(rf"{_NAME} is(?: at {_NAME})?(?: in the ([^.]+?))?\.")
 _TROUBLE = re.compile(r"I cannot: (.+)\.")
 
 
+_TO = re.compile(r"(follower\w*|commander): (.+)", re.DOTALL)
+
+
+def addressed(name: str, said: Said) -> str:
+    """What is said to one of several, the name before it."""
+    return f"{name}: {said}"
+
+
+def heard_by(name: str, text: str) -> str | None:
+    """What was said, without the name it is said to; None where that is another's.
+
+    >>> heard_by("follower_2", "follower_2: Done."), heard_by("follower", "follower_2: Done.")
+    ('Done.', None)
+    """
+    match = _TO.fullmatch(text)
+    if match is None:
+        return text
+    return match.group(2) if match.group(1) == name else None
+
+
 @dataclass(frozen=True, slots=True)
 class Command:
     """One thing to do. ``place`` is what the thing is in or on, ``room`` where that is; ``to`` and

@@ -30,11 +30,13 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class PlannedReference(RoomsReference):
-    """Goals, and orders that bring them about; ``worker`` is the actor who does it all, and whose
-    actions count for path-weighted metrics."""
+    """Goals, and orders that bring them about; ``worker`` is the actor who does it all, and
+    ``helpers`` those that it may share the work with. Their actions count for path-weighted
+    metrics."""
 
     plan: tuple[Order, ...] = ()
     worker: str = "agent"
+    helpers: tuple[str, ...] = ()
 
 
 def carry_out(errands: Errands, plan: Sequence[Order]) -> Doing:

@@ -43,11 +43,17 @@ class FloorPairs:
     and each goes to the rooms that can have it in turn."""
 
     def __init__(
-        self, split: str, folder: Path, settings: HomesSettings, kinds: Sequence[str]
+        self,
+        split: str,
+        folder: Path,
+        settings: HomesSettings,
+        kinds: Sequence[str],
+        followers: int,
     ) -> None:
         self._folder, self._settings, self._kinds = folder, settings, kinds
         self._split = split
         self.floors = read_floors(folder, split)
+        self._followers = followers
         self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
 
     @cached_property
@@ -112,7 +118,7 @@ class FloorPairs:
         for later in range(len(rooms)):
             made = self._pair(rooms[(turn + later) % len(rooms)], kind, turn)
             if isinstance(made, Pair):
-                return made.task
+                return made.joined(self._followers)
         raise UsageError(f"no room of {self._split} has another {kind!r}; ask for fewer episodes")
 
     def _pair(self, room: str, kind: str, number: int) -> Pair | str:

@@ -37,8 +37,11 @@ class GeneratedPairs:
 
     files: Mapping[str, Path] = {}
 
-    def __init__(self, split: str, settings: HomesSettings, kinds: Sequence[str]) -> None:
+    def __init__(
+        self, split: str, settings: HomesSettings, kinds: Sequence[str], followers: int
+    ) -> None:
         self._stream, self._settings, self._kinds = split.rpartition("_")[2], settings, kinds
+        self._followers = followers
         self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
 
     @property
@@ -61,7 +64,7 @@ class GeneratedPairs:
         for kind in (*self._kinds[first:], *self._kinds[:first]):
             made = self._made(kind, number)
             if made is not None:
-                return made.task
+                return made.joined(self._followers)
         raise UsageError(
             f"no home of {self._settings.rooms} rooms has what {self._kinds[first]!r} takes; "
             "set dataset.rooms=5 or more"

@@ -8,9 +8,10 @@ Source: TEACh (Padmakumar et al. 2022), section 3; LangSuitE (Jia et al. 2024), 
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Json
@@ -43,6 +44,30 @@ class Pair:
         scene = self.drawn.scene
         return RoomsWorld(scene, body, named=True, layout=self.stage.layout(scene))
 
+    def joined(self, followers: int) -> Task:
+        """The episode with so many followers: ``follower``, ``follower_2`` …"""
+        episode, reference = self.task.episode, self.task.reference
+        if followers == 1 or not isinstance(reference, PlannedReference):
+            return self.task
+        more = tuple(f"{FOLLOWER}_{n}" for n in range(2, followers + 1))
+        rng = random.Random(f"{episode.id}/followers")
+        placed = dict(episode.start["poses"])
+        for actor in more:
+            placed[actor] = _beside(rng, self.stage.starts, placed.values())
+        extra = {
+            key: {**episode.extra[key], **dict.fromkeys(more, episode.extra[key][FOLLOWER])}
+            for key in ("rules", "instructions")
+        }
+        extra["roles"] = {**episode.extra["roles"], **dict.fromkeys(more, FOLLOWER)}
+        together = replace(
+            episode,
+            instruction=telling.MORE_TOGETHER,
+            actors=(*episode.actors, *more),
+            start={**episode.start, "poses": placed},
+            extra=extra,
+        )
+        return Task(together, replace(reference, helpers=more))
+
 
 def pair(rng: random.Random, name: str, drawn: Drawn, stage: Stage, start: dict[str, Json]) -> Pair:
     """The episode of that name; ``start`` says what its dataset needs to build it again."""
@@ -65,6 +90,16 @@ def pair(rng: random.Random, name: str, drawn: Drawn, stage: Stage, start: dict[
         name, drawn.definition.name, drawn.compiled.goals, plan=drawn.plan, worker=FOLLOWER
     )
     return Pair(Task(episode, reference), drawn, stage)
+
+
+def _beside(
+    rng: random.Random, places: Sequence[Point], taken: Iterable[Mapping[str, float]]
+) -> dict[str, float]:
+    """A free place apart from those that are taken, and one of twelve headings."""
+    there = [(pose["x"], pose["y"]) for pose in taken]
+    away = [p for p in places if all(math.dist(p, other) >= APART for other in there)]
+    x, y = rng.choice(away or list(places))
+    return {"x": x, "y": y, "heading": 30.0 * rng.randrange(12)}
 
 
 def poses(rng: random.Random, places: Sequence[Point]) -> dict[str, dict[str, float]]:

@@ -21,6 +21,11 @@ TOGETHER = (
     "follower does it."
 )
 """What both are told."""
+MORE_TOGETHER = (
+    "Several of you work together: the commander knows what is to be done and where things are, "
+    "the followers do it. What is said to one of you begins with a name."
+)
+"""What all are told where there are several followers."""
 COMMANDER = (
     "You are the commander. You cannot touch or move anything yourself: tell the follower by chat "
     "what to do, one thing at a time, and answer its questions. It does not know the task. Stop "

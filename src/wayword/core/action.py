@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +22,34 @@ class Action:
 
 STOP = Action("stop")
 """Ends the actor's episode. Every world understands it."""
+
+
+class ListedWhenAsked(Sequence[Action], ABC):
+    """Closed choices that are worked out once somebody lists them.
+
+    A subclass says what is listed, and with ``__contains__`` what else is legal.
+    """
+
+    @abstractmethod
+    def listed(self) -> list[Action]:
+        """The choices, in the world's order. Called once."""
+
+    @cached_property
+    def _made(self) -> list[Action]:
+        return self.listed()
+
+    def __len__(self) -> int:
+        return len(self._made)
+
+    @overload
+    def __getitem__(self, index: int) -> Action: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Action]: ...
+    def __getitem__(self, index: int | slice) -> Action | Sequence[Action]:
+        return self._made[index]
+
+    def __iter__(self) -> Iterator[Action]:
+        return iter(self._made)
 
 
 @dataclass(frozen=True, slots=True)

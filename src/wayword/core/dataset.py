@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, runtime_checkable
@@ -19,6 +19,17 @@ class Task:
 
     episode: Episode
     reference: Reference
+
+
+def of_ids(tasks: Iterable[Task], wanted: Set[str]) -> dict[str, Task]:
+    """The tasks of these ids; stops at the last one, as a task may cost something to make."""
+    found: dict[str, Task] = {}
+    for task in tasks:
+        if len(found) == len(wanted):
+            break
+        if task.episode.id in wanted:
+            found[task.episode.id] = task
+    return found
 
 
 @runtime_checkable

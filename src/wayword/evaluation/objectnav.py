@@ -12,12 +12,13 @@ with the target in view by chance, is judged by the same rule: only a stop count
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
-from wayword.core.trajectory import Note, Trajectory
+from wayword.core.trajectory import Trajectory
 from wayword.datasets.searching.reference import FindingReference
+from wayword.evaluation.asking import psr
 from wayword.evaluation.metric import Metric
 from wayword.evaluation.scorer import Pair
 
@@ -79,24 +80,14 @@ def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
             found[f"spl_{name}"] = success * (best / max(gone, best) if best > 0 else 1.0)
     found["tl"] = gone
     found["motions"] = float(state.get("moves", 0) + state.get("turns", 0))
-    notes = list(_notes(trajectory))
-    found["turns"] = float(sum(note.kind == "turn" for note in notes))
-    asked = [bool(note.details.get("valid")) for note in notes if note.kind == "asked"]
-    if asked:
-        found["psr"] = sum(asked) / len(asked)
-    return found
+    found["turns"] = float(sum(note.kind == "turn" for note in trajectory.notes()))
+    return {**found, **psr(trajectory)}
 
 
 def stopped_at(state: Mapping[str, Json], targets: frozenset[str], most: float) -> bool:
     """Whether the search was stopped with one of the targets in view within ``most`` metres."""
     seen = state.get("in_view", ()) if state.get("stopped") else ()
     return any(one["id"] in targets and one["distance"] <= most + 1e-6 for one in seen)
-
-
-def _notes(trajectory: Trajectory) -> Iterator[Note]:
-    yield from trajectory.opening_notes
-    for step in trajectory.steps:
-        yield from step.notes
 
 
 scorer = ObjectnavScorer()

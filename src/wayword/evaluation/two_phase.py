@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from wayword.core.dataset import Dataset, Task
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.two_phase import TwoPhaseReference
+from wayword.evaluation.asking import psr
 from wayword.evaluation.metric import Metric
 from wayword.evaluation.scorer import Pair
 
@@ -57,10 +58,7 @@ def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
     found = {"sr": float(right), "phase_1": float(left)}
     if left:
         found["phase_2"] = float(right)
-    asked = [bool(n.details.get("valid")) for n in trajectory.notes() if n.kind == "asked"]
-    if asked:
-        found["psr"] = sum(asked) / len(asked)
-    return found
+    return {**found, **psr(trajectory)}
 
 
 scorer = TwoPhaseScorer()

@@ -14,7 +14,7 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
@@ -25,7 +25,7 @@ from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core import registry
 from wayword.core.action import STOP
 from wayword.core.agent import Toolkit
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import RecordingError, UsageError
 from wayword.evaluation.trials import SUCCESS
 from wayword.experiment.cast import cast_of
@@ -164,7 +164,7 @@ def _lines(
     shared: dict[str, Any] = {}
     for run in runs:
         dataset = _dataset_of(run, what.data)
-        tasks = _tasks(dataset, {name for name, _ in run.scores()})
+        tasks = of_ids(dataset.tasks, {name for name, _ in run.scores()})
         card.runs.append(run.path.name)
         split = str(run.config["identity"]["dataset"])
         card.splits += [] if split in card.splits else [split]
@@ -186,17 +186,6 @@ def _lines(
             card.episodes += bool(new)
             card.characters += sum(map(len, new))
             yield new
-
-
-def _tasks(dataset: Dataset, wanted: Set[str]) -> dict[str, Task]:
-    """The tasks of these ids; stops at the last one, as a task may cost something to make."""
-    found: dict[str, Task] = {}
-    for task in dataset.tasks:
-        if len(found) == len(wanted):
-            break
-        if task.episode.id in wanted:
-            found[task.episode.id] = task
-    return found
 
 
 def _told(

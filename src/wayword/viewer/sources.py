@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.perceiver import Percept
@@ -106,17 +106,6 @@ def open_sources(config: Mapping[str, Any], ids: Sequence[str], data: Path | Non
                 notice="Instructions and maps are left out: the data here are not the run's "
                 f"({found}, and the run had {identity.get('data_checksum')})."
             )
-        return Sources(dataset, _tasks(dataset, set(ids)))
+        return Sources(dataset, of_ids(dataset.tasks, set(ids)))
     except WaywordError as error:
         return Sources(notice=f"Instructions and maps are left out: {error}")
-
-
-def _tasks(dataset: Dataset, wanted: set[str]) -> dict[str, Task]:
-    """The tasks of these ids; stops at the last one, as a task may cost something to make."""
-    found: dict[str, Task] = {}
-    for task in dataset.tasks:
-        if len(found) == len(wanted):
-            break
-        if task.episode.id in wanted:
-            found[task.episode.id] = task
-    return found

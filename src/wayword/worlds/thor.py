@@ -33,7 +33,7 @@ from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
 from wayword.worlds.finding import FindingWorld
 from wayword.worlds.housework.builder import type_name
-from wayword.worlds.search.base import Moved
+from wayword.worlds.search.base import Moved, Odometer
 from wayword.worlds.search.camera import DepthImage
 from wayword.worlds.search.observation import Shown, View
 from wayword.worlds.search.pinhole import from_camera
@@ -96,8 +96,7 @@ class ThorBase:
         self.camera, self._start_unity = camera or ThorCamera(), start_unity
         self._controller: Any = None
         self._event: Any = None
-        self._metres = 0.0
-        self._moves = self._turns = self._bumps = 0
+        self._done = Odometer()
 
     def start(self, episode: Episode) -> None:
         try:
@@ -116,7 +115,7 @@ class ThorBase:
         if refused := self._refusal():
             where = f"in scene {episode.scene}, field 'start'"
             raise DataError(f"episode {episode.id}", where, refused)
-        self._metres, self._moves, self._turns, self._bumps = 0.0, 0, 0, 0
+        self._done = Odometer()
 
     def capture(self) -> View:
         x, y, heading = self._place()
@@ -129,7 +128,7 @@ class ThorBase:
         return View(name, x, y, heading, eye, field, depth, self._shown(eye), image)
 
     def rotate(self, degrees: float) -> Moved:
-        self._turns += math.ceil(abs(degrees) / TURN - 1e-9)
+        self._done.turns += math.ceil(abs(degrees) / TURN - 1e-9)
         if abs(degrees) > 1e-6:
             self._do("RotateRight" if degrees > 0 else "RotateLeft", degrees=abs(degrees))
         refused = self._refusal()
@@ -147,14 +146,14 @@ class ThorBase:
             return turned
         refused = ""
         for step in _steps(away):
-            self._moves += 1
+            self._done.moves += 1
             self._do("MoveAhead", moveMagnitude=step)
             if refused := self._refusal():
-                self._bumps += 1
+                self._done.bumps += 1
                 break
         end_x, end_y, _ = self._place()
         gone = math.dist((here_x, here_y), (end_x, end_y))
-        self._metres += gone
+        self._done.metres += gone
         return Moved("blocked" if refused else "ok", round(gone, 4), refused)
 
     def where(self) -> Mapping[str, Json]:
@@ -163,16 +162,7 @@ class ThorBase:
 
     def report(self) -> Mapping[str, Json]:
         shown = self._shown(float(self._metadata("cameraPosition", "y")))
-        return {
-            "metres": round(self._metres, 4),
-            "moves": self._moves,
-            "turns": self._turns,
-            "bumps": self._bumps,
-            "in_view": [
-                {"id": s.id, "kind": s.kind, "distance": s.distance, "fraction": s.fraction}
-                for s in shown
-            ],
-        }
+        return self._done.report(shown)
 
     def stop(self) -> None:
         """Say ``Done`` and shut Unity down; the last event is kept."""

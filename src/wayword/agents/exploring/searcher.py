@@ -22,6 +22,7 @@ Source: LGX (Dorbala et al. 2024, section III).
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -64,7 +65,7 @@ class Choice:
     fallback_for: Rejection | None = None
 
 
-class Searcher:
+class Searcher(ABC):
     """What all searchers share; a strategy says where to go after each turn."""
 
     Settings: ClassVar[type[SearchSettings]] = SearchSettings
@@ -103,9 +104,9 @@ class Searcher:
         """Read what is looked for: ``extra["target"]``, else the whole instruction."""
         self.target = str(episode.extra.get("target") or episode.instruction)
 
+    @abstractmethod
     async def choose(self, views: Sequence[View]) -> Choice | None:
-        """Where to go after a full turn; None gives up. Strategies implement this."""
-        raise NotImplementedError
+        """Where to go after a full turn; None gives up."""
 
     async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
         if not isinstance(observation, View):

@@ -25,7 +25,6 @@ from wayword.core.action import STOP, Action, Menu
 from wayword.core.decision import Decision, Rejection
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
-from wayword.worlds.housework.messages import Message
 from wayword.worlds.housework.observation import RoomsObservation
 
 PATIENCE = 40
@@ -75,13 +74,9 @@ class Follower:
         """Take in what is in view, and what was said."""
         self._view = observation
         self._note(_names(observation))
-        told = [heard_by(self._me, m.text) for m in observation.messages if self._is_told_by(m)]
+        told = [heard_by(self._me, message.text) for message in observation.messages]
         said = [parse(text) for text in told if text is not None]
         self._heard += [each for each in said if each is not None]
-
-    def _is_told_by(self, message: Message) -> bool:
-        """Other followers talk to the commander, not to this one."""
-        return not message.sender.startswith("follower")
 
     def _note(self, names: Iterable[str]) -> None:
         for name in names:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -114,7 +115,7 @@ class Source(Protocol):
 S = TypeVar("S", bound=HomesSettings)
 
 
-class SourcedTasks(Generic[S]):
+class SourcedTasks(ABC, Generic[S]):
     """What every dataset of the rooms world does with its sources, one a split.
 
     A dataset gives its ``name``, ``Settings`` and ``splits``, the ``published_train`` split that
@@ -136,9 +137,9 @@ class SourcedTasks(Generic[S]):
         self.settings: S = settings if settings is not None else self.Settings()
         self._source = self.source(split)
 
+    @abstractmethod
     def source(self, split: str) -> Source:
         """Where a split's episodes come from."""
-        raise NotImplementedError
 
     @property
     def tasks(self) -> Sequence[Task]:

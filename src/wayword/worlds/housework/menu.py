@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from typing import overload
+from collections.abc import Callable, Iterator
 
-from wayword.core.action import STOP, Action
+from wayword.core.action import STOP, Action, ListedWhenAsked
 from wayword.worlds.housework.house import Actor, House
 from wayword.worlds.housework.verbs import SPEECH, VERBS, Slot, Verb, well_formed
 
 
-class KnownActions(Sequence[Action]):
+class KnownActions(ListedWhenAsked):
     """The closed choices of an actor.
 
     *Listed* is what makes sense by what the actor knows: each verb with things it has seen that
@@ -23,7 +22,6 @@ class KnownActions(Sequence[Action]):
         self._house, self._me = house, me
         self._verbs = me.body.actions
         self._count, self._hands = len(me.names.order), tuple(me.hands)
-        self._made: list[Action] | None = None
 
     def __contains__(self, action: object) -> bool:
         return (
@@ -33,31 +31,16 @@ class KnownActions(Sequence[Action]):
             and well_formed(action.name, action.arguments)
         )
 
-    def __len__(self) -> int:
-        return len(self._listed())
-
-    @overload
-    def __getitem__(self, index: int) -> Action: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Action]: ...
-    def __getitem__(self, index: int | slice) -> Action | Sequence[Action]:
-        return self._listed()[index]
-
-    def __iter__(self) -> Iterator[Action]:
-        return iter(self._listed())
-
-    def _listed(self) -> list[Action]:
-        if self._made is None:
-            things, me = self._house.things, self._me
-            known = [i for i in me.names.order[: self._count] if me.known[i]]
-            people = [i for i in me.view.things if i >= things.first_actor]
-            self._made = [
-                action
-                for name in self._verbs
-                if name not in SPEECH
-                for action in self._of(VERBS[name], known, people)
-            ]
-        return self._made
+    def listed(self) -> list[Action]:
+        things, me = self._house.things, self._me
+        known = [i for i in me.names.order[: self._count] if me.known[i]]
+        people = [i for i in me.view.things if i >= things.first_actor]
+        return [
+            action
+            for name in self._verbs
+            if name not in SPEECH
+            for action in self._of(VERBS[name], known, people)
+        ]
 
     def _of(self, verb: Verb, known: list[int], people: list[int]) -> Iterator[Action]:
         if verb.name == "stop":

@@ -8,12 +8,12 @@ them in a scene; an adapter to a real robot is one more class, and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from wayword.core.episode import Episode, Json
-from wayword.worlds.search.observation import View
+from wayword.worlds.search.observation import Shown, View
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +28,30 @@ class Moved:
     status: str = "ok"
     metres: float = 0.0
     reason: str = ""
+
+
+@dataclass(slots=True)
+class Odometer:
+    """What a base has done since its start: ``metres`` gone, steps of 0.25 m, turns of 30 degrees,
+    and how often something was in the way."""
+
+    metres: float = 0.0
+    moves: int = 0
+    turns: int = 0
+    bumps: int = 0
+
+    def report(self, shown: Iterable[Shown]) -> dict[str, Json]:
+        """The counts, and the things truly in view, as judges read them."""
+        return {
+            "metres": round(self.metres, 4),
+            "moves": self.moves,
+            "turns": self.turns,
+            "bumps": self.bumps,
+            "in_view": [
+                {"id": s.id, "kind": s.kind, "distance": s.distance, "fraction": s.fraction}
+                for s in shown
+            ],
+        }
 
 
 @runtime_checkable

@@ -19,7 +19,7 @@ from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
 from wayword.worlds.housework.geometry import Point
 from wayword.worlds.housework.scene import Scene
-from wayword.worlds.search.base import Moved
+from wayword.worlds.search.base import Moved, Odometer
 from wayword.worlds.search.camera import Camera, DepthImage
 from wayword.worlds.search.ground import Ground, ground_of
 from wayword.worlds.search.observation import Shown, View
@@ -112,8 +112,8 @@ class SimulatedBase:
     def __init__(self, place: Place, camera: Camera | None = None) -> None:
         self.place, self.camera = place, camera or Camera()
         self._at: Point = (0.0, 0.0)
-        self._heading = self._metres = 0.0
-        self._moves = self._turns = self._bumps = 0
+        self._heading = 0.0
+        self._done = Odometer()
 
     def start(self, episode: Episode) -> None:
         try:
@@ -127,7 +127,7 @@ class SimulatedBase:
             where = f"in scene {self.place.scene.name}, field 'start'"
             raise DataError(f"episode {episode.id}", where, problem)
         self._at, self._heading = (x, y), absolute(heading)
-        self._metres, self._moves, self._turns, self._bumps = 0.0, 0, 0, 0
+        self._done = Odometer()
 
     def capture(self) -> View:
         camera, (x, y) = self.camera, self._at
@@ -141,7 +141,7 @@ class SimulatedBase:
         return View(name, x, y, self._heading, camera.eye, fov, depth, shown)
 
     def rotate(self, degrees: float) -> Moved:
-        self._turns += math.ceil(abs(degrees) / TURN - 1e-9)
+        self._done.turns += math.ceil(abs(degrees) / TURN - 1e-9)
         self._heading = absolute(round(self._heading + degrees, 6))
         return Moved()
 
@@ -154,10 +154,10 @@ class SimulatedBase:
         end = self.place.ground.stop_before(self._at, (x, y))
         gone = math.dist(self._at, end)
         self._at = (round(end[0], 6), round(end[1], 6))
-        self._metres += gone
-        self._moves += max(1, math.ceil(gone / STEP - 1e-9))
+        self._done.metres += gone
+        self._done.moves += max(1, math.ceil(gone / STEP - 1e-9))
         if gone < away - 1e-6:
-            self._bumps += 1
+            self._done.bumps += 1
             return Moved("blocked", round(gone, 4), "something is in the way")
         return Moved("ok", round(gone, 4))
 
@@ -166,16 +166,7 @@ class SimulatedBase:
 
     def report(self) -> Mapping[str, Json]:
         shown = self.place.seen_from(self.camera, *self._at, self._heading)
-        return {
-            "metres": round(self._metres, 4),
-            "moves": self._moves,
-            "turns": self._turns,
-            "bumps": self._bumps,
-            "in_view": [
-                {"id": s.id, "kind": s.kind, "distance": s.distance, "fraction": s.fraction}
-                for s in shown
-            ],
-        }
+        return self._done.report(shown)
 
     def stop(self) -> None:
         """A simulated body stands still by itself."""

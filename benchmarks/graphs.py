@@ -20,7 +20,7 @@ from typing import Any
 
 import networkx as nx
 
-from wayword.worlds import viewpoints
+from wayword.worlds.indoor import graph as viewpoints
 
 SCANS, FRESH_BOUND, CACHED_BOUND = 11, 10.0, 50.0
 

@@ -6,7 +6,7 @@ came of it, find and name what is in view, and put both into sentences. Both tak
 from the same start, and must stand on the same square in the end.
 
 The package's rules and verdict are used as they are; its view, most of its step, is not asked for:
-``wayword.worlds.grid.sight`` finds the same squares faster (held to that, square by square, by
+``wayword.worlds.babyai.level`` finds the same squares faster (held to that, square by square, by
 ``tests/grid/test_grid_view.py``), which pays for the words and more.
 
 The two take turns, block by block of steps, so that a busy machine blurs both alike; each block's
@@ -27,9 +27,9 @@ from typing import Any
 
 from wayword.core.action import Action
 from wayword.core.episode import Episode
-from wayword.verbalize.grid import describe, feedback
-from wayword.worlds.grid.low import CODES
-from wayword.worlds.gridworld import GridWorld
+from wayword.verbalize.babyai import describe, feedback
+from wayword.worlds.babyai.motions import CODES
+from wayword.worlds.babyai.world import BabyAIWorld
 
 LEVELS = ("GoToObj", "GoToLocalS8N7", "GoToObjMaze", "PutNextLocalS6N4", "UnblockPickup", "Synth")
 STEPS, BLOCK, ROUNDS = 400, 20, 25
@@ -63,17 +63,17 @@ def walk(level: str) -> list[str]:
     return found
 
 
-def ours(level: str) -> GridWorld:
+def ours(level: str) -> BabyAIWorld:
     """The same in words."""
-    world = GridWorld(level)
+    world = BabyAIWorld(level)
     world.reset(Episode("bench", "", level, {"seed": 0}))
     world.level.env.max_steps = 10**9
     return world
 
 
-def in_words(world: GridWorld, action: Action) -> str:
+def in_words(world: BabyAIWorld, action: Action) -> str:
     """What a run pays for a step."""
-    if action not in world.menu("agent"):
+    if action not in world.action_space("agent"):
         raise ValueError(str(action))
     told = world.step("agent", action)
     return f"{feedback(told)}\n{describe(world.observe('agent'))}"

@@ -14,8 +14,8 @@ import sys
 import time
 from dataclasses import dataclass
 
-from wayword.models.continuing import continued
 from wayword.models.local import LocalModel, Settings
+from wayword.models.parts.options import continued
 
 STEPS = 40
 ACTIONS = ("forward", "left", "right", "stop", "around")

@@ -21,9 +21,9 @@ from wayword.agents.navgpt import NavGPT, NavGPTSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.model import Message, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
-from wayword.experiment.parts import open_dataset
-from wayword.experiment.plan import Plan
 from wayword.models.scripted import ScriptedModel
+from wayword.runs.parts import open_dataset
+from wayword.runs.plan import Plan
 
 BOUND, EPISODES, STEPS = 0.90, 12, 8
 

@@ -26,11 +26,11 @@ from dataclasses import dataclass
 
 from wayword.core.action import Action
 from wayword.core.episode import Episode
-from wayword.verbalize.rooms import describe, feedback
-from wayword.worlds.housework.builder import SceneBuilder
-from wayword.worlds.housework.geometry import unit
-from wayword.worlds.housework.scene import HouseObject, Scene
-from wayword.worlds.rooms import RoomsWorld
+from wayword.core.geometry import unit
+from wayword.verbalize.household import describe, feedback
+from wayword.worlds.household.builder import SceneBuilder
+from wayword.worlds.household.scene import HouseObject, Scene
+from wayword.worlds.household.world import HouseholdWorld
 
 SIZES = (30, 80, 300, 1000)
 STEPS, ROUNDS, PLAIN_STEPS = 200, 15, {30: 40, 80: 40, 300: 12, 1000: 6}
@@ -88,18 +88,18 @@ def walk() -> list[Action]:
     return [Action(rng.choice(MOVES)) for _ in range(STEPS)]
 
 
-def start(scene: Scene) -> RoomsWorld:
+def start(scene: Scene) -> HouseholdWorld:
     """A world with one body in the middle of the house's middle room."""
     middle = scene.rooms[len(scene.rooms) // 2].polygon[0]
     pose = {"x": middle[0] + ROOM / 2, "y": middle[1] + ROOM / 2, "heading": 0.0}
-    world = RoomsWorld(scene)
+    world = HouseholdWorld(scene)
     world.reset(Episode("bench", "", scene.name, {"poses": {"agent": pose}}))
     return world
 
 
-def full_step(world: RoomsWorld, action: Action) -> str:
+def full_step(world: HouseholdWorld, action: Action) -> str:
     """What a run pays for a step."""
-    if action not in world.menu("agent"):
+    if action not in world.action_space("agent"):
         raise ValueError(str(action))
     told = world.step("agent", action)
     return f"{feedback(told)}\n{describe(world.observe('agent'))}"

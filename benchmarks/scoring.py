@@ -29,12 +29,12 @@ import numpy as np
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference
-from wayword.evaluation.indoor import IndoorScorer, measure
-from wayword.evaluation.paths import align, pad
-from wayword.evaluation.predictions import trajectory_from_places
-from wayword.evaluation.scorer import Pair
-from wayword.worlds import viewpoints
-from wayword.worlds.viewpoints import ViewpointGraph
+from wayword.metrics.indoor import IndoorScorer, measure
+from wayword.metrics.paths import align, pad
+from wayword.metrics.predictions import trajectory_from_places
+from wayword.metrics.scoring import Pair
+from wayword.worlds.indoor import graph as viewpoints
+from wayword.worlds.indoor.graph import ViewpointGraph
 
 EPISODES, SCENES, VIEWPOINTS, ROUNDS, BOUND = 2_000, 11, 117, 7, 50.0
 

@@ -20,18 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._server import slow_server
-from wayword.core.action import Action, Menu
+from wayword.core.action import Action, ActionSpace, Decision
 from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.dataset import Task
-from wayword.core.decision import Decision
 from wayword.core.episode import Episode, PathReference
 from wayword.core.model import Model, Sampling, user
-from wayword.core.rollout import Setup
-from wayword.core.run import run
+from wayword.core.rollout import Setup, run
 from wayword.core.world import Feedback, Observation
-from wayword.models.opening import open_model
+from wayword.models.middleware.budget import Account
+from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.models.scripted import ScriptedModel
-from wayword.models.wrapping import Account, Options, wrap
 
 EPISODES, STEPS, DELAY, ROUNDS = 20, 10, 0.2, 3
 WITHIN, OVERHEAD_MS = 1.15, 0.2
@@ -52,8 +50,8 @@ class Corridor:
     def observe(self, actor: str) -> Observation:
         return Observation()
 
-    def menu(self, actor: str) -> Menu:
-        return Menu((GO,))
+    def action_space(self, actor: str) -> ActionSpace:
+        return ActionSpace((GO,))
 
     def step(self, actor: str, action: Action) -> Feedback:
         self.steps += 1
@@ -62,7 +60,7 @@ class Corridor:
     def done(self, actor: str) -> bool:
         return False
 
-    def where(self, actor: str) -> Mapping[str, Any]:
+    def pose(self, actor: str) -> Mapping[str, Any]:
         return {"at": self.steps}
 
     def state(self) -> Mapping[str, Any]:
@@ -78,11 +76,11 @@ class Walker:
     async def begin(self, episode: Episode) -> None:
         return None
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision:
         answer = await self._model.complete([user("Go on?")], Sampling(max_tokens=1))
         return Decision(GO, answer.text)
 
-    def told(self, decision: object, feedback: Feedback) -> None:
+    def on_feedback(self, decision: object, feedback: Feedback) -> None:
         return None
 
 

@@ -33,9 +33,9 @@ from typing import Any
 
 from wayword.core.action import Action
 from wayword.core.episode import Episode
-from wayword.worlds.street import StreetWorld
-from wayword.worlds.streetgraph import StreetGraph, load
-from wayword.worlds.streetmoves import Navigator
+from wayword.worlds.street.graph import StreetGraph, load
+from wayword.worlds.street.moves import Navigator
+from wayword.worlds.street.world import StreetWorld
 
 ROUNDS, TRAJECTORIES, STEPS = 7, 800, 400_000
 WALK = ("forward",) * 8 + ("left", "right")
@@ -137,7 +137,7 @@ def perturbed(graph: StreetGraph) -> list[tuple[int, int]]:
         panorama = rng.randrange(len(graph))
         if graph.degree(panorama) == 0:
             continue
-        state = navigator.start(panorama, rng.choice(graph.ways(panorama))[0])
+        state = navigator.start(panorama, rng.choice(graph.exits(panorama))[0])
         leaves, astray = rng.randrange(40), state
         for move in range(40):
             if move == leaves:

@@ -24,7 +24,7 @@ from wayword.core.model import Choice, Completion, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.towns import Towns
 from wayword.models.local import LocalModel, Settings
-from wayword.worlds.streetmoves import WORDS
+from wayword.worlds.street.moves import WORDS
 
 STEPS, TOKENS_BOUND, TIME_BOUND = 40, 10.0, 8.0
 

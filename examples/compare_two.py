@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import wayword
-from wayword.experiment.reports import compare
+from wayword.runs.reports import compare
 
 runs = {}
 for steps in (2, 6):

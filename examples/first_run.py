@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import wayword
-from wayword.experiment.reports import table
+from wayword.runs.reports import table
 
 runs = Path("runs/first")
 for agent in ("oracle", "random"):

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 from wayword.datasets.houses import Houses
-from wayword.datasets.housing.plan_svg import plan_svg
+from wayword.datasets.procedural.houses.plan_svg import plan_svg
 
 houses = Houses("train", None, Houses.Settings(houses=1, episodes=3, seed=7))
 task, eyes = houses.tasks[0], houses.perceiver()

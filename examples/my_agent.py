@@ -6,9 +6,8 @@ The class at the bottom is all there is to it; the last lines play it from Pytho
 from dataclasses import dataclass
 from pathlib import Path
 
-from wayword.core.action import STOP
-from wayword.core.angles import relative
-from wayword.core.decision import Decision
+from wayword.core.action import STOP, Decision
+from wayword.core.geometry import relative
 
 
 @dataclass(frozen=True)
@@ -31,13 +30,13 @@ class Straight:
     async def begin(self, episode):
         """Nothing to prepare: this agent does not read its instruction."""
 
-    async def act(self, observation, menu):
-        if self.left == 0 or not observation.ways:
+    async def act(self, observation, space):
+        if self.left == 0 or not observation.neighbors:
             return Decision(STOP, "far enough")
-        turns = [abs(relative(way.heading, observation.heading)) for way in observation.ways]
-        return Decision(menu.actions[turns.index(min(turns))], "straight on")
+        turns = [abs(relative(way.heading, observation.heading)) for way in observation.neighbors]
+        return Decision(space.actions[turns.index(min(turns))], "straight on")
 
-    def told(self, decision, feedback):
+    def on_feedback(self, decision, feedback):
         self.left -= 1
 
 
@@ -45,7 +44,7 @@ agent = Straight
 
 if __name__ == "__main__":
     import wayword
-    from wayword.experiment.reports import table
+    from wayword.runs.reports import table
 
     plan = wayword.Plan(__file__, "houses", limit=10, out=Path("runs/straight"))
     print(table([wayword.run(plan).path], keys=["sr", "spl", "ne", "steps"]))

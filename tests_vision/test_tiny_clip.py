@@ -14,7 +14,7 @@ import torch
 import transformers as hub
 
 from wayword.core.errors import UsageError
-from wayword.perception.landmark_clip import TransformersEncoder
+from wayword.perception.networks.matching import TransformersEncoder
 
 SIZE = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
 SIZE |= {"num_attention_heads": 4}

@@ -27,8 +27,7 @@ from wayword.perception.eyes import (
     Questioner,
     Tagger,
 )
-from wayword.perception.neural.detection import Detr
-from wayword.perception.neural.grounding import GroundingDino, Owlv2
+from wayword.perception.networks.boxes import Detr, GroundingDino, Owlv2
 from wayword.perception.opening import EYES, open_eye
 
 rng = np.random.default_rng(0)

@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.datasets.robothor import Robothor
-from wayword.datasets.searching.apartments import apartment_of, floors_of
-from wayword.datasets.searching.floors import SPACING, Floors
-from wayword.datasets.searching.reference import FindingReference
+from wayword.datasets.sources.robothor.apartments import apartment_of, floors_of
+from wayword.datasets.sources.robothor.floors import SPACING, Floors
+from wayword.worlds.objectnav.world import ObjectNavReference
 
 OUT = Path(__file__).parents[1] / "docs" / "finding_floor.svg"
 SCALE = 60.0
@@ -87,7 +87,7 @@ def _things(dataset: Robothor, scene: str, floors: Floors) -> Iterator[str]:
 def _episode(dataset: Robothor, scene: str, floors: Floors) -> Iterator[str]:
     """The longest of the scene's first published paths."""
     tasks = [task for task in dataset.tasks[:1200] if task.episode.scene == scene]
-    references = [t.reference for t in tasks if isinstance(t.reference, FindingReference)]
+    references = [t.reference for t in tasks if isinstance(t.reference, ObjectNavReference)]
     reference = max(references, key=lambda one: one.shortest or 0.0)
     points = " ".join("{:g},{:g}".format(*_at(floors, *corner)) for corner in reference.path)
     yield f'<polyline class="way" points="{points}"/>'

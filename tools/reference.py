@@ -122,7 +122,7 @@ def _cell(code: str) -> str:
 
 
 def _metrics() -> str:
-    from wayword.evaluation import accounting, advice, predictions, state_accuracy, trials
+    from wayword.metrics import accounting, predictions, scoring, state_accuracy
 
     intro = (
         "Rates are fractions of one in JSON and CSV, and percentages where people read them. "
@@ -130,9 +130,9 @@ def _metrics() -> str:
     )
     blocks = [_table(f"Family {s.family}", s.metrics) for s in _scorers()]
     blocks.append(_table("Accounting, in every family", accounting.METRICS))
-    blocks.append(_table("Several trials", trials.METRICS))
+    blocks.append(_table("Several trials", scoring.TRIAL_METRICS))
     blocks.append(_table("Agents that state where they are", state_accuracy.METRICS))
-    blocks.append(_table("Agents that consult experts", advice.METRICS))
+    blocks.append(_table("Agents that consult experts", accounting.ADVICE_METRICS))
     blocks.append(_table("Predictions made elsewhere", predictions.METRICS))
     return _page("The metrics", intro, *blocks)
 

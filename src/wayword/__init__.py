@@ -11,7 +11,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wayword.experiment import Plan, RunResult, run, run_async
+    from wayword.runs.plan import Plan
+    from wayword.runs.run import RunResult, run, run_async
 
 __version__ = "0.1.0"
 __all__ = ["Plan", "RunResult", "__version__", "run", "run_async"]
@@ -20,7 +21,7 @@ __all__ = ["Plan", "RunResult", "__version__", "run", "run_async"]
 def __getattr__(name: str) -> Any:
     """Load the public names when they are first used, so that ``import wayword`` costs nothing."""
     if name in __all__:
-        from wayword import experiment
+        from wayword import runs
 
-        return getattr(experiment, name)
+        return getattr(runs, name)
     raise AttributeError(f"module 'wayword' has no attribute {name!r}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from playing import play
-
+from helpers.playing import play
 from wayword.agents.oracle import OracleSettings, ShortestPathOracle
 from wayword.agents.random import RandomAgent, RandomSettings
 

@@ -10,18 +10,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from playing import flat, play
 
-from small_house import SmallHouse, SmallPerceiver
-from wayword.agents.discussion.deciding import Opinion, grouped, read
-from wayword.agents.discussion.directions import bearing, number_of
-from wayword.agents.discussion.onviewpoints import around
+from helpers.playing import flat, play
+from helpers.small_house import SmallHouse, SmallPerceiver
 from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
-from wayword.core.decision import Rejection
+from wayword.agents.parts.deciding import Opinion, grouped, read
+from wayword.agents.parts.directions import around, bearing, number_of
+from wayword.core.action import Rejection
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usage
 from wayword.core.trajectory import Trajectory
-from wayword.evaluation import advice
+from wayword.metrics import accounting
 
 FREE = DiscussNavSettings(decoding="free")
 EXPERTS: dict[str, str] = {
@@ -120,7 +119,7 @@ def test_it_follows_its_experts_to_the_goal() -> None:
     assert trajectory.ended == "stopped"
     assert trajectory.steps[0].decision.thought == "towards 1."
     assert notes(trajectory, "expert_failed") == []
-    assert advice.measure(trajectory) == {"advice_lost": 0.0}
+    assert accounting.measure(trajectory) == {"advice_lost": 0.0}
     # All samples agree at every step, so nobody is asked to fuse or to decide.
     assert voices["fusion"].prompts == voices["testing"].prompts == []
     assert voices["main"].wanted[0].n == 5
@@ -227,7 +226,7 @@ def test_an_expert_that_fails_is_noted_and_done_without(expert: str, fault: str)
     failed = notes(trajectory, "expert_failed")
     assert {note["expert"] for note in failed} == {expert}
     assert all(note["recovery"] for note in failed)
-    assert advice.measure(trajectory) == {"advice_lost": len(failed)}
+    assert accounting.measure(trajectory) == {"advice_lost": len(failed)}
     assert trajectory.visited("agent")[-1]["viewpoint"] == "c"
 
 
@@ -315,7 +314,7 @@ def test_directions_are_numbered_clockwise_from_the_front() -> None:
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)
     world.reset(house.tasks[0].episode)
-    world.step("agent", world.menu("agent").actions[0])
+    world.step("agent", world.action_space("agent").actions[0])
     directions = around(world.observe("agent"), SmallPerceiver().perceive("small", "b"))
     assert {d.id: str(d.action) for d in directions if d.action} == {
         1: "goto[d]",

@@ -10,27 +10,26 @@ from typing import Any
 
 import numpy as np
 import pytest
-from test_discussnav import Voice, by_step, council, go, notes
 
-from objectnav.rosbridge_server import Robot, running, started
-from objectnav.test_finding_world import flat
-from wayword.agents.discussion.onbase import OnBase, stride
+from agents.test_discussnav import Voice, by_step, council, go, notes
+from helpers.rosbridge_server import Robot, running, started
 from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
-from wayword.core.action import Action
+from wayword.agents.parts.directions import OnBase, stride
+from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.robot import RobotSettings, RobotTasks
-from wayword.perception.detecting import detector_named
-from wayword.perception.pictures import encode
-from wayword.perception.seeing_views import pixels
-from wayword.worlds.finding import FindingWorld
-from wayword.worlds.search.simulated import Place, SimulatedBase
+from wayword.perception.detectors import detector_named
+from wayword.perception.eye_detector import pixels
+from wayword.perception.panorama import encode
+from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.world import ObjectNavWorld
+from worlds.objectnav.test_finding_world import flat
 
 TURNS = 11
 FREE = DiscussNavSettings(decoding="free", tags="perfect")
@@ -43,7 +42,7 @@ def play(
     begin = {"x": 1.0, "y": 1.5, "heading": 0.0, **start}
     episode = Episode("1", "Go ahead and turn right.", "flat", begin)
     dataset: Any = SimpleNamespace(
-        world=lambda episode: FindingWorld.of(flat()),
+        world=lambda episode: ObjectNavWorld.of(flat()),
         perceiver=lambda: None,
         demonstrations=lambda count, seed: (),
     )
@@ -119,7 +118,7 @@ def test_the_ablation_of_perception_keeps_the_ways() -> None:
 
 def test_a_move_that_went_wrong_is_told() -> None:
     base = OnBase(detector_named("perfect"))
-    world = FindingWorld.of(flat())
+    world = ObjectNavWorld.of(flat())
     world.reset(Episode("1", "Go.", "flat", {"x": 1.0, "y": 1.5, "heading": 0.0}))
     while (turn := base.take_in(world.observe("agent"))) is not None:
         world.step("agent", turn)
@@ -142,7 +141,7 @@ def test_a_move_that_went_wrong_is_told() -> None:
 
 
 def test_a_vision_model_is_shown_the_middle_of_each_picture() -> None:
-    world = FindingWorld.of(flat())
+    world = ObjectNavWorld.of(flat())
     world.reset(Episode("1", "Go.", "flat", {"x": 1.0, "y": 1.5, "heading": 0.0}))
     around = OnBase(detector_named("perfect"))
     while True:
@@ -181,7 +180,7 @@ def test_with_a_robot_the_scene_expert_sees_and_a_dropped_connection_is_told(
     assert all(len(prompt[-1].images) == 1 for prompt in voices["scene"].asked)  # type: ignore[union-attr]
     assert [s.feedback.status for s in trajectory.steps if not s.feedback.ok] == ["lost"]
     assert "Your last move was lost after 0.25 m (the connection broke" in voices["main"].prompts[1]
-    x, y = (body.base.where()[axis] for axis in "xy")
+    x, y = (body.base.pose()[axis] for axis in "xy")
     assert (x, y) == pytest.approx((1.75, 1.5), abs=0.01)  # half of one move, then a whole one
 
 
@@ -192,7 +191,7 @@ def image_message(data: bytes) -> dict[str, Any]:
 
 
 def test_views_and_viewpoints_are_not_mixed_up() -> None:
-    from small_house import SmallHouse
+    from helpers.small_house import SmallHouse
 
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)

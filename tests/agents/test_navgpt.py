@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playing import Scripted, play
 
-from small_house import SmallHouse
+from helpers.playing import Scripted, play
+from helpers.small_house import SmallHouse
 from wayword.agents.navgpt import NavGPT, NavGPTSettings
+from wayword.core.action import Decision, Rejection
 from wayword.core.dataset import Task
-from wayword.core.decision import Decision, Rejection
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Completion, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
@@ -86,7 +86,7 @@ def test_what_is_no_legal_move_is_a_rejection_with_feedback(answer: str, kind: s
     first = trajectory.steps[0]
     assert isinstance(first.decision, Rejection)
     assert first.decision.kind == kind
-    assert first.where["viewpoint"] == "s"
+    assert first.pose["viewpoint"] == "s"
     assert first.feedback.status == "rejected"
     assert first.decision.reason in model.prompts[1]
     assert len(model.prompts[1]) < len(model.prompts[0]) + 1500

@@ -7,11 +7,11 @@ import json
 
 import numpy as np
 import pytest
-from playing import Scripted, play
 
-from small_house import SmallHouse, SmallPerceiver
+from helpers.playing import Scripted, play
+from helpers.small_house import SmallHouse, SmallPerceiver
 from wayword.agents.oracle import OracleSettings, ShortestPathOracle
-from wayword.agents.retelling import drawing, history, instruction, judge, layout, moves
+from wayword.runs.retell import drawing, history, instruction, judge, layout, moves
 
 WALK = play(ShortestPathOracle, OracleSettings(), {})  # s, b, then right to c
 GRAPH = SmallHouse().graph("small")

@@ -11,13 +11,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
-from playing import Scripted
 
-from wayword.agents.react import ReAct
-from wayword.agents.strategies.strategy import StrategySettings
-from wayword.agents.team import Team, TeamSettings
-from wayword.agents.teaming.brief import Brief
-from wayword.agents.teaming.commands import (
+from helpers.playing import Scripted
+from wayword.agents.parts.commands import (
+    Brief,
     Command,
     Done,
     Place,
@@ -27,16 +24,18 @@ from wayword.agents.teaming.commands import (
     heard_by,
     parse,
 )
-from wayword.agents.teaming.follower import Follower
-from wayword.core.action import Action
+from wayword.agents.parts.follower import Follower
+from wayword.agents.parts.strategy import StrategySettings
+from wayword.agents.react import ReAct
+from wayword.agents.team import Team, TeamSettings
+from wayword.core.action import Action, Decision
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
-from wayword.core.decision import Decision
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.datasets.homes.orders import PlannedReference
 from wayword.datasets.ma_household import MaHousehold
+from wayword.worlds.household.errands import PlannedReference
 
 NAMES = some.from_regex(r"[a-z]{1,8}(_[a-z]{1,5})?_[1-9]", fullmatch=True)
 ROOMS = some.sampled_from(("kitchen", "living room", "main bedroom", ""))
@@ -139,7 +138,7 @@ def test_a_follower_needs_no_goals_and_no_house() -> None:
     nothing: Any = None
     follower = Follower(Brief("follower", task.episode, nothing, nothing, nothing))
     view = world.observe("follower")
-    idle = follower.act(view, world.menu("follower"))
+    idle = follower.act(view, world.action_space("follower"))
     assert isinstance(idle, Decision)
     assert idle.action == Action("turn_right"), "nobody has told it anything"
 
@@ -154,9 +153,9 @@ def test_a_thing_that_is_not_where_it_was_told_is_asked_for() -> None:
     follower = Follower(Brief("follower", task.episode, nothing, nothing, nothing))
     done: list[Action] = []
     while len(done) < 80 and not (done and done[-1].name == "chat"):
-        decision = follower.act(world.observe("follower"), world.menu("follower"))
+        decision = follower.act(world.observe("follower"), world.action_space("follower"))
         assert isinstance(decision, Decision)
-        follower.told(decision, world.step("follower", decision.action))
+        follower.on_feedback(decision, world.step("follower", decision.action))
         done.append(decision.action)
     assert done[-1] == Action("chat", ("Where is ghost_7?",))
 

@@ -11,19 +11,27 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
+from wayword.agents.parts.partner import Partner
+from wayword.agents.parts.partner_knowledge import (
+    Knowledge,
+    Leaving,
+    Put,
+    Searched,
+    Seen,
+    Taking,
+    parse,
+    render,
+)
 from wayword.agents.team import Team, TeamSettings
-from wayword.agents.teaming.knowledge import Knowledge
-from wayword.agents.teaming.partner import Partner
-from wayword.agents.teaming.speech import Leaving, Put, Searched, Seen, Taking, parse, render
+from wayword.core.action import Decision
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
-from wayword.core.decision import Decision
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.datasets.homes.goals import RoomsReference
 from wayword.datasets.ma_wah import MaWah
-from wayword.worlds.housework.observation import RoomsObservation
+from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.observation import HouseholdObservation
 
 NAMES = some.sampled_from(("plate_1", "wine_bottle_12", "table_2", "tv_stand_3"))
 ROOMS = some.sampled_from(("kitchen", "living room", "bedroom 2", ""))
@@ -74,7 +82,7 @@ def play(dataset: MaWah, task: Task, talk: bool = True, team: type[Team] = Team)
 
 
 def solved(task: Task, trajectory: Trajectory) -> bool:
-    assert isinstance(task.reference, RoomsReference)
+    assert isinstance(task.reference, HouseholdReference)
     assert trajectory.ended != "failed", trajectory.error
     return task.reference.met(trajectory.state) == task.reference.parts()
 
@@ -96,23 +104,23 @@ class Watched(Team):
         super().__init__(settings, toolkit)
         self.met: set[str] = set()
 
-    async def act(self, observation: Any, menu: Any) -> Any:
-        assert isinstance(observation, RoomsObservation)
+    async def act(self, observation: Any, space: Any) -> Any:
+        assert isinstance(observation, HouseholdObservation)
         seen = {o.name for o in observation.objects} | {o.container for o in observation.objects}
         seen |= {thing for other in observation.others for thing in other.holding}
         seen |= {held.name for held in observation.holding}
         said = {word.strip(".") for m in observation.messages for word in m.text.split()}
         self.met |= seen | said
-        decision = await super().act(observation, menu)
+        decision = await super().act(observation, space)
         self._judge()
         return decision
 
-    def told(self, decision: Any, feedback: Any) -> None:
+    def on_feedback(self, decision: Any, feedback: Any) -> None:
         for key in ("seen", "contents"):
             self.met |= set(feedback.details.get(key, ()))
         for key in ("object", "receptacle"):
             self.met |= {feedback.details.get(key, "")}
-        super().told(decision, feedback)
+        super().on_feedback(decision, feedback)
         self._judge()
 
     def _judge(self) -> None:
@@ -146,7 +154,7 @@ def test_messages_come_before_the_next_turn_of_whoever_they_are_for_and_in_order
         waiting: dict[str, list[tuple[str, str]]] = {actor: [] for actor in task.episode.actors}
         for step in play(dataset, task).steps:
             observation = step.observation
-            assert isinstance(observation, RoomsObservation)
+            assert isinstance(observation, HouseholdObservation)
             heard = [(m.sender, m.text) for m in observation.messages]
             assert heard == waiting[step.actor]
             waiting[step.actor] = []

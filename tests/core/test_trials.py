@@ -9,20 +9,19 @@ from typing import Any, ClassVar
 
 import pytest
 
-from small_house import SmallHouse
+from helpers.small_house import SmallHouse
 from wayword.agents.forward import ForwardAgent
-from wayword.core.action import STOP, Action, Menu
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Learner, Toolkit
 from wayword.core.dataset import Task
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import BudgetExhausted, UsageError
 from wayword.core.model import Completion, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory, Verdict
 from wayword.core.world import Feedback, Observation
-from wayword.evaluation import trials as trial_metrics
-from wayword.evaluation.scorer import judge, score
+from wayword.metrics import scoring
+from wayword.metrics.scoring import judge, score
 
 
 @dataclass(frozen=True)
@@ -48,14 +47,14 @@ class Trier:
         self.drawn.append([])
         self.toolkit.note("began")
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if len(self.told_of) == self.breaks_in:
             raise RuntimeError("broken")
         self.drawn[-1].append(self.toolkit.rng.random())
         gone = len(self.drawn[-1]) > 1
         return Decision(STOP if gone else Action("goto", ("b",)))
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         pass
 
     async def reflect(self, verdict: Verdict) -> bool:
@@ -203,9 +202,9 @@ def test_where_nothing_tells_success_the_judge_says_so() -> None:
     house = SmallHouse()
     told, _ = played()
     with pytest.raises(UsageError, match=r"to_c: nothing here tells.*verdict=self"):
-        trial_metrics.judge(Silent(), house)(house.tasks[0], told)
+        scoring.judge_of(Silent(), house)(house.tasks[0], told)
     tried, _ = played(trials=2)
-    assert trial_metrics.measure(Silent(), house, [(house.tasks[0], tried)]) == [
+    assert scoring.measure(Silent(), house, [(house.tasks[0], tried)]) == [
         {"trials": 2, "verdicts": 0}
     ]
 
@@ -218,4 +217,4 @@ def test_scores_are_the_last_trials_and_costs_are_all_trials() -> None:
     assert (both[0]["tl"], both[1]["tl"]) == (pytest.approx(2.0), pytest.approx(2.0))
     assert (both[0]["steps"], both[1]["steps"]) == (4, 2)
     assert (both[0]["sr_first"], both[0]["trials"], both[0]["verdicts"]) == (1.0, 2, 1)
-    assert not {metric.key for metric in trial_metrics.METRICS} & set(both[1])
+    assert not {metric.key for metric in scoring.TRIAL_METRICS} & set(both[1])

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alfred_files import POSES, trajectory, write
 
+from helpers.alfred_files import POSES, trajectory, write
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError
-from wayword.datasets.homes.goals import Has, Held, Inside, Lit, RoomsReference, Stacked
-from wayword.datasets.homes.solving import play
 from wayword.datasets.household import Household
-from wayword.worlds.housework.invariants import violations
-from wayword.worlds.housework.scene import HouseObject
+from wayword.worlds.household.expert import play
+from wayword.worlds.household.goals import Has, Held, HouseholdReference, Inside, Lit, Stacked
+from wayword.worlds.household.invariants import violations
+from wayword.worlds.household.scene import HouseObject
 
 SIMPLE: dict[str, Any] = {"object_target": "Mug", "parent_target": "SideTable"}
 APPLE: dict[str, Any] = {"object_target": "Apple", "parent_target": "SideTable"}
@@ -41,10 +41,10 @@ def household(folder: Path, **settings: Any) -> Household:
     return Household("train", folder, Household.Settings(**settings))
 
 
-def only(dataset: Household, number: int = 0) -> tuple[dict[str, HouseObject], RoomsReference]:
+def only(dataset: Household, number: int = 0) -> tuple[dict[str, HouseObject], HouseholdReference]:
     """The objects of an episode's scene, and its reference."""
     task = dataset.tasks[number]
-    assert isinstance(task.reference, RoomsReference)
+    assert isinstance(task.reference, HouseholdReference)
     return {o.id: o for o in dataset.world(task.episode).scene.objects}, task.reference
 
 

@@ -12,13 +12,13 @@ import re
 from dataclasses import dataclass
 
 from wayword.core.action import Action
-from wayword.core.angles import relative
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
+from wayword.core.geometry import relative
 from wayword.core.perceiver import Percept
 from wayword.datasets.houses import Houses
-from wayword.worlds.indoor import IndoorObservation
-from wayword.worlds.viewpoints import Way
+from wayword.worlds.indoor.graph import Neighbor
+from wayword.worlds.indoor.world import IndoorObservation
 
 END = r"(?= and\b|,|\.| on your| now|$)"
 GRAMMAR = re.compile(
@@ -114,10 +114,10 @@ class Follower:
                 turn = None
         return self.here.viewpoint
 
-    def _go(self, way: Way) -> None:
+    def _go(self, way: Neighbor) -> None:
         self.world.step("agent", Action("goto", (way.viewpoint,)))
 
-    def _turned(self, turn: float) -> Way:
+    def _turned(self, turn: float) -> Neighbor:
         wanted = self.here.heading + turn
         return min(self.here.ways, key=lambda way: abs(relative(way.heading, wanted)))
 
@@ -130,7 +130,7 @@ class Follower:
             _left(way, near[0]) > math.hypot(*near[0]) for way in self.here.ways
         )
 
-    def _cost(self, way: Way, spot: Spot, turn: float | None) -> float:
+    def _cost(self, way: Neighbor, spot: Spot, turn: float | None) -> float:
         """Metres left after the way, dearer the more it departs from the turn that was told."""
         off = abs(relative(way.heading, self.here.heading + (turn or 0.0)))
         return _left(way, spot) + (0.0 if turn is None else TOLD * max(0.0, off - 25.0))
@@ -171,7 +171,7 @@ def _from_here(heading: float, distance: float) -> Spot:
     return distance * math.sin(angle), distance * math.cos(angle)
 
 
-def _left(way: Way, spot: Spot) -> float:
+def _left(way: Neighbor, spot: Spot) -> float:
     """Metres from a way's end to a spot."""
     return math.dist(_from_here(way.heading, way.distance), spot)
 

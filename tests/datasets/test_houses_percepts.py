@@ -7,10 +7,10 @@ import re
 
 import pytest
 
-from wayword.core.angles import relative
+from wayword.core.geometry import relative
 from wayword.core.perceiver import Perceiver
 from wayword.datasets.houses import Houses
-from wayword.datasets.housing.house import House
+from wayword.datasets.procedural.houses.house import House
 
 HOUSES = Houses("test", None, Houses.Settings(houses=6, episodes=6, seed=2))
 

@@ -11,10 +11,9 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from wayword.datasets.housing.floorplan import FloorPlan
-from wayword.datasets.housing.house import House, build_house, scene_name
-from wayword.datasets.housing.plan_svg import plan_svg
-from wayword.datasets.housing.programme import LARGEST, SMALLEST
+from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST, FloorPlan
+from wayword.datasets.procedural.houses.house import House, build_house, scene_name
+from wayword.datasets.procedural.houses.plan_svg import plan_svg
 
 SCENES = [scene_name("test", 1, rooms, n) for rooms in (SMALLEST, 9, LARGEST) for n in range(8)]
 

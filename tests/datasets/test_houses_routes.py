@@ -8,11 +8,11 @@ import re
 
 import pytest
 
-from wayword.core.angles import relative
+from wayword.core.geometry import relative
 from wayword.datasets.houses import Houses
-from wayword.datasets.housing.house import House
-from wayword.datasets.housing.routes import Route, Stretch, turn_word
-from wayword.datasets.housing.views import named_things
+from wayword.datasets.procedural.houses.house import House
+from wayword.datasets.procedural.houses.routes import Route, Stretch, turn_word
+from wayword.datasets.procedural.houses.views import named_things
 
 SIZES = Houses.Settings(houses=30, episodes=270, seed=6)
 HOUSES = Houses("train", None, SIZES)

@@ -21,4 +21,4 @@ def test_views_change_what_is_told_and_nothing_else(views: int, directions: int)
     assert len(percept.sectors) == directions
     text = indoor.observation(seen, percept)
     assert text.count("Navigable Viewpoints:") == directions
-    assert all(f"'{way.viewpoint}'" in text for way in seen.ways)
+    assert all(f"'{way.viewpoint}'" in text for way in seen.neighbors)

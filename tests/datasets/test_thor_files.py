@@ -12,10 +12,10 @@ import pytest
 
 from wayword.core.errors import DataError
 from wayword.datasets.rearrangement import Rearrangement
-from wayword.datasets.thor import ithor
-from wayword.datasets.thor.metadata import read_record
-from wayword.datasets.thor.questions import read_questions
-from wayword.datasets.thor.shuffles import read_shuffles
+from wayword.datasets.sources.ithor import rooms as ithor
+from wayword.datasets.sources.ithor.kitchens import read_questions
+from wayword.datasets.sources.ithor.objects import read_record
+from wayword.datasets.sources.ithor.rearrangement import read_shuffles
 
 NAME = "FloorPlan1"
 

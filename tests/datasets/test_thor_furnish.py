@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 
 import pytest
-from thor_records import FLOOR, FURNITURE, HOBS, KNOBS, made, small
 
+from helpers.thor_records import FLOOR, FURNITURE, HOBS, KNOBS, made, small
 from wayword.core.action import Action
 from wayword.core.episode import Episode
-from wayword.datasets.thor import furnish
-from wayword.datasets.thor.floor import join, parts
-from wayword.worlds.housework.builder import SceneBuilder
-from wayword.worlds.housework.scene import HouseObject, Scene
-from wayword.worlds.rooms import RoomsWorld
+from wayword.datasets.sources.ithor import furnish
+from wayword.datasets.sources.ithor.rooms import join, parts
+from wayword.worlds.household.builder import SceneBuilder
+from wayword.worlds.household.scene import HouseObject, Scene
+from wayword.worlds.household.world import HouseholdWorld
 
 
 def scene() -> Scene:
@@ -63,7 +63,7 @@ def test_published_controls_come_before_the_nearest() -> None:
 
 
 def test_the_scene_can_be_acted_in() -> None:
-    world = RoomsWorld(scene(), named=True)
+    world = HouseholdWorld(scene(), named=True)
     start = {"poses": {"agent": {"x": 3.0, "y": 1.25, "heading": 180.0}}}
     world.reset(Episode("1", "Cook.", "FloorPlan0", start))
     assert world.step("agent", Action("goto", ("pan_1",))).ok

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import random
 
-from thor_records import COUNTER, DRAWER, FLOOR, FRIDGE, FURNITURE, TABLE, small
-
-from wayword.datasets.homes.goals import Restored
-from wayword.datasets.thor.furnish import add
-from wayword.datasets.thor.metadata import ObjectRecord, Point3
-from wayword.datasets.thor.rearranging import request
-from wayword.datasets.thor.restoring import Cause, Judged, cause, judge
-from wayword.datasets.thor.shuffles import Pose, Shuffled
-from wayword.worlds.housework.builder import SceneBuilder
+from helpers.thor_records import COUNTER, DRAWER, FLOOR, FRIDGE, FURNITURE, TABLE, small
+from wayword.datasets.sources.ithor.furnish import add
+from wayword.datasets.sources.ithor.objects import ObjectRecord, Point3
+from wayword.datasets.sources.ithor.rearrangement import Cause, Judged, Pose, Shuffled, cause, judge
+from wayword.datasets.sources.ithor.rearranging import request
+from wayword.worlds.household.builder import SceneBuilder
+from wayword.worlds.household.goals import Restored
 
 APPLE = small("Apple", 0.9, 0.3, 0.92)
 PLATE = small("Plate", 0.2, 0.3, 0.92, "receptacle")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from thor_records import (
+
+from helpers.thor_records import (
     BASIN,
     CHAIR,
     COUNTER,
@@ -13,11 +14,9 @@ from thor_records import (
     made,
     small,
 )
-
 from wayword.core.errors import UsageError
-from wayword.datasets.thor.changing import Change, changed, copied, moved
-from wayword.datasets.thor.metadata import ObjectRecord
-from wayword.datasets.thor.support import carrier, parents
+from wayword.datasets.sources.ithor.furnish import carrier, parents
+from wayword.datasets.sources.ithor.objects import Change, ObjectRecord, changed, copied, moved
 
 
 @pytest.mark.parametrize(

@@ -17,17 +17,18 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from wayword import Plan, run
 from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
 from wayword.agents.navgpt import NavGPT, NavGPTSettings
-from wayword.contracts.datasets import check_dataset
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import DataError, UsageError
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.tour import Tour, TourSettings
-from wayword.experiment.perceiving import Perceiving, perceive
-from wayword.recording import RunFolder
+from wayword.runs.folder import RunFolder
+from wayword.runs.perceive import Perceiving, perceive
+from wayword.runs.plan import Plan
+from wayword.runs.run import run
+from wayword.testing.contracts import check_dataset
 
 COLOURS = {"hall": (200, 40, 40), "lobby": (40, 200, 40), "lab": (40, 40, 200)}
 """Each place is painted in a colour of its own towards the east, and grey elsewhere."""
@@ -121,8 +122,8 @@ def walk(folder: Path, agent: type[Any], settings: Any, model: ColourModel) -> l
 
 def seen(folder: Path, model: ColourModel, monkeypatch: pytest.MonkeyPatch) -> None:
     """``wayword perceive`` with a captioner that looks at the pixels."""
-    from wayword.experiment import perceiving
-    from wayword.perception.chatting import ChatEyes
+    from wayword.perception.opening import ChatEyes
+    from wayword.runs import perceive as perceiving
 
     monkeypatch.setattr(perceiving, "open_eye", lambda kind, name, models: ChatEyes(model))
     norths = folder / "norths.json"

@@ -8,12 +8,11 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from wayword.core.angles import relative
 from wayword.core.errors import UsageError
-from wayword.datasets.townhall.streets import APART
-from wayword.datasets.townhall.town import SPACING, Town, build_town, scene_name
+from wayword.core.geometry import relative
+from wayword.datasets.procedural.towns.town import APART, SPACING, Town, build_town, scene_name
 from wayword.datasets.towns import Towns, TownsSettings
-from wayword.worlds.streetmoves import Navigator, gold_actions
+from wayword.worlds.street.moves import Navigator, gold_actions
 
 TOWNS = [build_town(scene_name("test", seed, 6, seed)) for seed in range(6)]
 
@@ -29,14 +28,14 @@ def test_every_way_leads_back_and_nothing_is_cut_off(town: Town) -> None:
     everywhere = np.arange(len(graph))
     assert np.isfinite(graph.hops(everywhere, 0)).all()
     for here in range(len(graph)):
-        for _, there in graph.ways(here):
-            assert here in [back for _, back in graph.ways(there)]
+        for _, there in graph.exits(here):
+            assert here in [back for _, back in graph.exits(there)]
     assert min(graph.degree(here) for here in range(len(graph))) == 2, "no street ends blindly"
 
 
 def test_ways_lead_where_their_headings_say(town: Town) -> None:
     for here in range(len(town.graph)):
-        for heading, there in town.graph.ways(here):
+        for heading, there in town.graph.exits(here):
             across, up = town.xy[there] - town.xy[here]
             assert abs(relative(float(np.degrees(np.arctan2(across, up))), heading)) <= 0.51
             assert 0.6 * SPACING <= float(np.hypot(across, up)) <= 2.5 * SPACING
@@ -44,7 +43,7 @@ def test_ways_lead_where_their_headings_say(town: Town) -> None:
 
 def test_streets_leave_a_junction_well_apart(town: Town) -> None:
     for corner in range(town.corners):
-        ways = sorted(heading for heading, _ in town.graph.ways(corner))
+        ways = sorted(heading for heading, _ in town.graph.exits(corner))
         gaps = [(b - a) % 360 for a, b in pairwise([*ways, ways[0]])]
         assert min(gaps) >= APART - 1
 
@@ -111,7 +110,7 @@ def test_demonstrations_are_solved_episodes_of_the_train_split_drawn_by_seed() -
             assert not world.done("agent")
             assert world.step("agent", action).ok
         assert world.done("agent")
-        assert world.where("agent")["panorama"] == answers[demonstration.episode.id].goal  # type: ignore[attr-defined]
+        assert world.pose("agent")["panorama"] == answers[demonstration.episode.id].goal  # type: ignore[attr-defined]
     with pytest.raises(UsageError, match="lower shots"):
         towns.demonstrations(201, 0)
 

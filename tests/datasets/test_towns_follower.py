@@ -14,14 +14,13 @@ import pytest
 from wayword.core.action import Action
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
-from wayword.datasets.townhall.exits import WORDS
-from wayword.datasets.townhall.instructions import instruct
-from wayword.datasets.townhall.names import LIGHT
-from wayword.datasets.townhall.routes import Leg, Route
+from wayword.datasets.procedural.towns.instructions import instruct
+from wayword.datasets.procedural.towns.routes import WORDS, Leg, Route
+from wayword.datasets.procedural.towns.town import LIGHT
 from wayword.datasets.towns import Towns, TownsSettings
 from wayword.perception.landmarks import visible
 from wayword.verbalize.street import DIRECTIONS, VIEWS
-from wayword.worlds.street import StreetWorld
+from wayword.worlds.street.world import StreetWorld
 
 TOWNS = Towns("test", None, TownsSettings(towns=10, episodes=200))
 NUMBERS = range(120)
@@ -47,7 +46,7 @@ class Follower:
 
     @property
     def here(self) -> str:
-        return str(self.world.where("agent")["panorama"])
+        return str(self.world.pose("agent")["panorama"])
 
     @property
     def at_junction(self) -> bool:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import yaml
-from docs_pages import ROOT
+
+from helpers.docs_pages import ROOT
 
 
 def _pages(nav: Any) -> Iterator[str]:

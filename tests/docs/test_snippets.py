@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 import typer
-from docs_pages import PAGES, Block, blocks, commands, links, name, spoken
 from typer.testing import CliRunner
 
+from helpers.docs_pages import PAGES, Block, blocks, commands, links, name, spoken
 from wayword.cli.app import app
 from wayword.core import registry
 

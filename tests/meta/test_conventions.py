@@ -38,7 +38,7 @@ def test_public_classes_and_functions_are_documented(path: Path) -> None:
 
 def test_every_prompt_is_read_by_some_agent() -> None:
     agents = ROOT / "src" / "wayword" / "agents"
-    code = "\n".join(path.read_text(encoding="utf-8") for path in agents.rglob("*.py"))
+    code = "\n".join(path.read_text(encoding="utf-8") for path in agents.parent.rglob("*.py"))
     for prompt in sorted((agents / "prompts").rglob("*.txt")):
         stem = re.sub(r"_(free|constrained|[a-z0-9]+)$", "", prompt.stem)
         assert stem in code or prompt.stem in code, f"{name(prompt)} is read by no agent"

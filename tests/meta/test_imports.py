@@ -32,5 +32,5 @@ def test_an_agent_is_found_without_importing_the_others() -> None:
 
 def test_opening_models_by_name_loads_no_other_backend() -> None:
     assert "xllamacpp" not in loaded_by(
-        "from wayword.models.opening import open_model; open_model('scripted:first')"
+        "from wayword.models.parts.opening import open_model; open_model('scripted:first')"
     )

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from wayword.models.local import LocalModel, Settings
-from wayword.models.weights import located
+from wayword.models.parts.weights import located
 
 
 class Clock:

@@ -15,8 +15,8 @@ import pytest
 
 from wayword.core.errors import DataError, ModelError, RecordingError
 from wayword.core.model import Completion, Image, Message, Model, Sampling, TokenLogprob, Usage
+from wayword.models.middleware.cache import AnswerCache, CachedModel
 from wayword.models.scripted import ScriptedModel
-from wayword.models.wrapping.cache import AnswerCache, CachedModel
 
 
 def _counting() -> ScriptedModel:
@@ -115,7 +115,7 @@ def test_failures_are_not_kept(tmp_path: Path) -> None:
 _WRITER = """
 import sys
 from pathlib import Path
-from wayword.models.wrapping.cache import AnswerCache
+from wayword.models.middleware.cache import AnswerCache
 cache = AnswerCache(Path(sys.argv[1]))
 for i in range(200):
     cache.put(f"{sys.argv[2]}-{i}", {"i": i})

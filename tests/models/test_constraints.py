@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.models.constraints import choice_grammar, longest, tightened
-from wayword.models.continuing import continued
+from wayword.models.parts.options import choice_grammar, continued, longest, tightened
 
 
 def test_every_object_is_closed_and_free_white_space_is_off() -> None:

@@ -11,10 +11,9 @@ import pytest
 
 from wayword.core.errors import ModelError
 from wayword.core.model import Completion, Image, Message, Prompt, Sampling, Usage, system, user
-from wayword.models.compatible.failures import retry_after
 from wayword.models.openai import UNRANKED, OpenAIModel
-from wayword.models.opening import open_model
-from wayword.models.wrapping import Options, wrap
+from wayword.models.parts.opening import Options, open_model, wrap
+from wayword.models.servers.answers import retry_after
 
 HELLO = [user("hello")]
 

@@ -12,7 +12,7 @@ import pytest
 from wayword.core.errors import DataError, ModelError, UsageError
 from wayword.core.model import Choice, Completion, Model, Sampling, user
 from wayword.core.trajectory import ModelCall
-from wayword.models.opening import open_model
+from wayword.models.parts.opening import open_model
 from wayword.models.replay import ReplayModel
 from wayword.models.scripted import ScriptedModel, Settings, smallest
 

@@ -12,12 +12,16 @@ import pytest
 
 from wayword.core.errors import BudgetExhausted, DataError, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
+from wayword.models.middleware.budget import (
+    Account,
+    BudgetedModel,
+    PricedModel,
+    Prices,
+    load_prices,
+)
+from wayword.models.middleware.rate import Limiter, RateLimitedModel, RetryingModel, RetryPolicy
+from wayword.models.parts.opening import Options, wrap
 from wayword.models.scripted import ScriptedModel
-from wayword.models.wrapping import Account, Options, wrap
-from wayword.models.wrapping.budget import BudgetedModel
-from wayword.models.wrapping.pricing import PricedModel, Prices, load_prices
-from wayword.models.wrapping.rate import Limiter, RateLimitedModel
-from wayword.models.wrapping.retry import RetryingModel, RetryPolicy
 
 
 class Flaky:

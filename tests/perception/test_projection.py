@@ -10,9 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wayword.core.errors import UsageError
-from wayword.perception.landmark_clip import cut
-from wayword.perception.layouts import LAYOUTS, layout
-from wayword.perception.projection import FACES, direction, from_skybox, pixel, view
+from wayword.perception.networks.matching import cut
+from wayword.perception.panorama import FACES, LAYOUTS, direction, from_skybox, layout, pixel, view
 
 ROWS = 768
 

@@ -10,18 +10,17 @@ import numpy as np
 import pytest
 
 from wayword.core.errors import DataError, UsageError
-from wayword.perception import seeing_views
-from wayword.perception.eyes import Box
-from wayword.perception.pictures import encode
-from wayword.perception.seeing_views import (
+from wayword.perception import eye_detector
+from wayword.perception.eye_detector import (
     EyeDetector,
     detector_called,
     distance_at,
     middle_of,
     pixels,
 )
-from wayword.worlds.search.camera import Camera, DepthImage
-from wayword.worlds.search.observation import View
+from wayword.perception.eyes import Box
+from wayword.perception.panorama import encode
+from wayword.worlds.objectnav.observation import Camera, DepthImage, View
 
 HIGH, WIDE, FIELD = 60, 80, 80.0
 
@@ -66,7 +65,7 @@ def view() -> View:
 @pytest.fixture
 def eye(monkeypatch: pytest.MonkeyPatch) -> Fake:
     fake = Fake([box("lamp", 0.9, 20.0), box("vase", 0.95, -30.0), box("red vase", 0.6, 0.0)])
-    monkeypatch.setattr(seeing_views, "_eye", lambda kind, name: fake)
+    monkeypatch.setattr(eye_detector, "_eye", lambda kind, name: fake)
     return fake
 
 

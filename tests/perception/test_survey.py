@@ -13,15 +13,14 @@ import pytest
 from PIL import Image as Pillow
 
 from wayword.core.errors import DataError, UsageError
-from wayword.experiment import perceiving
-from wayword.experiment.perceiving import Perceiving, perceive
-from wayword.models.wrapping.cache import AnswerCache
+from wayword.models.middleware.cache import AnswerCache
 from wayword.perception.eyes import Box
-from wayword.perception.layouts import layout
 from wayword.perception.opening import open_detector, open_eye
-from wayword.perception.projection import Picture, direction
+from wayword.perception.panorama import Picture, direction, layout
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
 from wayword.perception.survey import Memory, Surveyor, things
+from wayword.runs import perceive as perceiving
+from wayword.runs.perceive import Perceiving, perceive
 
 RED, GREEN = (255, 0, 0), (0, 255, 0)
 

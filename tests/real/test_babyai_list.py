@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.datasets.babyai.levels import LISTED
+from wayword.datasets.grounding import LISTED
 
 
 @pytest.mark.real

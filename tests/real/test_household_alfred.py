@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alfred_plans import carry_out, picked_up
 
+from helpers.alfred_plans import carry_out, picked_up
 from wayword.core.dataset import Task
 from wayword.core.files import find, read_json_lines
-from wayword.datasets.alfred.source import Alfred
-from wayword.datasets.homes.errands import Stuck
-from wayword.datasets.homes.goals import (
+from wayword.datasets.household import Household
+from wayword.datasets.sources.alfred.episodes import Alfred
+from wayword.worlds.household.errands import PlanningFailed
+from wayword.worlds.household.expert import play
+from wayword.worlds.household.goals import (
     GoalCondition,
     Has,
     Held,
+    HouseholdReference,
     Inside,
     Lit,
-    RoomsReference,
     Stacked,
 )
-from wayword.datasets.homes.solving import play
-from wayword.datasets.household import Household
-from wayword.worlds.housework.invariants import violations
-from wayword.worlds.rooms import RoomsWorld
+from wayword.worlds.household.invariants import violations
+from wayword.worlds.household.world import HouseholdWorld
 
 pytestmark = pytest.mark.real
 SAMPLE, SOLVED, CARRIED_OUT = 40, 0.97, 0.95
@@ -115,12 +115,12 @@ def firsts(data: Path) -> dict[str, Task]:
     return found
 
 
-def right(task: Task) -> RoomsReference:
-    assert isinstance(task.reference, RoomsReference)
+def right(task: Task) -> HouseholdReference:
+    assert isinstance(task.reference, HouseholdReference)
     return task.reference
 
 
-def ready(data: Path, task: Task) -> tuple[RoomsWorld, RoomsReference]:
+def ready(data: Path, task: Task) -> tuple[HouseholdWorld, HouseholdReference]:
     world = seen(data).world(task.episode)
     world.reset(task.episode)
     return world, right(task)
@@ -193,7 +193,7 @@ def test_the_expert_solves_them(data: Path) -> None:
         world, reference = ready(data, firsts(data)[name])
         try:
             play(world, "agent", reference)
-        except Stuck:
+        except PlanningFailed:
             continue
         assert not violations(world.house), name
         solved += reference.met(world.state()) == reference.parts()

@@ -9,11 +9,11 @@ import pytest
 
 from wayword.core.dataset import Task
 from wayword.core.errors import DataError, UsageError
-from wayword.datasets.homes.goals import AnswerReference
-from wayword.datasets.homes.solving import rehearse
 from wayword.datasets.iqa import InteractiveQuestions
-from wayword.datasets.thor.questions import UNSEEN, read_questions
-from wayword.worlds.rooms import RoomsWorld
+from wayword.datasets.sources.ithor.kitchens import UNSEEN, read_questions
+from wayword.worlds.household.expert import rehearse
+from wayword.worlds.household.goals import AnswerReference
+from wayword.worlds.household.world import HouseholdWorld
 
 pytestmark = pytest.mark.real
 
@@ -23,7 +23,7 @@ def wanted(task: Task) -> AnswerReference:
     return task.reference
 
 
-def true_answer(world: RoomsWorld, kind: str, thing: str, place: str) -> str:
+def true_answer(world: HouseholdWorld, kind: str, thing: str, place: str) -> str:
     """The answer by the true state, found without the reference."""
     state = world.state()["objects"]
     types = {o.id: o.type for o in world.scene.objects}

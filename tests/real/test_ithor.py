@@ -9,15 +9,14 @@ import pytest
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
-from wayword.datasets.thor import ithor
-from wayword.datasets.thor.changing import Change
-from wayword.datasets.thor.kinds import preposition
-from wayword.datasets.thor.support import carrier
-from wayword.worlds.housework.body import Body
-from wayword.worlds.housework.house import Fail, House
-from wayword.worlds.housework.invariants import violations
-from wayword.worlds.housework.route import Trip
-from wayword.worlds.rooms import RoomsWorld
+from wayword.datasets.sources.ithor import rooms as ithor
+from wayword.datasets.sources.ithor.furnish import carrier
+from wayword.datasets.sources.ithor.objects import Change, preposition
+from wayword.worlds.household.house import Fail, House
+from wayword.worlds.household.invariants import violations
+from wayword.worlds.household.route import Trip
+from wayword.worlds.household.verbs import Body
+from wayword.worlds.household.world import HouseholdWorld
 
 pytestmark = pytest.mark.real
 
@@ -96,7 +95,7 @@ def test_changes_move_small_things_and_share_the_layout(data: Path) -> None:
     scene = ithor.scene(data, name, {apple.name: inside})
     shared, own = ithor.layout(data, name), ithor.layout(data, name, scene)
     assert own.panels is shared.panels
-    world = RoomsWorld(scene, named=True, layout=own)
+    world = HouseholdWorld(scene, named=True, layout=own)
     x, y = ithor.cells(data, name).main[0]
     start = {"poses": {"agent": {"x": x, "y": y, "heading": 0.0}}}
     world.reset(Episode("1", "Fetch the apple.", name, start))

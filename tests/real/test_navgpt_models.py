@@ -6,10 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from wayword.experiment import Plan, run
-from wayword.models.serving import serve
-from wayword.models.weights import located
-from wayword.recording import RecordedRun, RunFolder
+from wayword.models.llamacpp.engine import serve
+from wayword.models.parts.weights import located
+from wayword.runs.folder import RecordedRun, RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.run import run
 
 pytestmark = [pytest.mark.real, pytest.mark.local_model]
 SHORT = {"thought_length": 60}

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from wayword.experiment.perceiving import Perceiving, perceive
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
+from wayword.runs.perceive import Perceiving, perceive
 
 PLACES = ("apartment", "esplanade", "city")
 

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from wayword.core.angles import absolute, relative
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
+from wayword.core.geometry import absolute, relative
 from wayword.datasets.r2r import R2R, R2RSettings
-from wayword.experiment import Plan, run
-from wayword.recording import RunFolder
+from wayword.runs.folder import RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.run import run
 from wayword.verbalize import indoor
 
 pytestmark = pytest.mark.real
@@ -54,7 +55,7 @@ def test_the_pack_and_our_graphs_agree_on_every_way(data: Path) -> None:
         graph = dataset.graph(scan)
         file = data / "r2r" / "navigable" / f"{scan}_navigable.json.gz"
         for viewpoint, around in json.loads(gzip.decompress(file.read_bytes())).items():
-            ways = {way.viewpoint: way for way in graph.ways(viewpoint)}
+            ways = {way.viewpoint: way for way in graph.neighbors(viewpoint)}
             assert set(ways) == set(around)
             for name, told in around.items():
                 heading = absolute(math.degrees(told["heading"]))
@@ -77,8 +78,8 @@ def test_no_way_is_hidden_at_the_wrap_of_the_circle(data: Path) -> None:
             world.reset(type(episode)(episode.id, "Go.", scan, start))
             seen = world.observe("agent")
             text = indoor.observation(seen, dataset.perceiver().perceive(scan, viewpoint))
-            assert all(f"'{way.viewpoint}'" in text for way in seen.ways)
-            wrapped += sum(way.heading > 337.5 for way in seen.ways)
+            assert all(f"'{way.viewpoint}'" in text for way in seen.neighbors)
+            wrapped += sum(way.heading > 337.5 for way in seen.neighbors)
     assert wrapped > 50
 
 
@@ -127,7 +128,7 @@ def test_demonstrations_come_from_train(data: Path) -> None:
     world = shown[0].world()
     world.reset(shown[0].episode)
     for action in shown[0].actions:
-        assert action in world.menu("agent")
+        assert action in world.action_space("agent")
         world.step("agent", action)
     assert world.done("agent")
 

@@ -10,11 +10,11 @@ import pytest
 
 from wayword.core.dataset import Task
 from wayword.core.errors import DataError, UsageError
-from wayword.datasets.homes.errands import Stuck
-from wayword.datasets.homes.goals import RearrangementReference
-from wayword.datasets.homes.solving import rehearse
 from wayword.datasets.rearrangement import Rearrangement
-from wayword.evaluation.rooms import rearranged
+from wayword.metrics.household import rearranged
+from wayword.worlds.household.errands import PlanningFailed
+from wayword.worlds.household.expert import rehearse
+from wayword.worlds.household.goals import RearrangementReference
 
 pytestmark = pytest.mark.real
 
@@ -35,7 +35,7 @@ def solved(dataset: Rearrangement, tasks: Iterable[Task]) -> list[bool]:
         assert all(other.met(start) for other in reference.others), "and nothing else is"
         try:
             rehearse(world, task.episode, reference)
-        except Stuck:
+        except PlanningFailed:
             found.append(False)
             continue
         scores = rearranged(reference, world.state())

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from wayword.datasets.r2r import R2R, R2RSettings
-from wayword.evaluation import predictions
-from wayword.evaluation.scorer import scorer
+from wayword.metrics import predictions
+from wayword.metrics.scoring import scorer
 
 FILE = "r2r_val_seen_trajectories.jsonl.gz"
 

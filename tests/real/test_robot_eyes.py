@@ -14,16 +14,16 @@ from typing import Any
 
 import pytest
 
-from objectnav.rosbridge_server import Robot, running, started
-from objectnav.test_finding_world import flat
+from helpers.rosbridge_server import Robot, running, started
 from wayword.agents.frontier import FrontierAgent, FrontierSettings
 from wayword.core.agent import Agent, Toolkit
-from wayword.core.angles import relative
+from wayword.core.geometry import relative
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.robot import RobotSettings, RobotTasks
-from wayword.perception import pictures
-from wayword.perception.projection import Picture, view
-from wayword.worlds.search.simulated import Place, SimulatedBase
+from wayword.perception import panorama as pictures
+from wayword.perception.panorama import Picture, view
+from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from worlds.objectnav.test_finding_world import flat
 
 FIELD = 60.0
 TILT = -20.0
@@ -37,7 +37,7 @@ class Photographer(Robot):
         self._panorama = panorama
 
     def _image(self) -> dict[str, Any]:
-        heading = self.base.where()["heading"]
+        heading = self.base.pose()["heading"]
         shown = view(self._panorama, heading, TILT, FIELD, (480, 480))
         data = base64.b64encode(pictures.encode(shown).data).decode()
         return {"format": "jpeg", "data": data}
@@ -68,4 +68,4 @@ def test_the_bed_of_a_photograph_is_found_by_a_network(data: Path) -> None:
     assert found["distance"] is not None  # the laser's, where the network saw the bed
     assert "lost" in [step.feedback.status for step in trajectory.steps]
     # It lies about the panorama's heading 90 to 150: see the observation files' test.
-    assert abs(relative(body.base.where()["heading"], 120.0)) < 50.0
+    assert abs(relative(body.base.pose()["heading"], 120.0)) < 50.0

@@ -16,8 +16,8 @@ from wayword.core.dataset import Task
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.robothor import Robothor
-from wayword.datasets.searching.reference import FindingReference
-from wayword.evaluation.objectnav import scorer
+from wayword.metrics.objectnav import scorer
+from wayword.worlds.objectnav.world import ObjectNavReference
 
 pytestmark = pytest.mark.real
 SCENES = 60
@@ -50,7 +50,7 @@ def test_the_oracle_finds_things_in_all_scenes_about_as_far_as_published(train: 
         assert trajectory.ended == "stopped", trajectory.error
         scores = scorer.score(train, [(task, trajectory)])[0]
         found.append(scores["success_challenge"])
-        assert isinstance(task.reference, FindingReference)
+        assert isinstance(task.reference, ObjectNavReference)
         ratios.append(scores["tl"] / (task.reference.shortest or 1.0))
     assert np.mean(found) >= 0.98
     assert np.median(ratios) == pytest.approx(1.0, abs=0.05)

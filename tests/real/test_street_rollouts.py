@@ -11,14 +11,13 @@ from typing import Any
 import pytest
 
 from wayword.core import registry
-from wayword.core.action import Action
+from wayword.core.action import Action, Decision
 from wayword.core.dataset import Task
-from wayword.core.decision import Decision
 from wayword.core.episode import Episode
 from wayword.core.trajectory import Step, Trajectory
-from wayword.evaluation.scorer import scorer
-from wayword.worlds.street import StreetWorld
-from wayword.worlds.streetmoves import gold_actions
+from wayword.metrics.scoring import scorer
+from wayword.worlds.street.moves import gold_actions
+from wayword.worlds.street.world import StreetWorld
 
 pytestmark = pytest.mark.real
 
@@ -55,11 +54,11 @@ def replay(dataset: Any, task: Task, words: list[str]) -> Trajectory:
     """The actions as said, in the world, as the released navigator limits them."""
     world = StreetWorld(dataset.navigator, "released")
     world.reset(task.episode)
-    found = Trajectory(task.episode.id, {"agent": world.where("agent")}, ended="step_limit")
+    found = Trajectory(task.episode.id, {"agent": world.pose("agent")}, ended="step_limit")
     for word in words:
         seen, action = world.observe("agent"), Action(word)
         feedback = world.step("agent", action)
-        found.steps.append(Step("agent", seen, Decision(action), feedback, world.where("agent")))
+        found.steps.append(Step("agent", seen, Decision(action), feedback, world.pose("agent")))
     found.ended = "stopped" if world.done("agent") else "step_limit"
     return found
 
@@ -91,7 +90,7 @@ def test_what_is_said_is_carried_out_as_recorded_and_scores_as_recorded(
         pairs.append((task, trajectory))
         done = [step.feedback.details["executed"] for step in trajectory.steps]
         assert done == record["executed"]
-        walked = [[step.where["panorama"], step.where["heading"]] for step in trajectory.steps]
+        walked = [[step.pose["panorama"], step.pose["heading"]] for step in trajectory.steps]
         assert walked == record["states"][1:]
     found = scorer("street").score(dataset, pairs)
     assert len(found) == count
@@ -144,4 +143,4 @@ def test_a_start_off_every_way_keeps_its_heading(data: Path) -> None:
     world = dataset.world(dataset.tasks[0].episode)
     place = dataset.tasks[0].episode.start["panorama"]
     world.reset(Episode("1", "Go.", "touchdown", {"panorama": place, "heading": 0.0}))
-    assert world.where("agent") == {"panorama": place, "heading": 0}
+    assert world.pose("agent") == {"panorama": place, "heading": 0}

@@ -16,8 +16,8 @@ from wayword.core.episode import PathReference
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.evaluation import scorer as scoring
-from wayword.worlds.streetmoves import gold_actions
+from wayword.metrics import scoring
+from wayword.worlds.street.moves import gold_actions
 
 pytestmark = pytest.mark.real
 
@@ -85,7 +85,7 @@ def test_the_long_route_is_walked_when_there_is_time(data: Path) -> None:
     assert [str(action) for action in plan] == words
     for action in plan:
         assert world.step("agent", action).ok
-    assert world.where("agent")["panorama"] == task.reference.goal
+    assert world.pose("agent")["panorama"] == task.reference.goal
 
 
 @pytest.mark.parametrize("transition", ["original", "paper"])
@@ -98,7 +98,7 @@ def test_routes_can_be_walked_under_the_other_transitions(transition: str, data:
             walked = [task.reference.path[0]]
             for action in world.along("agent", task.reference.path):
                 world.step("agent", action)
-                here = world.where("agent")["panorama"]
+                here = world.pose("agent")["panorama"]
                 walked += [here] if here != walked[-1] else []
             assert tuple(walked) == task.reference.path
 
@@ -137,7 +137,7 @@ def test_touchdown_headings_are_snapped(data: Path) -> None:
     assert task.episode.start == {"panorama": "pGD9GXAZChwjjq_1LMYp-Q", "heading": 10}
     graph = dataset.graph("")
     for task in dataset.tasks:
-        ways = graph.ways(graph.index[task.episode.start["panorama"]])
+        ways = graph.exits(graph.index[task.episode.start["panorama"]])
         assert task.episode.start["heading"] in [heading for heading, _ in ways]
 
 
@@ -162,7 +162,7 @@ def test_demonstrations_are_training_routes_only(name: str, pool: int, data: Pat
         world = shown.world()
         world.reset(shown.episode)
         for action in shown.actions:
-            assert graph.area(graph.index[world.where("agent")["panorama"]]) == "seen"
+            assert graph.area(graph.index[world.pose("agent")["panorama"]]) == "seen"
             assert world.step("agent", action).ok
         assert world.done("agent")
     two = [shown.episode.id for shown in dataset.demonstrations(2, seed=7)]

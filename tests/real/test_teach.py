@@ -13,13 +13,16 @@ from wayword.agents.team import Team, TeamSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import DataError
 from wayword.core.rollout import Setup, rollout
-from wayword.datasets.homes.orders import PlannedReference
-from wayword.datasets.homes.solving import rehearse
 from wayword.datasets.ma_household import MaHousehold
-from wayword.datasets.teach.definitions import read_definitions
-from wayword.datasets.teach.floors import SPLITS, read_floors
-from wayword.datasets.teach.kinds import CLASSES, read_classes
-from wayword.datasets.teach.tasks import definitions
+from wayword.datasets.sources.teach.definitions import (
+    CLASSES,
+    definitions,
+    read_classes,
+    read_definitions,
+)
+from wayword.datasets.sources.teach.episodes import SPLITS, read_floors
+from wayword.worlds.household.errands import PlannedReference
+from wayword.worlds.household.expert import rehearse
 
 pytestmark = pytest.mark.real
 COUNTS = {

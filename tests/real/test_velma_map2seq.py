@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 
-from velma.small_street import GOLDEN, play
-from wayword.agents.landmarks_extraction import tidy
-from wayword.agents.velma import VelmaSettings
-from wayword.core.decision import Decision
+from helpers.small_street import GOLDEN, play
+from wayword.agents.velma import VelmaSettings, tidy
+from wayword.core.action import Decision
 from wayword.datasets.map2seq import Map2seq
-from wayword.worlds.streetmoves import gold_actions
+from wayword.worlds.street.moves import gold_actions
 
 pytestmark = pytest.mark.real
 GOLD_STEPS = 22
@@ -56,9 +55,9 @@ def test_the_prompt_of_a_real_episode_is_the_golden_one(map2seq: Map2seq, tmp_pa
     world.reset(task.episode)
     places, words = [], gold(map2seq, 0)[:GOLD_STEPS]
     for word in words:
-        where = world.where("agent")
+        where = world.pose("agent")
         places.append((where["panorama"], where["heading"]))
-        world.step("agent", next(a for a in world.menu("agent").actions if a.name == word))
+        world.step("agent", next(a for a in world.action_space("agent").actions if a.name == word))
     names = tidy(task.episode.extra["landmarks"]).names
     scores = synthetic_scores(tmp_path, places, list(names))
     settings = VelmaSettings(shots=0, scores="recorded", scores_file=str(scores))

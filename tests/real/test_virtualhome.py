@@ -15,12 +15,11 @@ from wayword.agents.team import Team, TeamSettings
 from wayword.core.agent import Toolkit
 from wayword.core.errors import DataError
 from wayword.core.rollout import Setup, rollout
-from wayword.datasets.homes.goals import Held, Inside, RoomsReference
 from wayword.datasets.ma_wah import MaWah
-from wayword.datasets.virtualhome.episodes import HOMES, Files
-from wayword.datasets.virtualhome.house import Imported
-from wayword.datasets.virtualhome.kinds import BOXES, is_thing
-from wayword.datasets.virtualhome.mending import reachable
+from wayword.datasets.sources.virtualhome.episodes import HOMES, Files
+from wayword.datasets.sources.virtualhome.graph import BOXES, is_thing
+from wayword.datasets.sources.virtualhome.house import Imported, reachable
+from wayword.worlds.household.goals import Held, HouseholdReference, Inside
 
 pytestmark = pytest.mark.real
 
@@ -138,8 +137,8 @@ def test_the_logged_episodes_are_as_published(data: Path) -> None:
     assert "on the northern kitchen table in the kitchen" in table, "of two in that kitchen"
 
 
-def goals(reference: object) -> RoomsReference:
-    assert isinstance(reference, RoomsReference)
+def goals(reference: object) -> HouseholdReference:
+    assert isinstance(reference, HouseholdReference)
     return reference
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 import typer
-from recorded_run import make_run
 from typer.testing import CliRunner
 
-from wayword.cli.viewing import view
-from wayword.viewer.serving import PageServer
+from helpers.recorded_run import make_run
+from wayword.cli.playing import view
+from wayword.viewer.pages import PageServer
 
 app = typer.Typer()
 app.command()(view)

@@ -7,20 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from parsed_page import Element, Page, check_safe
 
-from two_in_a_flat import TwoInAFlat, named
+from helpers.parsed_page import Element, Page, check_safe
+from helpers.two_in_a_flat import TwoInAFlat, named
 from wayword import viewer
-from wayword.core.action import Action
-from wayword.core.decision import Decision
+from wayword.core.action import Action, Decision
 from wayword.core.episode import Reference
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.experiment import Plan, run
+from wayword.runs.plan import Plan
+from wayword.runs.run import run
+from wayword.viewer.data import Sources
 from wayword.viewer.geography import geography
-from wayword.viewer.homes import home
-from wayword.viewer.sources import Sources
-from wayword.worlds.rooms import RoomsWorld
+from wayword.viewer.household import home
+from wayword.worlds.household.world import HouseholdWorld
 
 ANN = ("go_grab[apple_1]", "goto[door_1]", "open[door_1]", "go_explore[hall]", "go_put[box_1]")
 
@@ -30,18 +30,18 @@ def action(text: str) -> Action:
     return Action(name, (rest[:-1],) if rest else ())
 
 
-def carried(actions: tuple[str, ...] = ANN) -> tuple[Trajectory, Sources, RoomsWorld]:
+def carried(actions: tuple[str, ...] = ANN) -> tuple[Trajectory, Sources, HouseholdWorld]:
     """Ann carries the apple from the kitchen table into the box in the hall; Bob waits."""
     dataset = TwoInAFlat()
     task = dataset.tasks[0]
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    told = Trajectory(task.episode.id, {actor: world.where(actor) for actor in world.actors})
+    told = Trajectory(task.episode.id, {actor: world.pose(actor) for actor in world.actors})
     for text in actions:
         seen, done = world.observe("ann"), action(text)
         feedback = world.step("ann", done)
         assert feedback.ok, (text, feedback)
-        told.steps.append(Step("ann", seen, Decision(done), feedback, world.where("ann")))
+        told.steps.append(Step("ann", seen, Decision(done), feedback, world.pose("ann")))
     return told, Sources(dataset, {task.episode.id: task}), world
 
 
@@ -137,7 +137,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
 CHATTY = '''
 from wayword.agents.human import HumanSettings
 from wayword.core.action import STOP, Action
-from wayword.core.decision import Decision
+from wayword.core.action import Decision
 
 
 class Chatty:

@@ -8,20 +8,21 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from parsed_page import Page, check_safe
-from recorded_run import make_run, told
 
-from recording.recorded import trajectories
+from helpers.parsed_page import Page, check_safe
+from helpers.recorded import trajectories
+from helpers.recorded_run import make_run, told
 from wayword import viewer
 from wayword.core.model import Image, Message
 from wayword.core.trajectory import ModelCall, Trajectory
-from wayword.evaluation.scorer import columns
-from wayword.recording import EpisodeRecord, from_json, to_json
-from wayword.recording.values import dump
+from wayword.metrics.scoring import columns
+from wayword.runs.codec import from_json, to_json
+from wayword.runs.folder import EpisodeRecord
+from wayword.runs.jsonl import dump
+from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.markup import data, tag, visible
-from wayword.viewer.names import file_name
-from wayword.viewer.sources import Sources
+from wayword.viewer.pages import file_name
 from wayword.viewer.steps import Cards
 
 HOSTILE = [

@@ -8,17 +8,16 @@ from itertools import pairwise
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from parsed_page import Page
 
-from wayword.core.action import Action
-from wayword.core.decision import Decision
+from helpers.parsed_page import Page
+from wayword.core.action import Action, Decision
+from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
-from wayword.evaluation.metric import Metric
-from wayword.viewer import maps, numbers, seeing
+from wayword.viewer import index, maps, words
+from wayword.viewer.data import Sources
 from wayword.viewer.geography import geography
-from wayword.viewer.sources import Sources
 
 
 def houses_walk() -> tuple[Trajectory, Sources]:
@@ -27,13 +26,13 @@ def houses_walk() -> tuple[Trajectory, Sources]:
     task = dataset.tasks[0]
     world = dataset.world(task.episode)
     world.reset(task.episode)
-    told = Trajectory(task.episode.id, {"agent": world.where("agent")})
+    told = Trajectory(task.episode.id, {"agent": world.pose("agent")})
     for place in task.reference.path[1:]:  # type: ignore[attr-defined]
-        seen = seeing.as_mapping(world.observe("agent"))
-        plain = {**seen, "ways": [seeing.as_mapping(way) for way in seen["ways"]]}
+        seen = words.as_mapping(world.observe("agent"))
+        plain = {**seen, "ways": [words.as_mapping(way) for way in seen["ways"]]}
         action = Action("goto", (place,))
         feedback = world.step("agent", action)
-        told.steps.append(Step("agent", plain, Decision(action), feedback, world.where("agent")))
+        told.steps.append(Step("agent", plain, Decision(action), feedback, world.pose("agent")))
     return told, Sources(dataset, {task.episode.id: task})
 
 
@@ -90,7 +89,7 @@ def test_places_of_no_kind_have_no_map() -> None:
 
 def test_a_dial_shows_the_way_that_was_taken() -> None:
     ways = [{"viewpoint": "a", "heading": 350.0}, {"viewpoint": "b", "heading": 100.0}]
-    page = Page.parse(seeing.observation({"heading": 10.0, "ways": ways}, "b"))
+    page = Page.parse(words.observation({"heading": 10.0, "ways": ways}, "b"))
     (taken,) = page.all("g", class_="taken")
     assert taken.attributes["transform"] == "rotate(90.0)"
     assert [e.text for e in page.all("title")] == ["a left 20°", "b right 90°"]
@@ -102,7 +101,7 @@ finite = st.lists(st.floats(-1e6, 1e6) | st.integers(0, 9).map(float), max_size=
 
 @given(finite, st.sampled_from([RATE, COUNT]))
 def test_every_score_is_in_one_bin(scores: list[float], metric: Metric) -> None:
-    found = numbers.bins(metric, scores)
+    found = index.bins(metric, scores)
     assert sum(each.count for each in found) == len(scores)
     assert all(each.low < each.high for each in found)
     assert len(found) <= 12
@@ -116,11 +115,11 @@ def test_numbers_as_people_read_them() -> None:
         Metric("cost", "C", "dollars", None, ""),
     )
     took = Metric("seconds", "S", "seconds", None, "")
-    assert numbers.value(RATE, 0.4667) == "46.7%"
-    assert numbers.value(metres, 7.371) == "7.37 m"
-    assert numbers.value(metres, math.inf) == "∞"
-    assert numbers.value(metres, math.nan) == numbers.value(metres, None) == "–"
-    assert numbers.value(cost, 0.00123) == "$0.0012"
-    assert numbers.value(took, 0.0301) == "30 ms"
-    assert numbers.interval(metres, {"low": 1.0, "high": 2.5}) == "95%: 1.00 to 2.50 m"
-    assert numbers.interval(metres, {"low": None, "high": None}).startswith("too few")
+    assert index.value(RATE, 0.4667) == "46.7%"
+    assert index.value(metres, 7.371) == "7.37 m"
+    assert index.value(metres, math.inf) == "∞"
+    assert index.value(metres, math.nan) == index.value(metres, None) == "–"
+    assert index.value(cost, 0.00123) == "$0.0012"
+    assert index.value(took, 0.0301) == "30 ms"
+    assert index.interval(metres, {"low": 1.0, "high": 2.5}) == "95%: 1.00 to 2.50 m"
+    assert index.interval(metres, {"low": None, "high": None}).startswith("too few")

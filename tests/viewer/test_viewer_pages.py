@@ -6,13 +6,14 @@ import json
 from pathlib import Path
 
 import pytest
-from parsed_page import Page, check_safe
-from recorded_run import make_run, told
 
+from helpers.parsed_page import Page, check_safe
+from helpers.recorded_run import make_run, told
 from wayword import viewer
 from wayword.core.errors import RecordingError, UsageError
-from wayword.experiment import Plan, run
-from wayword.recording import EpisodeRecord, RunFolder
+from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.run import run
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wayword.core.model import Message, Prompt
-from wayword.viewer.prompts import Block, PromptHistory, split_lines
+from wayword.viewer.words import Block, PromptHistory, split_lines
 
 line = st.sampled_from(["a\n", "b\n", "\n", "None\n", "x\r\n", "u\u2028v\n", "tail"])
 text = st.lists(line, max_size=40).map("".join)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from parsed_page import Page, check_safe
 
+from helpers.parsed_page import Page, check_safe
 from wayword import viewer
-from wayword.experiment import Plan, run
+from wayword.runs.plan import Plan
+from wayword.runs.run import run
 
 
 @pytest.mark.real

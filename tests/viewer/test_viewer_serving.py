@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from wayword.core.errors import UsageError
-from wayword.viewer.serving import PageServer
+from wayword.viewer.pages import PageServer
 
 
 @pytest.fixture

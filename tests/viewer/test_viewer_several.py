@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from parsed_page import Page, check_safe
-
+from helpers.parsed_page import Page, check_safe
 from wayword import viewer
-from wayword.experiment import Plan, run
-from wayword.recording import RunFolder
+from wayword.runs.folder import RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.run import run
 
 
 def test_a_page_shows_what_each_actor_alone_was_told_and_what_they_said(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """DiscussNav: consults eight experts before every move (Long et al. 2024).
 
     wayword run discussnav --on houses --model local:smollm2
-    wayword run discussnav --on lost_things --model local:smollm2       a body that looks around
+    wayword run discussnav --on apartments --model local:smollm2       a body that looks around
 
 Once an episode the instruction is decomposed and its landmarks are named, with their types. At
 every step the scene is looked at in twelve directions, the step before is summarised, it is
@@ -23,25 +23,28 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wayword.agents.discussion import deciding, progress
-from wayword.agents.discussion.analysis import Analysis, analyse
-from wayword.agents.discussion.deciding import Opinion, prediction_schema
-from wayword.agents.discussion.directions import Direction, Surroundings, number_of
-from wayword.agents.discussion.experts import EXPERTS, Meeting
-from wayword.agents.discussion.onbase import OnBase
-from wayword.agents.discussion.onviewpoints import OnViewpoints
-from wayword.agents.discussion.seeing import Looking, Scene
-from wayword.agents.history import History, TokenRate
-from wayword.agents.prompting import Prompts
-from wayword.agents.together import both
-from wayword.core.action import STOP, Menu
+from wayword.agents.parts import deciding
+from wayword.agents.parts import discussion as progress
+from wayword.agents.parts.asking import Prompts, both
+from wayword.agents.parts.conversation import History, TokenRate
+from wayword.agents.parts.deciding import Opinion, prediction_schema
+from wayword.agents.parts.directions import (
+    Direction,
+    Looking,
+    OnBase,
+    OnViewpoints,
+    Scene,
+    Surroundings,
+    number_of,
+)
+from wayword.agents.parts.discussion import EXPERTS, Analysis, Meeting, analyse
+from wayword.core.action import STOP, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
 from wayword.core.world import Feedback, Observation
-from wayword.perception.seeing_views import detector_called
+from wayword.perception.eye_detector import detector_called
 from wayword.verbalize import indoor
 
 
@@ -125,7 +128,7 @@ class DiscussNav:
         if self._settings.analysis:
             self._analysis = await analyse(self._meeting, episode.instruction)
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         more = self._around.take_in(observation)
         if more is not None:
             return Decision(more)
@@ -140,7 +143,7 @@ class DiscussNav:
         action = STOP if found.choice == deciding.STOP else ways[found.choice].action
         return Decision(action or STOP, found.thought)
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Keep the step, to be summarised while the next scene is looked at."""
         if isinstance(decision, Rejection):
             self._event = f"Your last answer was no legal move: {decision.reason}.\n"

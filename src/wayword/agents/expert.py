@@ -10,22 +10,21 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.core.action import STOP, Action, Menu
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback, Observation, World
-from wayword.datasets.babyai import solving as babyai
-from wayword.datasets.homes.errands import Doing, Stuck
-from wayword.datasets.homes.goals import RoomsReference
-from wayword.datasets.homes.solving import solve
-from wayword.worlds.grid.low import LOW
-from wayword.worlds.grid.observation import GridObservation
-from wayword.worlds.gridworld import GridWorld
-from wayword.worlds.housework.observation import RoomsObservation
-from wayword.worlds.housework.verbs import LOW_LEVEL
-from wayword.worlds.rooms import RoomsWorld
+from wayword.worlds.babyai import expert
+from wayword.worlds.babyai.motions import LOW
+from wayword.worlds.babyai.view import BabyAIObservation
+from wayword.worlds.babyai.world import BabyAIWorld
+from wayword.worlds.household.errands import ActionPlan, PlanningFailed
+from wayword.worlds.household.expert import solve
+from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.observation import HouseholdObservation
+from wayword.worlds.household.verbs import LOW_LEVEL
+from wayword.worlds.household.world import HouseholdWorld
 
 PATIENCE = 60
 """How often a plan that others may have foiled is made anew."""
@@ -44,11 +43,11 @@ class Expert:
 
         >>> from wayword.core.registry import load
         >>> sorted(load("agent", "expert").families)
-        ['grid', 'rooms']
+        ['babyai', 'household']
 
     In houses it reads the things to handle off the goals, orders them into sub-tasks (fetch, slice,
     heat, put …), walks the shortest ways between them, and opens what is shut on its way. On grids
-    it is the bot that comes with the levels: see ``wayword.datasets.babyai.solving``. Where it
+    it is the bot that comes with the levels: see ``wayword.worlds.babyai.expert``. Where it
     cannot go on it stops, and a note ``expert_stuck`` says why.
 
     In tasks for several actors each expert works on all of the goals, and none knows the others'
@@ -58,14 +57,14 @@ class Expert:
     """
 
     Settings: ClassVar[type[ExpertSettings]] = ExpertSettings
-    families: ClassVar[frozenset[str]] = frozenset({"rooms", "grid"})
+    families: ClassVar[frozenset[str]] = frozenset({"babyai", "household"})
     needs_model: ClassVar[bool] = False
     sees_answer: ClassVar[bool] = True
 
     def __init__(self, settings: ExpertSettings, toolkit: Toolkit) -> None:
         self._toolkit = toolkit
         self._feedback: Feedback | None = None
-        self._doing: Doing | None = None
+        self._doing: ActionPlan | None = None
         self._patience = 0
 
     def reveal(self, reference: Reference, world: World) -> None:
@@ -76,15 +75,15 @@ class Expert:
         self._feedback, self._doing = None, None
         self._patience = PATIENCE if len(episode.actors) > 1 else 0
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
-        if not isinstance(observation, RoomsObservation | GridObservation):
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        if not isinstance(observation, HouseholdObservation | BabyAIObservation):
             raise UsageError("the expert acts in the rooms world and the grid world only")
         try:
             if self._doing is None:
                 self._doing = self._solve(observation.actor)
                 return Decision(next(self._doing))
             return Decision(self._doing.send(self._feedback or Feedback()))
-        except Stuck as reason:
+        except PlanningFailed as reason:
             if self._patience:
                 self._patience -= 1
                 self._doing = self._anew(observation.actor)
@@ -92,23 +91,23 @@ class Expert:
             self._toolkit.note("expert_stuck", reason=str(reason))
             return Decision(STOP)
 
-    def _anew(self, actor: str) -> Doing:
+    def _anew(self, actor: str) -> ActionPlan:
         """Go some steps aside, and begin again from what there is then."""
         yield self._toolkit.rng.choice(TURNS)
         for _ in range(self._toolkit.rng.randint(1, ASIDE)):
             yield Action("move_ahead")
         yield from self._solve(actor)
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._feedback = feedback
 
 
-def _solver(reference: Reference, world: World) -> Callable[[str], Doing]:
+def _solver(reference: Reference, world: World) -> Callable[[str], ActionPlan]:
     """What makes an actor's actions. Raises ``UsageError`` for what it has no answer to."""
-    if isinstance(world, GridWorld):
+    if isinstance(world, BabyAIWorld):
         _able(dict.fromkeys(world.actors, world.verbs), LOW, "low")
-        return lambda actor: babyai.solve(world)
-    if not isinstance(reference, RoomsReference) or not isinstance(world, RoomsWorld):
+        return lambda actor: expert.solve(world)
+    if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
         raise UsageError(
             f"episode {reference.episode_id} has no goals in a house; try `oracle` or `gold`"
         )
@@ -117,7 +116,7 @@ def _solver(reference: Reference, world: World) -> Callable[[str], Doing]:
     return lambda actor: solve(world, actor, reference) if actor in able else _leave()
 
 
-def _leave() -> Doing:
+def _leave() -> ActionPlan:
     yield STOP
 
 

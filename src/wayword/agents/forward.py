@@ -12,16 +12,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.core.action import STOP, Action, Menu
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.angles import relative
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
+from wayword.core.geometry import relative
 from wayword.core.world import Feedback, Observation
-from wayword.worlds.indoor import IndoorObservation
-from wayword.worlds.street import StreetObservation
-from wayword.worlds.viewpoints import Way
+from wayword.worlds.indoor.graph import Neighbor
+from wayword.worlds.indoor.world import IndoorObservation
+from wayword.worlds.street.world import StreetObservation
 
 FORWARD = Action("forward")
 STREET_MOVES = 39
@@ -50,24 +49,24 @@ class ForwardAgent:
     async def begin(self, episode: Episode) -> None:
         self._taken = 0
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if isinstance(observation, StreetObservation):
             return Decision(FORWARD if self._taken < (self._moves or STREET_MOVES) else STOP)
         if isinstance(observation, IndoorObservation):
-            way = _ahead(observation.ways, observation.heading)
+            way = _ahead(observation.neighbors, observation.heading)
             if way is None or self._taken >= (self._moves or INDOOR_MOVES):
                 return Decision(STOP)
             return Decision(Action("goto", (way.viewpoint,)))
         raise UsageError("the forward baseline knows no way ahead in this world; try `random`")
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._taken += 1
 
 
-def _ahead(ways: Sequence[Way], heading: float) -> Way | None:
+def _ahead(ways: Sequence[Neighbor], heading: float) -> Neighbor | None:
     """The way closest to the heading, None where it lies more than ``WIDEST`` off."""
 
-    def off(way: Way) -> float:
+    def off(way: Neighbor) -> float:
         return abs(relative(way.heading, heading))
 
     nearest = min(ways, key=off, default=None)

@@ -1,8 +1,8 @@
 """Frontier exploration with a grounding model: CoW, OWL-CoW and GoW.
 
-wayword run frontier --on lost_things --set grounding=clip      CoW: CLIP on wheels
-wayword run frontier --on lost_things --set grounding=owl       OWL-CoW
-wayword run frontier --on lost_things --set grounding=glip      GoW: GLIP on wheels
+wayword run frontier --on apartments --set grounding=clip      CoW: CLIP on wheels
+wayword run frontier --on apartments --set grounding=owl       OWL-CoW
+wayword run frontier --on apartments --set grounding=glip      GoW: GLIP on wheels
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ from typing import ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.agents.exploring.costmap import CELL
-from wayword.agents.exploring.frontiers import frontiers
-from wayword.agents.exploring.searcher import Choice, Searcher
-from wayword.agents.exploring.settings import SearchSettings
+from wayword.agents.parts.costmap import CELL, frontiers
+from wayword.agents.parts.searcher import Choice, Searcher, SearchSettings
 from wayword.core.agent import Toolkit
-from wayword.worlds.housework.geometry import Point
-from wayword.worlds.search.observation import View
+from wayword.core.geometry import Point
+from wayword.worlds.objectnav.observation import View
 
 Cells = NDArray[np.intp]
 Floats = NDArray[np.float64]

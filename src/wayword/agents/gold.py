@@ -9,15 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
-from wayword.core.action import STOP, Action, Menu
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback, Observation, World
-from wayword.datasets.searching.reference import FindingReference
-from wayword.worlds.finding import FindingWorld
-from wayword.worlds.indoor import IndoorWorld
+from wayword.worlds.indoor.world import IndoorWorld
+from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +44,7 @@ class GoldOracle:
         self._plan: list[Action] = []
 
     def reveal(self, reference: Reference, world: World) -> None:
-        if isinstance(reference, FindingReference) and isinstance(world, FindingWorld):
+        if isinstance(reference, ObjectNavReference) and isinstance(world, ObjectNavWorld):
             self._plan = world.walk(reference.path, reference.targets) if reference.path else []
             return
         if not isinstance(reference, PathReference):
@@ -61,10 +59,10 @@ class GoldOracle:
     async def begin(self, episode: Episode) -> None:
         """The plan was made when the reference was revealed."""
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         return Decision(self._plan.pop(0) if self._plan else STOP)
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """An oracle has nothing to learn."""
 
 

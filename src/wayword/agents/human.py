@@ -8,19 +8,124 @@ costs no step. ``quit`` or the end of the input ends the run in order.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.agents.person import Left, hear, person_of
-from wayword.agents.strategies.rules import instruction, task_rules
-from wayword.agents.typed import listing, read
-from wayword.core.action import Action, Menu
+from wayword.agents.parts.person import Left, hear, person_of
+from wayword.agents.parts.strategy import instruction, task_rules
+from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback, Observation
-from wayword.verbalize import anything
+from wayword.verbalize import generic
+
+# What a person types -> an action: a number, the action's own words, or the beginnings of them.
+#
+# >>> from wayword.core.action import STOP, Action, ActionSpace
+# >>> menu = ActionSpace((Action("turn_left"), Action("goto", ("fridge_1",)), STOP), ("chat",))
+# >>> [str(read(words, menu)) for words in ("1", "go fr", "tl", "chat Where are you?")]
+# ['turn_left', 'goto[fridge_1]', 'turn_left', 'chat[Where are you?]']
+# >>> read("go mi", menu)
+# 'no goto of mi here; there are: fridge_1'
+
+NAMED = 12
+"""Choices that an answer names at most."""
+
+_TYPED = re.compile(r"([^\s\[]+)\s*(\[?)\s*(.*?)\s*\]?", re.DOTALL)
+
+
+def read(words: str, space: ActionSpace) -> Action | str:
+    """The action that the words name, or a line that says why there is none."""
+    words = " ".join(words.split())
+    if words.isdecimal():
+        number, last = int(words), len(space.actions)
+        if 1 <= number <= last:
+            return space.actions[number - 1]
+        return f"there is no number {number}; they go from 1 to {last}"
+    match = _TYPED.fullmatch(words)
+    if match is None:
+        return "type a number or an action; ? lists them, quit leaves"
+    typed, bracket, rest = match.groups()
+    known = list(dict.fromkeys((*(a.name for a in space.actions), *space.open_verbs)))
+    verbs = _meant(typed, known)
+    if len(verbs) > 1 and rest:
+        found_in = [_closed(verb, rest, False, space) for verb in verbs]
+        actions = [found for found in found_in if isinstance(found, Action)]
+        if len(actions) == 1:
+            return actions[0]
+    if len(verbs) != 1:
+        found = f"which one: {_listed(verbs)}?" if verbs else f"there are: {_listed(known)}"
+        return found if verbs else f"no action is called {typed}; {found}"
+    if rest and verbs[0] in space.open_verbs:
+        return Action(verbs[0], (rest,))
+    return _closed(verbs[0], rest, bool(bracket), space)
+
+
+def listing(space: ActionSpace, most: int | None = None, verb: str = "") -> list[str]:
+    """The numbered actions, a line a verb; at most so many of each, of one verb where it is named.
+
+    Verbs without arguments share a line; those that take any words come last.
+    """
+    bare: list[str] = []
+    groups: dict[str, list[str]] = {}
+    for number, action in enumerate(space.actions, 1):
+        if verb and not action.name.startswith(verb):
+            continue
+        if action.arguments:
+            groups.setdefault(action.name, []).append(f"{number} {', '.join(action.arguments)}")
+        else:
+            bare.append(f"{number} {action.name}")
+    lines = ["   ".join(bare)] if bare else []
+    for name, choices in groups.items():
+        more = len(choices) - (most or len(choices))
+        rest = f"   … {more} more: ? {name}" if more > 0 else ""
+        lines.append(f"{name + ':':<11} {'   '.join(choices[:most])}{rest}")
+    spoken = [f"{name} …" for name in space.open_verbs if not verb or name.startswith(verb)]
+    return [*lines, f"with words: {', '.join(spoken)}"] if spoken else lines
+
+
+def _closed(verb: str, rest: str, bracket: bool, space: ActionSpace) -> Action | str:
+    there = [action for action in space.actions if action.name == verb]
+    exact = Action(verb, tuple(word.strip() for word in rest.split(",")) if rest else ())
+    if exact in there or (bracket and exact in space):
+        return exact
+    if verb in space.open_verbs and not there:
+        return f"{verb} needs words: {verb} what you say"
+    if rest and not any(action.arguments for action in there):
+        return f"{verb} stands alone"
+    typed = re.split(r"[,\s]+", rest) if rest else []
+    fits = [action for action in there if _begins(action.arguments, typed)]
+    if len(fits) == 1:
+        return fits[0]
+    choices = [", ".join(action.arguments) for action in fits or there]
+    if not rest or fits:
+        return f"{verb} which one: {_listed(choices)}?"
+    return f"no {verb} of {rest} here; there are: {_listed(choices)}"
+
+
+def _begins(arguments: Sequence[str], typed: Sequence[str]) -> bool:
+    if len(arguments) == 1 and len(typed) > 1:
+        typed = ["_".join(typed)]  # living room -> living_room
+    pairs = zip(arguments, typed, strict=False)
+    return len(typed) <= len(arguments) and all(a.lower().startswith(t.lower()) for a, t in pairs)
+
+
+def _meant(typed: str, known: Iterable[str]) -> list[str]:
+    """The verb of that name, else those that begin so, else those with these initials."""
+    word, known = typed.lower().replace("-", "_"), list(known)
+    if word in known:
+        return [word]
+    begins = [name for name in known if name.startswith(word)]
+    return begins or [n for n in known if "".join(part[:1] for part in n.split("_")) == word]
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return ", ".join(names[:NAMED]) + more
+
 
 LEAVING = ("quit", "exit")
 
@@ -39,8 +144,9 @@ class HumanSettings:
 class Human:
     """A person at the terminal. Numbers, whole actions and abbreviations are understood.
 
-    ``toolkit.shared["person"]`` may hold another :class:`~wayword.agents.person.Person`: a script,
-    in tests. Several actors may be people; they share the keyboard.
+    ``toolkit.shared["person"]`` may hold another
+    :class:`~wayword.agents.parts.person.Person`: a script, in tests. Several
+    actors may be people; they share the keyboard.
     """
 
     Settings: ClassVar[type[HumanSettings]] = HumanSettings
@@ -52,33 +158,33 @@ class Human:
         self._settings, self._toolkit = settings, toolkit
         self._person = person_of(toolkit.shared)
         self._episode: Episode | None = None
-        self._voice = anything.PLAIN
+        self._voice = generic.PLAIN
         self._turn = 0
 
     async def begin(self, episode: Episode) -> None:
         self._episode, self._turn = episode, 0
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
-        self._voice = anything.voice(observation)
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        self._voice = generic.voice(observation)
         if self._turn == 0:
             self._open(observation)
         self._turn += 1
-        self._show(observation, menu)
+        self._show(observation, space)
         while True:
             words = await hear(self._person, "> ")
             if words.lower() in LEAVING:
                 raise Left("the player left")
             if words.startswith("?"):
                 verb = words[1:].strip()
-                self._person.tell("\n".join(listing(menu, verb=verb)) or f"nothing with {verb}")
+                self._person.tell("\n".join(listing(space, verb=verb)) or f"nothing with {verb}")
                 continue
-            found = read(words, menu)
+            found = read(words, space)
             if isinstance(found, Action):
                 return Decision(found)
             self._person.tell(found, "warning")
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        words = anything.feedback(feedback, self._voice)
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        words = generic.feedback(feedback, self._voice)
         if words:
             self._person.tell(words, "good" if feedback.ok else "warning")
 
@@ -96,7 +202,7 @@ class Human:
             self._person.tell(rules)
         self._person.tell("? lists all actions, quit leaves; beginnings of words will do", "dim")
 
-    def _show(self, observation: Observation, menu: Menu) -> None:
+    def _show(self, observation: Observation, space: ActionSpace) -> None:
         around = self._voice.around(observation, self._toolkit.perceiver)
         seen = [line for line in (self._voice.own(observation)[1], around) if line]
         episode = self._episode
@@ -104,7 +210,7 @@ class Human:
         whose = f" of {_actor(observation, several)}" if several else ""
         self._person.tell(f"\nTurn {self._turn}{whose}", "dim")
         self._person.tell("\n".join(seen))
-        self._person.tell("\n".join(listing(menu, self._settings.listed)), "dim")
+        self._person.tell("\n".join(listing(space, self._settings.listed)), "dim")
 
 
 def _actor(observation: Observation, episode: Episode) -> str:

@@ -1,6 +1,6 @@
 """LGX: a language model says where to look for a freely described thing (Dorbala et al. 2024).
 
-    wayword run lgx --on lost_things --model local:smollm2
+    wayword run lgx --on apartments --model local:smollm2
     wayword run lgx --on robothor:train --model local:smollm2 --set prompt=captions decoding=free
 
 After each full turn the model is asked once: which of the listed objects to go towards, or which
@@ -13,19 +13,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wayword.agents.exploring.around import QUARTERS, directions, quarters
-from wayword.agents.exploring.listing import ListingSearcher, ListingSettings
-from wayword.agents.exploring.picking import Decoding, ask
-from wayword.agents.exploring.searcher import Choice
-from wayword.agents.prompting import Prompts
-from wayword.core.action import Menu
+from wayword.agents.parts.asking import Prompts
+from wayword.agents.parts.listing import (
+    QUARTERS,
+    Decoding,
+    ListingSearcher,
+    ListingSettings,
+    ask,
+    directions,
+    quarters,
+)
+from wayword.agents.parts.searcher import Choice
+from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.angles import absolute
-from wayword.core.decision import Decision, Rejection
 from wayword.core.errors import UsageError
+from wayword.core.geometry import absolute
 from wayword.core.model import user
 from wayword.core.world import Observation
-from wayword.worlds.search.observation import View
+from wayword.worlds.objectnav.observation import View
 
 PromptName = Literal[
     "robot", "i", "third_person", "objects_first", "closest", "one_word_first", "captions"
@@ -99,10 +104,10 @@ class LGX(ListingSearcher):
         self.picker = self._questions
         self._captions = settings.prompt == "captions"
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if self._captions and not isinstance(observation, View):
             raise UsageError("lgx: prompt=captions tells directions, and there are none here")
-        return await super().act(observation, menu)
+        return await super().act(observation, space)
 
     async def choose(self, views: Sequence[View]) -> Choice | None:
         """Towards the object, or in the direction, that the model names."""

@@ -13,25 +13,64 @@ budgeted in tokens and loses whole steps, with a note in the trajectory, never c
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wayword.agents.answers import Answer, answer_schema, read_free, read_json
-from wayword.agents.history import History, TokenRate
-from wayword.agents.prompting import Prompts
-from wayword.agents.together import both
-from wayword.agents.walkmap import WalkMap
-from wayword.core.action import STOP, Action, Menu
+from wayword.agents.parts.answers import Answer, answer_schema, read_free, read_json
+from wayword.agents.parts.asking import Prompts, both
+from wayword.agents.parts.conversation import History, TokenRate
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
 from wayword.core.perceiver import Camera, Perceiver, Percept
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import indoor
-from wayword.worlds.indoor import IndoorObservation
+from wayword.worlds.indoor.world import IndoorObservation
+
+# A map in words: the places visited and seen so far, and what joins them, growing with the walk.
+#
+#     >>> known = WalkMap()
+#     >>> known.arrive("hall", ["lobby", "stairs"])
+#     >>> known.arrive("lobby", ["hall", "lab"])
+#     >>> print(known.text())
+#     Walked so far: hall, lobby
+#     hall (visited) leads to: lobby, stairs
+#     lobby (here) leads to: hall, lab
+#     Seen but not visited: stairs, lab
+#
+# Source: the topological map of MapGPT (Chen et al. 2024), section 3.2.
+
+
+class WalkMap:
+    """The part of a graph that one walk has seen: nothing that was not offered as a way."""
+
+    def __init__(self) -> None:
+        self._ways: dict[str, tuple[str, ...]] = {}
+        self._walk: list[str] = []
+
+    def arrive(self, place: str, ways: Iterable[str]) -> None:
+        """Stand at a place and see its ways. Standing still adds nothing."""
+        if not self._walk or self._walk[-1] != place:
+            self._walk.append(place)
+        self._ways[place] = tuple(ways)
+
+    def text(self) -> str:
+        """The map, a line a visited place, in the order in which they were first visited."""
+        if not self._walk:
+            return "Nothing is known of the building yet."
+        here = self._walk[-1]
+        lines = [f"Walked so far: {', '.join(self._walk)}"]
+        lines += [
+            f"{place} ({'here' if place == here else 'visited'}) leads to: {', '.join(ways)}"
+            for place, ways in self._ways.items()
+        ]
+        seen = dict.fromkeys(way for ways in self._ways.values() for way in ways)
+        left = [place for place in seen if place not in self._ways]
+        return "\n".join([*lines, f"Seen but not visited: {', '.join(left) or 'none'}"])
+
 
 OPENING = "The scene from the viewpoint is a"
 """What an online summary completes, as the recorded ones do."""
@@ -103,12 +142,12 @@ class NavGPT:
         listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
         self._opening = self._prompts.fill("begin", instruction=f"{episode.instruction}{listed}")
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if not isinstance(observation, IndoorObservation):
             raise UsageError("navgpt reads indoor observations only")
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         description = indoor.observation(observation, percept, self._telling)
-        legal = [action.arguments[0] for action in menu.actions if action.arguments]
+        legal = [action.arguments[0] for action in space.actions if action.arguments]
         self._map.arrive(observation.viewpoint, legal)
         messages = self._shown(observation, self._messages(observation.viewpoint, description))
         moved = observation.viewpoint != self._viewpoint
@@ -122,7 +161,7 @@ class NavGPT:
         action = STOP if answer.choice is None else Action("goto", (answer.choice,))
         return Decision(action, answer.thought)
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Write the step down as history, and what came of it as the next observation's event."""
         block = self._prompts.fill(
             "past",
@@ -161,10 +200,10 @@ class NavGPT:
         """The messages, with a picture towards each way, in the order of the ways."""
         if self._camera is None:
             return messages
-        ways = [way.viewpoint for way in seen.ways]
+        ways = [way.viewpoint for way in seen.neighbors]
         images = tuple(
             self._camera.picture(seen.scene, seen.viewpoint, way.heading, VIEW, way.elevation)
-            for way in seen.ways
+            for way in seen.neighbors
         )
         listed = "; ".join(f"picture {n}: {place}" for n, place in enumerate(ways, 1))
         told = f"{messages[-1].content}\n\n{self._prompts.fill('pictures', listed=listed)}"

@@ -10,14 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, runtime_checkable
 
-from wayword.core.action import STOP, Action, Menu
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback, Observation, World
-from wayword.datasets.searching.reference import FindingReference
-from wayword.worlds.finding import FindingWorld
+from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,7 @@ class ShortestPathOracle:
         self._toolkit = toolkit
 
     def reveal(self, reference: Reference, world: World) -> None:
-        if isinstance(reference, FindingReference) and isinstance(world, FindingWorld):
+        if isinstance(reference, ObjectNavReference) and isinstance(world, ObjectNavWorld):
             self._plan, problem = world.find(reference.targets, reference.within)
             if problem:
                 self._toolkit.note("no_way", cause=problem)
@@ -61,10 +59,10 @@ class ShortestPathOracle:
     async def begin(self, episode: Episode) -> None:
         """The plan was made when the reference was revealed."""
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         return Decision(self._plan.pop(0) if self._plan else STOP)
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """An oracle has nothing to learn."""
 
 

@@ -1,6 +1,6 @@
 """A text-embedding prior: goes to the listed thing whose name is most like the target's.
 
-    wayword run prior --on lost_things
+    wayword run prior --on apartments
 
 The baseline without a language model for what LGX asks one: that a remote control is where the
 television is, because the words are alike.
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wayword.agents.exploring.listing import ListingSearcher, ListingSettings
+from wayword.agents.parts.listing import ListingSearcher, ListingSettings
 from wayword.core.agent import Toolkit
 from wayword.perception.similarity import similarity
 

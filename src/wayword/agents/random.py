@@ -10,12 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.core.action import STOP, Action, Menu
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.world import Feedback, Observation
-from wayword.worlds.street import StreetObservation
+from wayword.worlds.street.world import StreetObservation
 
 MOVES = 5
 STREET_MOVES = 39
@@ -47,19 +46,19 @@ class RandomAgent:
     async def begin(self, episode: Episode) -> None:
         self._taken = 0
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         street = isinstance(observation, StreetObservation)
         if self._settings.may_stop:
-            return Decision(menu.actions[self._rng.randrange(len(menu.actions))])
+            return Decision(space.actions[self._rng.randrange(len(space.actions))])
         if self._taken >= (self._settings.steps or (STREET_MOVES if street else MOVES)):
             return Decision(STOP)
         if isinstance(observation, StreetObservation):
-            choice = observation.ways > 2 or self._taken == 0
+            choice = observation.exits > 2 or self._taken == 0
             return Decision(self._rng.choice(TURNS) if choice else FORWARD)
-        moves = [action for action in menu.actions if action != STOP]
+        moves = [action for action in space.actions if action != STOP]
         return Decision(self._rng.choice(moves) if moves else STOP)
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._taken += 1
 
 

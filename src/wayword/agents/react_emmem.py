@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from wayword.agents.strategies.strategy import Strategy
+from wayword.agents.parts.strategy import Strategy
 
 
 class ReActEmMem(Strategy):

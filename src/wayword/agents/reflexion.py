@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from wayword.agents.strategies.reflecting import Reflecting
+from wayword.agents.parts.reflecting import Reflecting
 
 
 class Reflexion(Reflecting):

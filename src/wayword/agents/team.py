@@ -10,19 +10,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.agents.teaming.brief import Brief, Role
-from wayword.agents.teaming.commander import Commander
-from wayword.agents.teaming.follower import Follower
-from wayword.agents.teaming.partner import Partner
-from wayword.core.action import Menu
+from wayword.agents.parts.commander import Commander
+from wayword.agents.parts.commands import Brief, Role
+from wayword.agents.parts.follower import Follower
+from wayword.agents.parts.partner import Partner
+from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.world import Feedback, Observation, World
-from wayword.datasets.homes.goals import RoomsReference
-from wayword.worlds.housework.observation import RoomsObservation
-from wayword.worlds.rooms import RoomsWorld
+from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.observation import HouseholdObservation
+from wayword.worlds.household.world import HouseholdWorld
 
 ROLES: dict[str, Callable[[Brief], Role]] = {
     "partner": Partner,
@@ -44,7 +43,7 @@ class Team:
 
         >>> from wayword.core.registry import load
         >>> sorted(load("agent", "team").families)
-        ['rooms']
+        ['household']
 
     It is shown the goals in the form judges read, and so counts as an oracle. But a partner looks
     at the place of no object that it has not seen or been told of: it has its own view, its own
@@ -54,7 +53,7 @@ class Team:
     """
 
     Settings: ClassVar[type[TeamSettings]] = TeamSettings
-    families: ClassVar[frozenset[str]] = frozenset({"rooms"})
+    families: ClassVar[frozenset[str]] = frozenset({"household"})
     needs_model: ClassVar[bool] = False
     sees_answer: ClassVar[bool] = True
 
@@ -63,23 +62,23 @@ class Team:
         self._role: Role | None = None
 
     def reveal(self, reference: Reference, world: World) -> None:
-        if not isinstance(reference, RoomsReference) or not isinstance(world, RoomsWorld):
+        if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             raise UsageError(f"episode {reference.episode_id} has no goals in a house")
         self._reference, self._world = reference, world
 
     async def begin(self, episode: Episode) -> None:
         self._episode = episode
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
-        if not isinstance(observation, RoomsObservation):
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        if not isinstance(observation, HouseholdObservation):
             raise UsageError("the team acts in the rooms world only")
         if self._role is None:
             self._role = self._cast(observation.actor)
-        return self._role.act(observation, menu)
+        return self._role.act(observation, space)
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if self._role is not None:
-            self._role.told(decision, feedback)
+            self._role.on_feedback(decision, feedback)
 
     def _cast(self, actor: str) -> Role:
         name = self._episode.extra.get("roles", {}).get(actor, "partner")

@@ -17,27 +17,96 @@ Language Navigation in Street View", section 5, figure 7.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from wayword.agents.history import TokenRate
-from wayword.agents.landmarks_extraction import Landmarks, extract, tidy
-from wayword.agents.prompting import Prompts
-from wayword.core.action import Action, Menu
+from wayword.agents.parts.asking import Prompts
+from wayword.agents.parts.conversation import TokenRate
+from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, Toolkit
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.model import Sampling
+from wayword.core.model import Model, Sampling
 from wayword.core.world import Feedback, Observation
-from wayword.perception.landmark_scorers import neural_scorer, recorded_scorer
 from wayword.perception.landmarks import TAU, LandmarkScorer, visible
+from wayword.perception.opening import neural_scorer, recorded_scorer
 from wayword.verbalize import street
-from wayword.worlds.street import StreetObservation
-from wayword.worlds.streetmoves import WORDS
+from wayword.worlds.street.moves import WORDS
+from wayword.worlds.street.world import StreetObservation
+
+# The landmarks an instruction speaks of: recorded lists, or a model asked once an episode.
+#
+# The model is shown five worked examples of our own (``prompts/velma/landmarks.txt``) and
+# continues with a numbered list, or the word None. Lists of either origin are tidied: empty
+# entries, repeated ones (letter case and a leading article aside) and those longer than
+# ``LONGEST`` characters go. No name is ever shortened: a scorer would look for something else.
+#
+# Source: VELMA (Schumann et al. 2023), section 5.1 and appendix C.
+
+LONGEST = 100
+"""Characters of a landmark. The longest of the 20,065 recorded for Map2seq has 66."""
+
+MOST = 20
+"""Landmarks of one instruction; the recorded lists hold at most 9."""
+
+_ITEM = re.compile(r"^\s*\d+\s*[.):]\s*(.*)$")
+_ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
+_NOTHING = frozenset({"none", "n/a", "no landmarks"})
+_WRAPPING = ' \t"“”*'
+
+
+@dataclass(frozen=True, slots=True)
+class Landmarks:
+    """Names that are looked for, and how many were put aside as too long or too many."""
+
+    names: tuple[str, ...] = ()
+    ignored: int = 0
+
+
+def tidy(listed: Iterable[object]) -> Landmarks:
+    """A list without empty, repeated and over-long entries.
+
+    >>> tidy(["a park", "The Park", "", "Staples"])
+    Landmarks(names=('a park', 'Staples'), ignored=0)
+    """
+    names: dict[str, str] = {}
+    ignored = 0
+    for entry in listed:
+        name = " ".join(str(entry).split()).strip(_WRAPPING)
+        key = _ARTICLE.sub("", name).casefold()
+        if not name or key in _NOTHING or key in names:
+            continue
+        if len(name) > LONGEST or len(names) == MOST:
+            ignored += 1
+            continue
+        names[key] = name
+    return Landmarks(tuple(names.values()), ignored)
+
+
+def parse(text: str) -> Landmarks:
+    """The landmarks of a numbered list; lines before it are skipped, the first one after ends it.
+
+    >>> parse("1. a park\\n2. Staples\\n\\nGo on").names
+    ('a park', 'Staples')
+    """
+    entries: list[str] = []
+    for line in text.splitlines():
+        item = _ITEM.match(line)
+        if item:
+            entries.append(item.group(1))
+        elif entries:
+            break
+    return tidy(entries)
+
+
+async def extract(model: Model, prompt: str) -> Landmarks:
+    """Ask for the list that ``prompt`` ends before. Raises as ``Model.complete`` does."""
+    sampling = Sampling(max_tokens=256, stop=("\n\n",))
+    return parse((await model.complete(prompt, sampling)).text)
+
 
 FALLBACK = Action("forward")
 """What the paper's recipe does when an answer is no action."""
@@ -132,7 +201,7 @@ class Velma:
             self._examples = [await self._solved(example) for example in drawn]
         self._fit(RESERVE)
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if not isinstance(observation, StreetObservation):
             raise UsageError("velma reads street observations only")
         self._look(observation)
@@ -144,7 +213,7 @@ class Velma:
             return await self._chosen()
         return await self._written()
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Write down what was carried out; a plan made for something else is void."""
         if isinstance(decision, Rejection):
             return
@@ -178,7 +247,7 @@ class Velma:
                 told = self._sightings(self._scorer, seen, landmarks)
             if self._settings.traffic and seen.step == 0 and not turned:
                 flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
-        return street.observation(seen.ways, seen.changed, told, flow)
+        return street.observation(seen.exits, seen.changed, told, flow)
 
     def _sightings(
         self, scorer: LandmarkScorer, seen: StreetObservation, landmarks: Sequence[str]

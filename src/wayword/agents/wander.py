@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wayword.agents.exploring.searcher import Choice, Searcher
-from wayword.core.angles import absolute
-from wayword.worlds.search.observation import View
+from wayword.agents.parts.searcher import Choice, Searcher
+from wayword.core.geometry import absolute
+from wayword.worlds.objectnav.observation import View
 
 
 class WanderAgent(Searcher):
     """Goes in a random direction after each turn, until the target is grounded.
 
-        wayword run wander --on lost_things --set grounding=glip
+        wayword run wander --on apartments --set grounding=glip
 
     All else is LGX's: ``turns`` rotations in place, the exploratory distance, the threshold.
     Source: LGX (Dorbala et al. 2024, section V-B), "Random with GLIP".

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from wayword.cli import exporting, looking, models, perceiving, playing, reporting, running, viewing
+from wayword.cli import looking, playing, reporting, running
 
 app = typer.Typer(
     name="wayword",
@@ -24,10 +24,10 @@ app.command("table")(reporting.table)
 app.command("compare")(reporting.compare)
 app.command("score")(reporting.score)
 app.command("retell")(reporting.retell)
-app.command("export")(exporting.export)
-app.command("view")(viewing.view)
-app.command("perceive")(perceiving.perceive)
+app.command("export")(reporting.export)
+app.command("view")(playing.view)
+app.command("perceive")(looking.perceive)
 app.command("list")(looking.list_parts)
 app.command("doctor")(looking.doctor)
 app.add_typer(looking.data, name="data")
-app.add_typer(models.models, name="models")
+app.add_typer(looking.models, name="models")

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from wayword.cli import show
+
 data = typer.Typer(help="Published data: what is there.", no_args_is_help=True)
 Folder = Annotated[Path | None, typer.Option("--data", help="Data folder; else $WAYWORD_DATA.")]
 
@@ -21,14 +23,14 @@ def list_parts(
       wayword list
       wayword list agents
     """
-    from wayword.experiment import catalogue
+    from wayword.runs import catalogue
 
     typer.echo(catalogue.listing(kind))
 
 
 def doctor() -> None:
     """What works on this machine, and what to do about the rest."""
-    from wayword.experiment import catalogue
+    from wayword.runs import catalogue
 
     for check in catalogue.checks():
         mark = typer.style("ok  ", fg="green") if check.ok else typer.style("--  ", fg="yellow")
@@ -40,7 +42,7 @@ def doctor() -> None:
 @data.command("list")
 def data_list(folder: Folder = None) -> None:
     """Which splits of which datasets are there, with their numbers of episodes."""
-    from wayword.experiment import catalogue
+    from wayword.runs import catalogue
 
     typer.echo(catalogue.data_listing(folder))
 
@@ -51,6 +53,139 @@ def data_check(
     folder: Folder = None,
 ) -> None:
     """Read a split whole, check every record, and print the checksums of its files."""
-    from wayword.experiment import catalogue
+    from wayword.runs import catalogue
 
     typer.echo(catalogue.data_check(on, folder))
+
+
+# ``wayword models``: the local model's weights, and a server for them.
+
+models = typer.Typer(help="Models on this machine.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="A model's name, such as smollm2.")]
+
+
+@models.command("list")
+def models_list() -> None:
+    """The models that can be had by name, and which are here."""
+    from wayword.models.parts import fetch
+
+    for status in fetch.statuses():
+        where = status.path or f"not here; run `wayword models fetch {status.name}`"
+        typer.echo(f"{status.name}  {status.size / 1e6:.0f} MB  {status.licence}  {where}")
+
+
+@models.command("fetch")
+def models_fetch(name: Name = "smollm2") -> None:
+    """Bring a model's weights here, checked by their SHA-256."""
+    from wayword.models.parts import fetch
+
+    typer.echo(f"{name}: {fetch.fetch(name)}")
+
+
+@models.command("check")
+def models_check(name: Name = "smollm2") -> None:
+    """Verify a model's weights, and have it write a few words if it can."""
+    import asyncio
+
+    from wayword.core.model import Sampling, user
+    from wayword.models.parts import fetch
+    from wayword.models.parts.opening import open_model
+
+    typer.echo(f"{fetch.checked(name)}: the SHA-256 is right")
+    if not fetch.writes(name):
+        return
+    asked = [user("Name a colour.")]
+    model = open_model(f"local:{name.removeprefix('local:')}")
+    answer = asyncio.run(model.complete(asked, Sampling(max_tokens=12)))
+    typer.echo(f"it says: {answer.text.strip()!r}")
+
+
+@models.command("serve")
+def models_serve(
+    name: Name = "smollm2",
+    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8080,
+) -> None:
+    """Serve a model with OpenAI's interface, on this machine only, until Ctrl-C.
+
+    \b
+    Example:
+      wayword models serve smollm2 --port 8080
+      OPENAI_BASE_URL=http://127.0.0.1:8080/v1 wayword run navgpt --model openai:smollm2
+    """
+    import time
+
+    from wayword.models.llamacpp.engine import serve
+    from wayword.models.parts.weights import located
+
+    with serve(located(name), port) as address:
+        typer.echo(f"serving {name} at {address}  (Ctrl-C ends it)")
+        while True:
+            time.sleep(3600)
+
+
+# ``wayword perceive``.
+
+
+def perceive(
+    folder: Annotated[Path, typer.Argument(help="A folder of equirectangular panoramas.")],
+    out: Annotated[Path, typer.Option(help="Folder for the observation files.")],
+    layout: Annotated[
+        str, typer.Option(help="Views to look at: navgpt24, navgpt12, navgpt36, discussnav12.")
+    ] = "navgpt24",
+    captioner: Annotated[
+        str, typer.Option(help="blip2:WEIGHTS, vlm:WEIGHTS, chat:openai:NAME …")
+    ] = "",
+    detector: Annotated[
+        str, typer.Option(help="detr:WEIGHTS, ssd:FOLDER, groundingdino:WEIGHTS, owlv2:WEIGHTS.")
+    ] = "",
+    phrases: Annotated[
+        str, typer.Option(help="What groundingdino and owlv2 look for: 'chair,door,red carpet'.")
+    ] = "",
+    tagger: Annotated[str, typer.Option(help="tags:WEIGHTS[,FILE]: words that fit a view.")] = "",
+    depth: Annotated[str, typer.Option(help="depth:WEIGHTS, for distances to what is found.")] = "",
+    model: Annotated[
+        str, typer.Option(help="A language model that merges captions and sums places up.")
+    ] = "",
+    scan: Annotated[str, typer.Option(help="The scan's name in the files.")] = "tour",
+    norths: Annotated[
+        Path | None, typer.Option(help="JSON: place -> heading of the picture's middle, degrees.")
+    ] = None,
+    within: Annotated[
+        float, typer.Option(help="Leave out things known to be farther, metres.")
+    ] = 3.0,
+    batch: Annotated[int, typer.Option(help="Views a network is given at once.")] = 16,
+) -> None:
+    """Look at panoramas and write what is there, in the layout of NavGPT's observation files.
+
+    The same command again goes on where it stopped; once done it asks no network.
+
+    \b
+    Examples:
+      wayword perceive pictures --captioner blip2:Salesforce/blip2-flan-t5-xl \\
+        --detector detr:facebook/detr-resnet-50 --model openai:gpt-5-mini --out seen
+      wayword perceive pictures --layout discussnav12 --captioner chat:openai:gpt-5-mini --out seen
+    """
+    from wayword.runs.perceive import Perceiving, perceive
+
+    plan = Perceiving(
+        folder,
+        out,
+        layout,
+        captioner,
+        detector,
+        depth,
+        tagger,
+        tuple(phrase.strip() for phrase in phrases.split(",") if phrase.strip()),
+        model,
+        scan,
+        norths,
+        within,
+        batch,
+    )
+    with show.progress("places") as tell:
+        seen = perceive(plan, lambda _, number, count: tell(number, count, {}))
+    typer.echo(
+        f"{seen.places} places, {seen.views} views, {seen.found} things found; "
+        f"{seen.asked} answers were worked out, the rest were known"
+    )
+    typer.echo(f"{out / 'index.html'}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from wayword.experiment.reports import Written
+    from wayword.runs.reports import Written
 
 
 class Format(StrEnum):
@@ -43,7 +43,7 @@ def table(
       wayword table runs/navgpt-* --format markdown --metrics sr,spl,ne
       wayword table runs --together --metrics sr,goal_sr,steps
     """
-    from wayword.experiment import reports
+    from wayword.runs import reports
 
     typer.echo(reports.table(runs, format.value, _keys(metrics), together))
 
@@ -60,7 +60,7 @@ def compare(
     Example:
       wayword compare runs/navgpt-houses-a runs/navgpt-houses-b --metrics sr,spl
     """
-    from wayword.experiment import reports
+    from wayword.runs import reports
 
     _tell(reports.compare(first, second, format.value, _keys(metrics)))
 
@@ -83,7 +83,8 @@ def score(
       wayword score submission.json --on r2r:val_unseen
       wayword score walks.jsonl.gz --on r2r:val_seen --per-episode
     """
-    from wayword.experiment import Plan, reports
+    from wayword.runs import reports
+    from wayword.runs.plan import Plan
     from wayword.settings import parse
 
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
@@ -105,8 +106,8 @@ def retell(
     Example:
       wayword retell runs/oracle-houses-test --model local:smollm2 --limit 3
     """
-    from wayword.experiment.retelling import Retold
-    from wayword.experiment.retelling import retell as tell
+    from wayword.runs.retell import Retold
+    from wayword.runs.retell import retell as tell
 
     def show(told: Retold) -> None:
         typer.echo(json.dumps(told.as_json()))
@@ -122,3 +123,67 @@ def _tell(written: Written) -> None:
 
 def _keys(metrics: str) -> list[str]:
     return [key.strip() for key in metrics.split(",") if key.strip()]
+
+
+# ``wayword export``: training data from finished runs.
+
+
+class Form(StrEnum):
+    """What a line holds."""
+
+    chat = "chat"
+    steps = "steps"
+
+
+ExportedRuns = Annotated[
+    list[Path], typer.Argument(help="Run folders, usually of expert, gold or oracle.")
+]
+FormOption = Annotated[
+    Form, typer.Option("--format", help="chat: a line an episode; steps: a line a decision.")
+]
+Out = Annotated[Path, typer.Option(help="The file to write.")]
+Strategy = Annotated[
+    str, typer.Option("--as", help="The strategy that would have been asked: act, react …")
+]
+Set = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting of the strategy: decoding=free.")
+]
+Actor = Annotated[
+    list[str] | None, typer.Option("--actor", help="Only this actor's lines; may be repeated.")
+]
+All = Annotated[bool, typer.Option("--all", help="Episodes without success too.")]
+Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
+
+
+def export(
+    runs: ExportedRuns,
+    form: FormOption = Form.chat,
+    out: Out = Path("train.jsonl"),
+    strategy: Strategy = "act",
+    set_: Set = None,
+    actor: Actor = None,
+    everything: All = False,
+    data: Data = None,
+) -> None:
+    """Write finished episodes as training data in chat format.
+
+    Each line is what a strategy would have been asked, and the answers that take the recorded
+    actions. Thoughts are left out: nobody had them. `OUT.card.json` says what is in the file.
+
+    \b
+    Examples:
+      wayword run expert --on household:generated_train --out runs/gold
+      wayword export runs/gold --out train.jsonl
+      wayword export runs/gold --as react_emmem --format steps --set decoding=free
+    """
+    from wayword.cli import show
+    from wayword.runs.export import Export
+    from wayword.runs.export import export as write
+    from wayword.settings import parse
+
+    what = Export(strategy, form.value, parse(set_ or []), actor or (), everything, data)
+    with show.progress("export") as bar:
+        card = write(runs, out, what, lambda done, total: bar(done, total, {}))
+    typer.echo(f"{out}: {card.line}")
+    for line in card.notices:
+        show.notice(line)

@@ -10,7 +10,8 @@ import typer
 from wayword.cli import show
 
 if TYPE_CHECKING:
-    from wayword.experiment import Plan, RunResult
+    from wayword.runs.plan import Plan
+    from wayword.runs.run import RunResult
 
 Agent = Annotated[
     str, typer.Argument(help="An agent's name, or ./mine.py. See: wayword list agents")
@@ -98,7 +99,7 @@ def run(
       wayword run velma --on towns --model local:smollm2 --sweep shots=0,2 --limit 20
       wayword run ./mine.py --on houses
     """
-    from wayword.experiment.plan import Plan, pairs, read_config
+    from wayword.runs.plan import Plan, pairs, read_config
     from wayword.settings import merge, parse
 
     settings = merge(read_config(config), parse(set_ or []))
@@ -136,7 +137,7 @@ def run(
 
 def carry_out_sweep(plan: Plan, sweeps: list[str]) -> None:
     """A run for each value, one table, one picture."""
-    from wayword.experiment import sweeping
+    from wayword.runs import sweep as sweeping
 
     made = sweeping.variants(plan, sweeps)
     results = [carry_out(variant.plan) for variant in made]
@@ -156,7 +157,7 @@ def demo(
     it often loses its way: what is shown is how a run works, not how well a large model walks.
     """
     from wayword import viewer
-    from wayword.experiment import Plan
+    from wayword.runs.plan import Plan
 
     plans = [
         Plan("oracle", "houses", limit=episodes, out=out / "oracle"),
@@ -182,8 +183,8 @@ def demo(
 
 def carry_out(plan: Plan) -> RunResult:
     """Run a plan under a progress bar, and print what a person should know."""
-    from wayword.experiment import run as run_plan
-    from wayword.experiment.cast import takes_a_person
+    from wayword.runs.parts import takes_a_person
+    from wayword.runs.run import run as run_plan
 
     with show.progress(f"{Path(plan.agent).stem} on {plan.on}") as bar:
         # a bar would write into what the person is typing
@@ -201,6 +202,6 @@ def carry_out(plan: Plan) -> RunResult:
 
 def print_table(paths: list[Path]) -> None:
     """The table of some run folders, on stdout."""
-    from wayword.experiment.reports import table
+    from wayword.runs.reports import table
 
     typer.echo(table(paths, "rich"))

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wayword.experiment.running import OnProgress
+    from wayword.runs.run import OnProgress
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 Read in this order; it takes ten minutes:
 
     episode     Episode (what an agent may know) and Reference (what only judges may)
-    action      Action, and the Menu of those that are legal now
+    action      Action, and the ActionSpace of those that are legal now
     world       World, Observation, Feedback: state and rules, one actor at a time
     decision    Decision, or Rejection: what an agent's answer amounted to
     model       Model: complete and choose

@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from wayword.core.action import Action, Menu
-from wayword.core.decision import Decision, Rejection
+from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import UsageError
 from wayword.core.model import Model
@@ -83,7 +82,7 @@ class Agent(Protocol):
 
     The class is built as ``cls(settings, toolkit)``, where ``settings`` is an instance of its
     frozen dataclass ``Settings``. ``families`` names the kinds of dataset it understands
-    (``"indoor"``, ``"street"``, ``"rooms"`` …), empty for all.
+    (``"indoor"``, ``"street"``, ``"household"`` …), empty for all.
     """
 
     Settings: ClassVar[type[Any]]
@@ -94,11 +93,11 @@ class Agent(Protocol):
         """Read the episode; ask whatever is asked once."""
         ...
 
-    async def act(self, observation: Observation, menu: Menu) -> Decision | Rejection:
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         """Decide. A rejection costs a step, changes nothing in the world, and is told back."""
         ...
 
-    def told(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """What came of the last decision, before the next observation."""
         ...
 

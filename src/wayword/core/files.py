@@ -73,7 +73,9 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
             raise DataError(path, f"line {number}", problem, "fetch it again") from error
 
 
-def field(path: Path, where: str, record: Any, name: str, kind: type | tuple[type, ...]) -> Any:
+def read_field(
+    path: Path, where: str, record: Any, name: str, kind: type | tuple[type, ...]
+) -> Any:
     """``record[name]``, of the kind it should be. Raises ``DataError`` naming record and field."""
     if not isinstance(record, dict):
         raise DataError(path, where, "is not an object")

@@ -1,8 +1,9 @@
 """Parts found by their file's name, without importing the others.
 
-``agents/mine.py`` is the agent ``mine``. A module directly inside ``wayword.agents`` (or
-``worlds``, ``datasets``, ``models``) is a part, unless the package lists it in ``SHARED``; the
-part is the module's attribute named for its kind: ``agent``, ``world``, ``dataset``, ``model``.
+``agents/mine.py`` is the agent ``mine``: a module directly inside ``wayword.agents`` (or
+``datasets``, ``models``) is a part, and so is a folder with a module named for its kind, such as
+``worlds/indoor/world.py``. The part is the module's attribute named for its kind: ``agent``,
+``world``, ``dataset``, ``model``.
 Other distributions add parts through the entry-point groups ``wayword.agents`` and so on, and
 ``load("agent", "./mine.py")`` takes a file.
 """
@@ -13,6 +14,7 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -24,11 +26,22 @@ Kind = Literal["agent", "world", "dataset", "model"]
 KINDS: tuple[Kind, ...] = ("agent", "world", "dataset", "model")
 
 
+RENAMED: Mapping[Kind, Mapping[str, str]] = {
+    "dataset": {"lost_things": "apartments", "homes": "household"},
+    "world": {"rooms": "household", "grid": "babyai", "finding": "objectnav"},
+}
+"""Other names that parts answer to: those of earlier versions, and ``homes`` beside ``houses``."""
+
+
+def current(kind: Kind, name: str) -> str:
+    """The name that a part has now."""
+    return RENAMED.get(kind, {}).get(name, name)
+
+
 def names(kind: Kind) -> list[str]:
     """Every registered name of a kind, sorted. Imports none of the parts."""
     package = importlib.import_module(f"wayword.{kind}s")
-    shared: tuple[str, ...] = getattr(package, "SHARED", ())
-    own = {m.name for m in pkgutil.iter_modules(package.__path__) if m.name not in shared}
+    own = {m.name for m in pkgutil.iter_modules(package.__path__) if _module(kind, m)}
     return sorted(own | set(_plugged(kind)))
 
 
@@ -36,12 +49,24 @@ def load(kind: Kind, name: str) -> Any:
     """The part of that name. Raises ``UsageError`` with a suggestion for an unknown one."""
     if name.endswith(".py"):
         return _part(kind, _from_file(Path(name)), name)
+    name = current(kind, name)
     if name not in names(kind):
         raise UsageError(f"no {kind} is called {name!r}; {suggest(name, names(kind))}")
     plugged = _plugged(kind).get(name)
     if plugged is not None:
         return plugged.load()
-    return _part(kind, importlib.import_module(f"wayword.{kind}s.{name}"), name)
+    package = importlib.import_module(f"wayword.{kind}s")
+    found = next(m for m in pkgutil.iter_modules(package.__path__) if m.name == name)
+    return _part(kind, importlib.import_module(_module(kind, found)), name)
+
+
+def _module(kind: Kind, found: pkgutil.ModuleInfo) -> str:
+    """The module that a part is in, or nothing where a folder holds none of the kind."""
+    name = f"wayword.{kind}s.{found.name}"
+    if not found.ispkg:
+        return name
+    folder = Path(getattr(found.module_finder, "path", "")) / found.name
+    return f"{name}.{kind}" if (folder / f"{kind}.py").is_file() else ""
 
 
 def _plugged(kind: Kind) -> dict[str, EntryPoint]:

@@ -5,17 +5,17 @@ Agents that learn may try it several times: the world begins anew, the agents ar
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from wayword.core.action import Menu
+from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Learner, Oracle, Toolkit
 from wayword.core.dataset import Dataset, Task
-from wayword.core.decision import Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import BudgetExhausted, RecordingError, UsageError, WaywordError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
@@ -192,7 +192,7 @@ class _Play:
 
     async def _trial(self, world: World, trial: Trajectory) -> None:
         began = time.perf_counter()
-        trial.start = {actor: world.where(actor) for actor in world.actors}
+        trial.start = {actor: world.pose(actor) for actor in world.actors}
         for actor, agent in self._agents.items():
             await agent.begin(self._task.episode.as_told(actor))
         trial.opening_calls, trial.opening_notes = self._log.take()
@@ -232,21 +232,81 @@ def sees_answer(agent: object) -> bool:
 
 async def _turn(actor: str, agent: Agent, world: World, log: Log) -> Step:
     began = time.perf_counter()
-    observation, menu = world.observe(actor), world.menu(actor)
-    decision = _on_the_menu(await agent.act(observation, menu), menu)
+    observation, space = world.observe(actor), world.action_space(actor)
+    decision = _on_the_menu(await agent.act(observation, space), space)
     if isinstance(decision, Decision):
         feedback = world.step(actor, decision.action)
     else:
         feedback = Feedback("rejected", {"kind": decision.kind, "reason": decision.reason})
-    agent.told(decision, feedback)
+    agent.on_feedback(decision, feedback)
     calls, notes = log.take()
     seconds = time.perf_counter() - began
-    return Step(actor, observation, decision, feedback, world.where(actor), calls, notes, seconds)
+    return Step(actor, observation, decision, feedback, world.pose(actor), calls, notes, seconds)
 
 
-def _on_the_menu(decision: Decision | Rejection, menu: Menu) -> Decision | Rejection:
+def _on_the_menu(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:
     """No agent, however written, can carry out what is not legal now."""
-    if isinstance(decision, Rejection) or decision.action in menu:
+    if isinstance(decision, Rejection) or decision.action in space:
         return decision
     reason = f"{decision.action} is not a legal action here"
     return Rejection("illegal", reason, str(decision.action), decision.thought)
+
+
+# Many episodes at once: a few workers draw tasks, and each finished episode is handed on at once.
+#
+# Models are awaited, worlds are synchronous and fast, so one thread keeps hundreds of episodes in
+# the air.
+
+OnEnd = Callable[[Task, Trajectory], None]
+"""Called as soon as an episode ends, failed ones included. What it raises ends the run."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """How a run ended. ``exhausted`` is the budget's message where one was spent."""
+
+    finished: int = 0
+    failed: int = 0
+    exhausted: str = ""
+
+
+async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: int = 8) -> Outcome:
+    """Play every task, ``concurrency`` episodes at a time.
+
+    A failed episode is counted and the others go on. A spent budget ends the run in order:
+    episodes under way are dropped (a resumed run plays them again), finished ones are kept.
+    """
+    outcome = Outcome()
+    queue = iter(tasks)
+
+    async def work() -> None:
+        for task in queue:
+            if outcome.exhausted:
+                return
+            try:
+                trajectory = await rollout(task, setup)
+            except BudgetExhausted as error:
+                outcome.exhausted = str(error)
+                return
+            on_end(task, trajectory)
+            if trajectory.ended == "failed":
+                outcome.failed += 1
+            else:
+                outcome.finished += 1
+            await asyncio.sleep(0)  # agents that never wait must let the others have their turn
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(max(1, concurrency)):
+                group.create_task(work())
+    except BaseExceptionGroup as errors:
+        raise _first(errors) from None
+    return outcome
+
+
+def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+    """The error that ended the run, out of the group it came in."""
+    error: BaseException = errors
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wayword.core.action import Action
-from wayword.core.decision import Decision, Rejection
+from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.model import Choice, Completion, Prompt, Sampling
 from wayword.core.world import Feedback, Observation
@@ -43,13 +42,13 @@ class Note:
 
 @dataclass(slots=True)
 class Step:
-    """One turn of one actor. ``where`` is its true place afterwards."""
+    """One turn of one actor. ``pose`` is its true place and heading afterwards."""
 
     actor: str
     observation: Observation | Mapping[str, Json]
     decision: Decision | Rejection
     feedback: Feedback
-    where: Mapping[str, Json]
+    pose: Mapping[str, Json]
     calls: list[ModelCall] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     seconds: float = 0.0
@@ -110,7 +109,7 @@ class Trajectory:
 
     def visited(self, actor: str) -> list[Mapping[str, Json]]:
         """The actor's places, the start included, one entry a step."""
-        return [self.start[actor], *(step.where for step in self.of(actor))]
+        return [self.start[actor], *(step.pose for step in self.of(actor))]
 
     def calls(self) -> Iterator[ModelCall]:
         """Every model call of every trial, in order."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from wayword.core.action import Action, Menu
+from wayword.core.action import Action, ActionSpace
 from wayword.core.episode import Episode, Json
 
 
@@ -54,7 +54,7 @@ class World(Protocol):
         """What the actor perceives now. Changes nothing."""
         ...
 
-    def menu(self, actor: str) -> Menu:
+    def action_space(self, actor: str) -> ActionSpace:
         """What the actor may decide now."""
         ...
 
@@ -66,7 +66,7 @@ class World(Protocol):
         """Whether the actor has stopped."""
         ...
 
-    def where(self, actor: str) -> Mapping[str, Json]:
+    def pose(self, actor: str) -> Mapping[str, Json]:
         """The actor's true place and heading, small: recorded after every step."""
         ...
 

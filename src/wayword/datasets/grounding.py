@@ -5,17 +5,95 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
 from wayword.core.agent import Demonstration
-from wayword.core.dataset import Task
+from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
-from wayword.datasets.babyai.levels import ABSENT, LEVELS, RENAMED, ROOM_FOR, STREAMS, draw, mission
-from wayword.datasets.babyai.solving import play
-from wayword.datasets.drawn import DrawnTasks
-from wayword.worlds.gridworld import Actions, GridWorld
+from wayword.worlds.babyai.expert import play
+from wayword.worlds.babyai.level import Level
+from wayword.worlds.babyai.world import Actions, BabyAIWorld
+
+# The levels of BabyAI that instruction grounding is tested on.
+#
+# Source: LangSuitE's list of tasks (babyai_task_list.txt: a level and a number each). The numbers
+# are listed as facts; which draw of a level each stood for was not published.
+
+LISTED: dict[str, tuple[int, ...]] = {
+    "1RoomS20": (1, 9),
+    "BossLevelNoUnlock": (9,),
+    "FindObjS6": (7,),
+    "GoToLocalS5N2": (5,),
+    "GoToLocalS6N2": (2,),
+    "GoToLocalS6N4": (8,),
+    "GoToLocalS8N4": (1,),
+    "GoToLocalS8N5": (1,),
+    "GoToLocalS8N7": (0, 8),
+    "GoToObj": (0, 1, 9),
+    "GoToObjDoor": (2,),
+    "GoToObjMaze": (1, 5, 7, 8),
+    "GoToObjMazeS4": (5,),
+    "GoToObjMazeS7": (4,),
+    "GoToObjS4": (4,),
+    "GoToOpen": (8,),
+    "GoToRedBlueBall": (2, 4),
+    "GoToSeqS5R2": (3,),
+    "KeyCorridorS3R3": (4,),
+    "KeyInBox": (4, 8),
+    "MoveTwoAcrossS5N2": (0,),
+    "Pickup": (3,),
+    "PickupAbove": (6,),
+    "PickupDist": (0,),
+    "PutNextLocalS6N4": (0, 3),
+    "PutNextS4N1": (3, 6),
+    "PutNextS5N2": (4,),
+    "Synth": (7,),
+    "TestGoToBlocked": (8,),
+    "TestPutNextToCloseToDoor2": (7, 9),
+    "TestPutNextToIdentical": (0,),
+    "TestUnblockingLoop": (9,),
+    "UnblockPickup": (8, 9),
+    "UnlockLocalDist": (3, 9),
+    "UnlockPickup": (7,),
+    "UnlockPickupDist": (6,),
+}
+"""Level -> its numbers, in the published order."""
+
+RENAMED = {"1RoomS20": "OneRoomS20"}
+"""What the package calls a level that it has under another name."""
+ABSENT = frozenset(
+    ("TestGoToBlocked", "TestPutNextToCloseToDoor2", "TestPutNextToIdentical", "TestUnblockingLoop")
+)
+"""Levels that the package does not have: hand-made tests of the original repository."""
+
+LEVELS = tuple(RENAMED.get(name, name) for name in LISTED if name not in ABSENT)
+"""Those that can be played, by the package's names."""
+
+STREAMS = ("test", "train")
+"""Even numbers draw test episodes, odd ones train episodes."""
+ROOM_FOR = 1_000_000
+"""Episodes of a level that a seed has numbers for."""
+
+
+def draw(stream: str, seed: int, number: int) -> int:
+    """The number that the package draws an episode by. No two streams or seeds share one."""
+    return len(STREAMS) * (ROOM_FOR * seed + number) + STREAMS.index(stream)
+
+
+@lru_cache(maxsize=4096)
+def mission(level: str, seed: int) -> str:
+    """The instruction of a level as drawn by ``seed``."""
+    opened = _open(level)
+    opened.start(seed)
+    return opened.mission
+
+
+@lru_cache(maxsize=64)
+def _open(level: str) -> Level:
+    return Level(level)
 
 
 @dataclass(frozen=True)
@@ -61,7 +139,7 @@ class Grounding:
     """
 
     Settings: ClassVar[type[GroundingSettings]] = GroundingSettings
-    family: ClassVar[str] = "grid"
+    family: ClassVar[str] = "babyai"
     splits: ClassVar[tuple[str, ...]] = STREAMS
     max_steps: ClassVar[int] = 500
     files: Mapping[str, Path] = {}
@@ -77,9 +155,9 @@ class Grounding:
         self.split, self.settings = split, settings or GroundingSettings()
         self.tasks: Sequence[Task] = self._drawn(split)
 
-    def world(self, episode: Episode) -> GridWorld:
+    def world(self, episode: Episode) -> BabyAIWorld:
         """A fresh level."""
-        return GridWorld(episode.scene, self.settings.actions)
+        return BabyAIWorld(episode.scene, self.settings.actions)
 
     def perceiver(self) -> None:
         """Observations say it all."""

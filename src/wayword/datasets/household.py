@@ -10,10 +10,8 @@ from typing import ClassVar
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
-from wayword.datasets.alfred import source as alfred
-from wayword.datasets.homes.arranging import arrange
-from wayword.datasets.homes.chores import KINDS, draw_chore
-from wayword.datasets.homes.episodes import (
+from wayword.datasets.procedural.homes.chores import KINDS, ask_for, draw_chore
+from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     Case,
     Generated,
@@ -24,8 +22,9 @@ from wayword.datasets.homes.episodes import (
     start_in,
     turn,
 )
-from wayword.datasets.homes.goals import RoomsReference
-from wayword.datasets.homes.wording import ask_for
+from wayword.datasets.procedural.homes.objects import arrange
+from wayword.datasets.sources.alfred import episodes as alfred
+from wayword.worlds.household.goals import HouseholdReference
 
 TRIES = 50
 
@@ -104,7 +103,7 @@ def _case(scene: str, arrangement: str, plenty: float) -> Case:
             name = f"{scene}_{arrangement.replace('/', '_')}"
             start = start_in(rng, made.home, arrangement)
             episode = Episode(name, ask_for(rng, chore), scene, start)
-            reference = RoomsReference(name, chore.kind, chore.goals)
+            reference = HouseholdReference(name, chore.kind, chore.goals)
             return Case(Task(episode, reference), made.home, made.scene())
     raise UsageError(f"{scene} has nothing for a task of type {kind}; ask for more rooms")
 

@@ -12,19 +12,18 @@ from typing import ClassVar, Literal
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
-from wayword.core.dataset import Task
+from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.perceiver import Percept
-from wayword.datasets.drawn import DrawnTasks
-from wayword.datasets.housing.captions import percept
-from wayword.datasets.housing.house import House, build_house, scene_name
-from wayword.datasets.housing.instructions import WORDINGS, instruct
-from wayword.datasets.housing.programme import LARGEST, SMALLEST
-from wayword.datasets.housing.routes import Route, find_routes
-from wayword.perception.symbolic import SymbolicPerceiver
-from wayword.worlds.indoor import IndoorWorld
-from wayword.worlds.viewpoints import ViewpointGraph
+from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST
+from wayword.datasets.procedural.houses.house import House, build_house, scene_name
+from wayword.datasets.procedural.houses.instructions import WORDINGS, instruct
+from wayword.datasets.procedural.houses.routes import Route, find_routes
+from wayword.datasets.procedural.houses.views import percept
+from wayword.perception.recorded import SymbolicPerceiver
+from wayword.worlds.indoor.graph import ViewpointGraph
+from wayword.worlds.indoor.world import IndoorWorld
 
 MOST_PATHS = 12
 KEPT = 64

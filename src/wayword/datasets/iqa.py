@@ -11,8 +11,7 @@ from typing import ClassVar
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
-from wayword.datasets.homes.arranging import arrange
-from wayword.datasets.homes.episodes import (
+from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     Case,
     Generated,
@@ -23,10 +22,10 @@ from wayword.datasets.homes.episodes import (
     start_in,
     turn,
 )
-from wayword.datasets.homes.goals import AnswerReference
-from wayword.datasets.homes.questions import KINDS, draw_question
-from wayword.datasets.thor.kitchens import Questions
-from wayword.datasets.thor.questions import SPLITS
+from wayword.datasets.procedural.homes.objects import arrange
+from wayword.datasets.procedural.homes.questions import KINDS, draw_question
+from wayword.datasets.sources.ithor.kitchens import SPLITS, Questions
+from wayword.worlds.household.goals import AnswerReference
 
 TRIES = 50
 

@@ -8,10 +8,14 @@ from typing import ClassVar
 
 from wayword.core.agent import Demonstration
 from wayword.core.errors import UsageError, suggest
-from wayword.datasets.homes.episodes import GENERATED, HomesSettings, Source, SourcedTasks
-from wayword.datasets.teach.floors import SPLITS, FloorPairs
-from wayword.datasets.teach.generated import GeneratedPairs
-from wayword.datasets.teach.tasks import definitions
+from wayword.datasets.procedural.homes.episodes import (
+    GENERATED,
+    HomesSettings,
+    Source,
+    SourcedTasks,
+)
+from wayword.datasets.sources.teach.definitions import definitions
+from wayword.datasets.sources.teach.episodes import SPLITS, FloorPairs, GeneratedPairs
 
 
 @dataclass(frozen=True)

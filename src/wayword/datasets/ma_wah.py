@@ -13,8 +13,7 @@ from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
-from wayword.datasets.homes.arranging import arrange
-from wayword.datasets.homes.episodes import (
+from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     Case,
     Generated,
@@ -24,11 +23,12 @@ from wayword.datasets.homes.episodes import (
     home_of,
     turn,
 )
-from wayword.datasets.homes.goals import RoomsReference
-from wayword.datasets.homes.jobs import KINDS, draw_job, goals_of, poses, say_job
-from wayword.datasets.virtualhome.episodes import Drawn, Files, Logs
-from wayword.worlds.housework.body import Body
-from wayword.worlds.rooms import RoomsWorld
+from wayword.datasets.procedural.homes.jobs import KINDS, draw_job, goals_of, poses, say_job
+from wayword.datasets.procedural.homes.objects import arrange
+from wayword.datasets.sources.virtualhome.episodes import Drawn, Files, Logs
+from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.verbs import Body
+from wayword.worlds.household.world import HouseholdWorld
 
 TRIES = 50
 
@@ -115,14 +115,14 @@ class Published:
         """The files it read."""
         return self._files.read if self._cases else {}
 
-    def world(self, episode: Episode) -> RoomsWorld:
+    def world(self, episode: Episode) -> HouseholdWorld:
         """A fresh world."""
         return _world(self._cases[episode.id], self.settings)
 
 
-def _world(case: Case, settings: HomesSettings) -> RoomsWorld:
+def _world(case: Case, settings: HomesSettings) -> HouseholdWorld:
     layout = case.home.with_things(case.scene)
-    return RoomsWorld(case.scene, settings.body(), shared_names=True, layout=layout)
+    return HouseholdWorld(case.scene, settings.body(), shared_names=True, layout=layout)
 
 
 class Together(Generated):
@@ -139,7 +139,7 @@ class Together(Generated):
         super().__init__(split, settings, arrangement, case)
         self._make = case
 
-    def world(self, episode: Episode) -> RoomsWorld:
+    def world(self, episode: Episode) -> HouseholdWorld:
         """A fresh world."""
         case = self._make(episode.scene, episode.start["arrangement"], self.settings.plenty)
         return _world(case, self.settings)
@@ -174,7 +174,7 @@ def _case(scene: str, arrangement: str, plenty: float, agents: int) -> Case:
         start = {"scene": scene, "arrangement": arrangement, "poses": poses(rng, made.home, actors)}
         text = say_job(rng, job, made.room(job.place), actors)
         episode = Episode(name, text, scene, start, actors)
-        reference = RoomsReference(name, job.kind, goals_of(job, made))
+        reference = HouseholdReference(name, job.kind, goals_of(job, made))
         return Case(Task(episode, reference), made.home, made.scene())
     raise UsageError(f"{scene} has nothing for a job of kind {kind}; ask for more things (plenty)")
 

@@ -22,8 +22,8 @@ from typing import ClassVar
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError
-from wayword.core.files import field, find, read_json
-from wayword.datasets.streetfiles import StreetRoutes
+from wayword.core.files import find, read_field, read_json
+from wayword.datasets.sources.street import StreetRoutes
 
 LANDMARKS = ("map2seq/landmarks", "landmarks/map2seq")
 LANDMARK_FILE = "gpt3_5shot_unfiltered.json"
@@ -58,9 +58,9 @@ class Map2seq(StreetRoutes):
         path = self._landmark_file
         if path is None:
             return {}
-        instances = field(path, "the file", read_json(path), "instances", dict)
+        instances = read_field(path, "the file", read_json(path), "instances", dict)
         return {
-            name: field(path, f"instance {name}", instance, "unfiltered", list)
+            name: read_field(path, f"instance {name}", instance, "unfiltered", list)
             for name, instance in instances.items()
         }
 

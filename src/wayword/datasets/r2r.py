@@ -24,16 +24,16 @@ from typing import Any, ClassVar, Literal
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
-from wayword.core.angles import absolute
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import cache_folder, field, find, find_any, read_json
+from wayword.core.files import cache_folder, find, find_any, read_field, read_json
+from wayword.core.geometry import absolute
 from wayword.core.perceiver import Perceiver
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings, reverie_sightings
-from wayword.worlds import viewpoints
-from wayword.worlds.indoor import IndoorWorld
-from wayword.worlds.viewpoints import ViewpointGraph
+from wayword.worlds.indoor import graph as viewpoints
+from wayword.worlds.indoor.graph import ViewpointGraph
+from wayword.worlds.indoor.world import IndoorWorld
 
 SAMPLE_PARTS = ("train", "val_unseen")
 PER_SCAN = {
@@ -158,7 +158,7 @@ class R2R:
         path = find(self.folder / "fgr2r", f"FGR2R_{part}.json")
         found = {}
         for number, record in enumerate(read_json(path)):
-            text = field(path, f"record {number}", record, "new_instructions", str)
+            text = read_field(path, f"record {number}", record, "new_instructions", str)
             for index, chunks in enumerate(ast.literal_eval(text)):
                 found[f"{record['path_id']}_{index}"] = [" ".join(words) for words in chunks]
         return found
@@ -188,10 +188,10 @@ def _r2r_folder(folder: Path | None) -> Path:
 def _instructions(path: Path, number: int, record: Any) -> Iterator[tuple[int, str]]:
     where = f"record {number}"
     if isinstance(record, dict) and "instruction" in record:
-        index = int(str(field(path, where, record, "instr_id", str)).rsplit("_", 1)[-1])
-        texts = [(index, field(path, where, record, "instruction", str))]
+        index = int(str(read_field(path, where, record, "instr_id", str)).rsplit("_", 1)[-1])
+        texts = [(index, read_field(path, where, record, "instruction", str))]
     else:
-        texts = list(enumerate(field(path, where, record, "instructions", list)))
+        texts = list(enumerate(read_field(path, where, record, "instructions", list)))
     for index, text in texts:
         if not isinstance(text, str) or not text.strip():
             raise DataError(path, f"{where}, instruction {index}", "is empty")
@@ -201,20 +201,20 @@ def _instructions(path: Path, number: int, record: Any) -> Iterator[tuple[int, s
 def _episode_id(path: Path, number: int, record: Any, index: int) -> str:
     if "instr_id" in record:
         return str(record["instr_id"])
-    return f"{field(path, f'record {number}', record, 'path_id', (int, str))}_{index}"
+    return f"{read_field(path, f'record {number}', record, 'path_id', (int, str))}_{index}"
 
 
 def _task(
     path: Path, where: str, record: Any, episode_id: str, instruction: str, extra: Any
 ) -> Task:
-    route = field(path, where, record, "path", list)
-    heading = field(path, where, record, "heading", (int, float))
+    route = read_field(path, where, record, "path", list)
+    heading = read_field(path, where, record, "heading", (int, float))
     if not route or not all(isinstance(place, str) for place in route):
         raise DataError(path, f"{where}, field 'path'", "is not a list of viewpoint IDs")
     if not math.isfinite(heading):
         raise DataError(path, f"{where}, field 'heading'", f"is not a number: {heading!r}")
     start = {"viewpoint": route[0], "heading": absolute(math.degrees(heading))}
-    scan = field(path, where, record, "scan", str)
+    scan = read_field(path, where, record, "scan", str)
     episode = Episode(episode_id, instruction, scan, start, extra=extra)
     known = len(route) > 1 or "distance" in record  # the public test split holds only the start
     reference = PathReference(episode_id, tuple(route)) if known else Reference(episode_id)

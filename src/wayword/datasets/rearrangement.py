@@ -9,8 +9,7 @@ from typing import ClassVar
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.datasets.homes.arranging import arrange
-from wayword.datasets.homes.episodes import (
+from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     Case,
     Generated,
@@ -20,10 +19,11 @@ from wayword.datasets.homes.episodes import (
     home_of,
     start_in,
 )
-from wayword.datasets.homes.goals import RearrangementReference
-from wayword.datasets.homes.shuffling import shuffle
-from wayword.datasets.thor.rearranging import Published
-from wayword.datasets.thor.shuffles import SPLITS
+from wayword.datasets.procedural.homes.objects import arrange
+from wayword.datasets.procedural.homes.shuffling import shuffle
+from wayword.datasets.sources.ithor.rearrangement import SPLITS
+from wayword.datasets.sources.ithor.rearranging import Published
+from wayword.worlds.household.goals import RearrangementReference
 
 TRIES = 50
 TRAIN = "2021_train"

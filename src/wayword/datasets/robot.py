@@ -14,9 +14,9 @@ from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
-from wayword.worlds.finding import FindingWorld
-from wayword.worlds.robots.link import Link
-from wayword.worlds.robots.rosbase import TOKEN, RosBase, RosSettings
+from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings
+from wayword.worlds.objectnav.rosbridge import Link
+from wayword.worlds.objectnav.world import ObjectNavWorld
 
 
 @dataclass(frozen=True)
@@ -69,10 +69,10 @@ class RobotTasks:
         """None: the world itself is read."""
         return {}
 
-    def world(self, episode: Episode) -> FindingWorld:
+    def world(self, episode: Episode) -> ObjectNavWorld:
         """The robot. All episodes share one connection: who starts last drives."""
         given = {f.name: getattr(self.settings, f.name) for f in fields(RosSettings)}
-        return FindingWorld(RosBase(RosSettings(**given), self._link))
+        return ObjectNavWorld(RosBase(RosSettings(**given), self._link))
 
     def perceiver(self) -> None:
         """Agents bring their own detectors."""

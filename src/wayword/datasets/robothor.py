@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from wayword.core.agent import Demonstration
-from wayword.core.angles import absolute
-from wayword.core.dataset import Task
+from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import field, find_any, read_bytes
-from wayword.datasets.drawn import DrawnTasks
-from wayword.datasets.searching.apartments import (
+from wayword.core.files import find_any, read_bytes, read_field
+from wayword.core.geometry import absolute
+from wayword.datasets.sources.robothor.apartments import (
     METADATA,
     corners_of,
     episodes_of,
@@ -25,12 +24,11 @@ from wayword.datasets.searching.apartments import (
     records_of,
     scene_of,
 )
-from wayword.datasets.searching.reference import FindingReference
-from wayword.worlds.finding import FindingWorld
-from wayword.worlds.housework.builder import type_name
-from wayword.worlds.search.camera import Camera
-from wayword.worlds.search.simulated import Place, SimulatedBase
-from wayword.worlds.thor import ThorBase, ThorCamera, ThorWorld, check_installed
+from wayword.worlds.household.builder import type_name
+from wayword.worlds.objectnav.observation import Camera
+from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, ThorWorld, check_installed
+from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
 
 CALLED = {
     "HousePlant": "house plant",
@@ -97,12 +95,12 @@ class Robothor:
         found = {f"episodes/{scene}": path for scene, path in self._scenes.items()}
         return found | ({"objects": metadata} if metadata else {})
 
-    def world(self, episode: Episode) -> FindingWorld:
+    def world(self, episode: Episode) -> ObjectNavWorld:
         """A fresh search in the episode's scene."""
         if self.settings.simulator == "thor":
             return ThorWorld(ThorBase(ThorCamera(self.settings.field_of_view, self.settings.depth)))
         camera = Camera(field_of_view=self.settings.field_of_view, reach=self.settings.depth)
-        return FindingWorld(SimulatedBase(self.place(episode.scene), camera))
+        return ObjectNavWorld(SimulatedBase(self.place(episode.scene), camera))
 
     def place(self, scene: str) -> Place:
         """A scene with its ground and surfaces, worked out once."""
@@ -148,10 +146,12 @@ class Robothor:
         if index >= len(records):
             raise DataError(path, where, "is missing", "fetch it again")
         record = records[index]
-        name = field(path, where, record, "id", str)
-        label = field(path, where, record, "object_type", str)
+        name = read_field(path, where, record, "id", str)
+        label = read_field(path, where, record, "object_type", str)
         x, y = flat(path, where, record, "initial_position")
-        heading = absolute(float(field(path, where, record, "initial_orientation", (int, float))))
+        heading = absolute(
+            float(read_field(path, where, record, "initial_orientation", (int, float)))
+        )
         words = CALLED.get(label, type_name(label).replace("_", " "))
         start = {"x": x, "y": y, "heading": heading}
         extra = {"target": words, "kind": words}
@@ -159,9 +159,9 @@ class Robothor:
         corners = corners_of(path, where, record)
         shortest = record.get("shortest_path_length") if corners else None
         if shortest is not None:
-            shortest = float(field(path, where, record, "shortest_path_length", (int, float)))
+            shortest = float(read_field(path, where, record, "shortest_path_length", (int, float)))
         targets = self._targets(scene, type_name(label))
-        return Task(episode, FindingReference(name, targets, tuple(corners), shortest))
+        return Task(episode, ObjectNavReference(name, targets, tuple(corners), shortest))
 
     def _targets(self, scene: str, kind: str) -> frozenset[str]:
         return _targets(self.folder, scene).get(kind, frozenset())

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from wayword.core.episode import Json
-from wayword.datasets.streetfiles import StreetRoutes
+from wayword.datasets.sources.street import StreetRoutes
 
 
 class Touchdown(StreetRoutes):

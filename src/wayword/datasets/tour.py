@@ -25,19 +25,19 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wayword.core.agent import Demonstration
-from wayword.core.angles import absolute
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import field, read_json
+from wayword.core.files import read_field, read_json
+from wayword.core.geometry import absolute
 from wayword.core.model import Image
 from wayword.core.perceiver import Percept
-from wayword.perception import pictures
-from wayword.perception.projection import view
+from wayword.perception import panorama as pictures
+from wayword.perception.panorama import view
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
-from wayword.worlds import viewpoints
-from wayword.worlds.indoor import IndoorWorld
-from wayword.worlds.viewpoints import ViewpointGraph
+from wayword.worlds.indoor import graph as viewpoints
+from wayword.worlds.indoor.graph import ViewpointGraph
+from wayword.worlds.indoor.world import IndoorWorld
 
 SCAN = "tour"
 EYE = 1.5
@@ -78,7 +78,7 @@ class Tour:
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
-        listed = field(self._path, "tour", self._tour, "episodes", list)
+        listed = read_field(self._path, "tour", self._tour, "episodes", list)
         return [self._task(number, record) for number, record in enumerate(listed)]
 
     def graph(self, scene: str) -> ViewpointGraph:
@@ -105,11 +105,11 @@ class Tour:
 
     @cached_property
     def _places(self) -> Mapping[str, Mapping[str, Any]]:
-        places: Mapping[str, Any] = field(self._path, "tour", self._tour, "places", dict)
+        places: Mapping[str, Any] = read_field(self._path, "tour", self._tour, "places", dict)
         for name, place in places.items():
             for axis in ("x", "y"):
-                field(self._path, f"place {name!r}", place, axis, (int, float))
-            field(self._path, f"place {name!r}", place, "picture", str)
+                read_field(self._path, f"place {name!r}", place, axis, (int, float))
+            read_field(self._path, f"place {name!r}", place, "picture", str)
         return places
 
     @cached_property
@@ -118,7 +118,7 @@ class Tour:
         places = self._places.values()
         positions = np.array([[p["x"], p["y"], p.get("z", EYE)] for p in places], dtype=np.float64)
         edges = set()
-        for number, way in enumerate(field(self._path, "tour", self._tour, "ways", list)):
+        for number, way in enumerate(read_field(self._path, "tour", self._tour, "ways", list)):
             if not isinstance(way, list) or len(way) != 2 or not set(way) <= set(ids):
                 problem = f"does not join two of the places: {way!r}"
                 raise DataError(self._path, f"way {number}", problem)
@@ -133,14 +133,14 @@ class Tour:
 
     def _task(self, number: int, record: Any) -> Task:
         where = f"episode {number}"
-        name = str(field(self._path, where, record, "id", (str, int)))
-        path = [str(p) for p in field(self._path, where, record, "path", list)]
+        name = str(read_field(self._path, where, record, "id", (str, int)))
+        path = [str(p) for p in read_field(self._path, where, record, "path", list)]
         unknown = [place for place in path if place not in self._places]
         if unknown or not path:
             problem = f"visits {unknown[0]!r}, which is no place" if unknown else "is empty"
             raise DataError(self._path, f"{where}, field 'path'", problem)
         heading = absolute(float(record.get("heading", 0.0)))
-        words = str(field(self._path, where, record, "instruction", str))
+        words = str(read_field(self._path, where, record, "instruction", str))
         start = {"viewpoint": path[0], "heading": heading}
         return Task(Episode(name, words, SCAN, start), PathReference(name, tuple(path)))
 

@@ -12,17 +12,16 @@ from typing import ClassVar, Literal
 
 from wayword.core.action import Action
 from wayword.core.agent import Demonstration
-from wayword.core.dataset import Task
+from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError, suggest
-from wayword.datasets.drawn import DrawnTasks
-from wayword.datasets.townhall.instructions import instruct
-from wayword.datasets.townhall.routes import Route, find_routes
-from wayword.datasets.townhall.sight import Seen, TownEyes, in_sight
-from wayword.datasets.townhall.town import LARGEST, SMALLEST, Town, build_town, scene_name
-from wayword.worlds.street import StreetWorld
-from wayword.worlds.streetgraph import StreetGraph
-from wayword.worlds.streetmoves import Navigator, path_actions
+from wayword.datasets.procedural.towns.instructions import instruct
+from wayword.datasets.procedural.towns.routes import Route, find_routes
+from wayword.datasets.procedural.towns.sight import Seen, TownEyes, in_sight
+from wayword.datasets.procedural.towns.town import LARGEST, SMALLEST, Town, build_town, scene_name
+from wayword.worlds.street.graph import StreetGraph
+from wayword.worlds.street.moves import Navigator, path_actions
+from wayword.worlds.street.world import StreetWorld
 
 MOST_ROUTES = 40
 KEPT = 64

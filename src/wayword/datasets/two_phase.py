@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import ClassVar
 
 from wayword.core.agent import Demonstration
-from wayword.core.dataset import Task
-from wayword.core.episode import Episode, Reference
+from wayword.core.dataset import DrawnTasks, Task
+from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
-from wayword.datasets.drawn import DrawnTasks
-from wayword.worlds.two_phase import HALLWAY, TwoPhaseWorld
+from wayword.worlds.two_phase.world import HALLWAY, TwoPhaseReference, TwoPhaseWorld
 
 COMMON: Mapping[str, tuple[str, ...]] = {
     "kitchen": ("sink", "fridge"),
@@ -49,13 +48,6 @@ class TwoPhaseSettings:
     def __post_init__(self) -> None:
         if self.shuffles < 1:
             raise UsageError("two_phase: shuffles must be at least 1")
-
-
-@dataclass(frozen=True, slots=True)
-class TwoPhaseReference(Reference):
-    """The room that holds the target."""
-
-    room: str
 
 
 class TwoPhase:

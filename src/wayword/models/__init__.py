@@ -1,15 +1,7 @@
-"""One model backend a file; its name is the registered name. See ``wayword.core.registry``."""
+"""One model backend a file; its name is the registered name. See ``wayword.core.registry``.
 
-SHARED: tuple[str, ...] = (
-    "compatible",
-    "constraints",
-    "continuing",
-    "fetch",
-    "folders",
-    "keys",
-    "llamacpp",
-    "opening",
-    "serving",
-    "weights",
-    "wrapping",
-)
+parts/        opening by name, weights, constrained answers
+middleware/   cache, budget, rate limits, retries
+servers/      requests to and answers from servers with OpenAI's interface
+llamacpp/     llama.cpp inside this process
+"""

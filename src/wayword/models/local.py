@@ -1,7 +1,7 @@
 """Models on this machine: any GGUF file, in this process, without a key or a server.
 
 Source: llama.cpp through https://github.com/xorbitsai/xllamacpp; the embedded default is
-SmolLM2-135M-Instruct (see ``wayword.models.weights``).
+SmolLM2-135M-Instruct (see ``wayword.models.parts.weights``).
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ from typing import Any, TypeVar
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, TokenLogprob, Usage
-from wayword.models.constraints import choice_grammar, longest, tightened
-from wayword.models.llamacpp.engine import Engine, EngineSettings
-from wayword.models.llamacpp.ranking import rank
+from wayword.models.llamacpp.engine import Engine, EngineSettings, rank
 from wayword.models.llamacpp.requantise import faster
-from wayword.models.weights import KNOWN, located, verified
+from wayword.models.parts.options import choice_grammar, longest, tightened
+from wayword.models.parts.weights import KNOWN, located, verified
 
 _Result = TypeVar("_Result")
 
@@ -100,7 +99,7 @@ class LocalModel:
         """Rank options by their exact log-probability as next words. Raises ``ModelError``.
 
         Options of several tokens are scored whole. A blank between prompt and option is put in
-        where it is missing; see ``wayword.models.continuing``.
+        where it is missing; see ``wayword.models.parts.options``.
         """
         return await self._in_thread(lambda: self._choose(prompt, tuple(options)))
 

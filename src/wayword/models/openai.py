@@ -17,12 +17,10 @@ from urllib.parse import urlsplit
 
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
-from wayword.models.compatible import answers
-from wayword.models.compatible.failures import model_error
-from wayword.models.compatible.ranking import ranked
-from wayword.models.compatible.requests import Request, request
-from wayword.models.compatible.settings import ServerSettings
-from wayword.models.continuing import continued
+from wayword.models.parts.options import continued
+from wayword.models.servers import answers
+from wayword.models.servers.answers import model_error, ranked
+from wayword.models.servers.requests import Request, ServerSettings, request
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI

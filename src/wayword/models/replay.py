@@ -10,7 +10,7 @@ from typing import TypeVar
 from wayword.core.errors import ModelError
 from wayword.core.model import Choice, Completion, Prompt, Sampling
 from wayword.core.trajectory import ModelCall
-from wayword.models.keys import choice_key, completion_key
+from wayword.models.middleware.cache import choice_key, completion_key
 
 _Kept = TypeVar("_Kept", Completion, Choice)
 

@@ -1,1 +1,11 @@
-"""Places to words and sightings: recorded, symbolic and neural perceivers."""
+"""Views to words and scores: recorded, from the world's truth, and by networks.
+
+recorded       NavGPT's text pack, REVERIE's boxes
+panorama       views out of whole-sphere pictures
+eyes           what a network makes of pictures, one protocol a kind; opening finds them by name
+survey         every view of a layout, nothing asked twice
+detectors      named things in a view; eye_detector puts a network behind them
+landmarks      which landmarks are in view
+similarity     how alike two texts are in meaning
+networks/      the networks themselves
+"""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from wayword.perception.projection import Floats, Picture
+from wayword.perception.panorama import Floats, Picture
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,17 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
+
+from wayword.core.errors import DataError
+from wayword.core.files import read_field, read_json_lines
 
 TAU = 3.5
 CAPTION = "picture of {}"
@@ -31,7 +35,7 @@ FRONT, REAR = "the front view of a vehicle", "the rear view of a vehicle"
 LEAST = 1e-9
 """Deviations up to this are rounding errors, and standardise nothing."""
 
-Floats = NDArray[np.float64]
+Scores = NDArray[np.float64]
 Standard = tuple[float, float]
 """Mean and deviation of a landmark's scores over the training area."""
 
@@ -47,7 +51,7 @@ class LandmarkScorer(Protocol):
 
     def score(
         self, scene: str, panorama: str, headings: Sequence[int], landmarks: Sequence[str]
-    ) -> Floats:
+    ) -> Scores:
         """Standardised scores (L, V) of L landmarks in V views; NaN where nothing is known.
 
         ``headings`` are the views' centres, degrees clockwise from north. Raises ``DataError``
@@ -73,7 +77,7 @@ class ViewScorer(Protocol):
 
     def similarity(
         self, scene: str, panorama: str, headings: Sequence[int], phrases: Sequence[str]
-    ) -> Floats:
+    ) -> Scores:
         """Raw similarities (phrases, views); NaN where nothing is known."""
         ...
 
@@ -102,7 +106,7 @@ class StandardisedScorer:
 
     def score(
         self, scene: str, panorama: str, headings: Sequence[int], landmarks: Sequence[str]
-    ) -> Floats:
+    ) -> Scores:
         standards = self._known(landmarks)
         raw = self._views.similarity(scene, panorama, headings, landmarks)
         nothing = (np.nan, np.nan)
@@ -130,7 +134,7 @@ class StandardisedScorer:
         return known
 
 
-def visible(scores: Floats, tau: float = TAU) -> list[tuple[int, int]]:
+def visible(scores: Scores, tau: float = TAU) -> list[tuple[int, int]]:
     """Landmarks in view: the number of each (row) and of its best view (column), in order.
 
         >>> visible(np.array([[0.0, 4.0, 5.0], [3.0, 1.0, np.nan]]))
@@ -164,3 +168,107 @@ def _write(file: Path | None, standards: Mapping[str, Standard]) -> None:
         partial.replace(file)
     except OSError:
         return  # a cache that cannot be written only costs time
+
+
+# Landmark scores read from a file, worked out elsewhere with any image-text model.
+#
+# The file is JSON lines, plain or gzipped, of two kinds of record:
+#
+# ``{"panorama": "x5k…", "heading": 303, "scores": {"a park": 0.231, "Staples": 0.187}}``
+#     One view: its centre (whole degrees clockwise from north) and the raw similarity of each
+#     landmark with it. A step at heading h looks at h - 90, h - 45, h, h + 45 and h + 90.
+# ``{"landmark": "a park", "mean": 0.195, "deviation": 0.011}`` or
+# ``{"landmark": "a park", "training": [0.19, 0.2, …]}``
+#     What the landmark's scores are like over the training area: their mean and deviation, or the
+#     scores themselves.
+#
+# The phrases ``the front view of a vehicle`` and ``the rear view of a vehicle``, scored at an
+# episode's first view, tell the flow of traffic; they need no second record.
+
+NUMBER = (int, float)
+
+
+class RecordedScores:
+    """A :class:`~.landmarks.ViewScorer` on a file, read when first asked.
+
+    A landmark without training scores is never seen; a view without a record shows nothing.
+    Raises ``DataError`` naming file, line and field for what is no such record.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._views: dict[tuple[str, int], Mapping[str, float]] | None = None
+        self._standards: dict[str, Standard] = {}
+
+    @property
+    def name(self) -> str:
+        return f"recorded:{self._path.name}"
+
+    @property
+    def identity(self) -> str:
+        """The file as it is now."""
+        try:
+            status = self._path.stat()
+        except OSError as error:
+            problem = error.strerror or str(error)
+            raise DataError(self._path, "", f"cannot be read ({problem})") from error
+        return f"{self._path.resolve()} {status.st_size} {status.st_mtime_ns}"
+
+    def similarity(
+        self, scene: str, panorama: str, headings: Sequence[int], phrases: Sequence[str]
+    ) -> Scores:
+        views = self._read()
+        nothing: Mapping[str, float] = {}
+        columns = [views.get((panorama, heading % 360), nothing) for heading in headings]
+        rows = [[column.get(phrase, np.nan) for column in columns] for phrase in phrases]
+        return np.array(rows, np.float64).reshape(len(phrases), len(headings))
+
+    def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
+        self._read()
+        return {name: self._standards[name] for name in landmarks if name in self._standards}
+
+    def _read(self) -> Mapping[tuple[str, int], Mapping[str, float]]:
+        if self._views is None:
+            views: dict[tuple[str, int], Mapping[str, float]] = {}
+            for number, record in read_json_lines(self._path):
+                where = f"line {number}"
+                if isinstance(record, dict) and "landmark" in record:
+                    name = read_field(self._path, where, record, "landmark", str)
+                    self._standards[name] = self._standard(where, record)
+                else:
+                    place, scores = self._view(where, record)
+                    views[place] = {**views.get(place, {}), **scores}
+            self._views = views
+        return self._views
+
+    def _view(self, where: str, record: Any) -> tuple[tuple[str, int], Mapping[str, float]]:
+        panorama = read_field(self._path, where, record, "panorama", str)
+        heading = read_field(self._path, where, record, "heading", NUMBER)
+        self._finite(where, "heading", heading)
+        scores = read_field(self._path, where, record, "scores", dict)
+        for name, score in scores.items():
+            self._finite(where, f"scores.{name[:40]}", score)
+        return (panorama, round(heading) % 360), scores
+
+    def _standard(self, where: str, record: Mapping[str, Any]) -> Standard:
+        if "training" in record:
+            scores = read_field(self._path, where, record, "training", list)
+            for score in scores:
+                self._finite(where, "training", score)
+            if not scores:
+                raise DataError(self._path, f"{where}, field 'training'", "is empty")
+            return float(np.mean(scores)), float(np.std(scores))
+        mean = read_field(self._path, where, record, "mean", NUMBER)
+        deviation = read_field(self._path, where, record, "deviation", NUMBER)
+        self._finite(where, "mean", mean)
+        self._finite(where, "deviation", deviation)
+        if deviation <= 0:
+            raise DataError(
+                self._path, f"{where}, field 'deviation'", f"is not above 0: {deviation}"
+            )
+        return float(mean), float(deviation)
+
+    def _finite(self, where: str, name: str, value: Any) -> None:
+        if isinstance(value, bool) or not isinstance(value, NUMBER) or not math.isfinite(value):
+            shown = repr(value)[:40]
+            raise DataError(self._path, f"{where}, field {name!r}", f"is not a number: {shown}")

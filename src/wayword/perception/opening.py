@@ -5,32 +5,108 @@ detr:facebook/detr-resnet-50     vlm:/weights/qwen-vl     chat:openai:gpt-5-mini
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Literal
 
 from wayword.core.errors import UsageError, suggest
-from wayword.core.model import Model
-from wayword.perception.chatting import ChatEyes
+from wayword.core.files import cache_folder
+from wayword.core.model import Message, Model, Sampling
 from wayword.perception.eyes import Box, Detector, Grounder
-from wayword.perception.projection import Picture
+from wayword.perception.landmarks import LandmarkScorer, StandardisedScorer
+from wayword.perception.panorama import Picture, encode
+
+# Eyes of a chat model that takes pictures, behind any server of OpenAI's interface or another.
+#
+# wayword perceive pictures --captioner chat:openai:gpt-5-mini --out seen
+
+CAPTION = "Describe what this picture of a place shows, in one sentence."
+LONGEST = 120
+"""Tokens of an answer."""
+
+
+class ChatEyes:
+    """A captioner and questioner: each picture is one message, all of a batch asked at once."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+        self.name = f"chat:{model.name}"
+
+    async def captions(self, pictures: Sequence[Picture]) -> list[str]:
+        """A sentence a picture. Raises ``ModelError``."""
+        return await self.answers(pictures, [CAPTION] * len(pictures))
+
+    async def answers(self, pictures: Sequence[Picture], questions: Sequence[str]) -> list[str]:
+        """An answer a picture. Raises ``ModelError``."""
+        pairs = zip(pictures, questions, strict=True)
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(self._ask(*pair)) for pair in pairs]
+        return [task.result() for task in asked]
+
+    async def _ask(self, picture: Picture, question: str) -> str:
+        message = Message("user", question, (encode(picture),))
+        answer = await self._model.complete([message], Sampling(max_tokens=LONGEST))
+        return " ".join(answer.text.split())
+
+
+# Landmark scorers by name: one a process for each set of files.
+
+
+def recorded_scorer(scores: str) -> LandmarkScorer:
+    """Scores read from a file (see ``landmark_records``). Raises ``UsageError``, ``DataError``."""
+    if not scores:
+        raise UsageError("scores=recorded needs the file: set scores_file=FILE.jsonl")
+    return _recorded(scores)
+
+
+def neural_scorer(model: str, images: str, training: str) -> LandmarkScorer:
+    """A CLIP or SigLIP model on panorama pictures (see ``landmark_clip``).
+
+    Raises ``UsageError`` where a folder or a package is missing.
+    """
+    if not images or not training:
+        raise UsageError(
+            "scores=neural needs panorama pictures and the graph's nodes.txt, whose areas say what "
+            "the scores are standardised on: set images=FOLDER and nodes=FILE"
+        )
+    return _neural(model, images, training)
+
+
+@lru_cache(maxsize=4)
+def _recorded(scores: str) -> LandmarkScorer:
+    from wayword.perception.landmarks import RecordedScores
+
+    return StandardisedScorer(RecordedScores(Path(scores)), cache_folder() / "landmarks")
+
+
+@lru_cache(maxsize=1)
+def _neural(model: str, images: str, training: str) -> LandmarkScorer:
+    from wayword.perception.networks.matching import ClipScores, PanoramaPictures
+
+    cache = cache_folder() / "landmarks"
+    views = ClipScores.open(model, PanoramaPictures(Path(images), Path(training)), cache)
+    return StandardisedScorer(views, cache)
+
 
 Kind = Literal["captioner", "questioner", "detector", "grounder", "tagger", "matcher", "depth"]
 
 EYES: Mapping[Kind, Mapping[str, str]] = {
     "captioner": {
-        "blip2": "captioning:Blip2",
-        "vlm": "captioning:VisionLanguage",
+        "blip2": "network:Blip2",
+        "vlm": "network:VisionLanguage",
     },
     "questioner": {
-        "instructblip": "captioning:InstructBlip",
-        "vlm": "captioning:VisionLanguage",
+        "instructblip": "network:InstructBlip",
+        "vlm": "network:VisionLanguage",
     },
-    "detector": {"detr": "detection:Detr", "ssd": "opencv:Ssd"},
-    "grounder": {"groundingdino": "grounding:GroundingDino", "owlv2": "grounding:Owlv2"},
+    "detector": {"detr": "boxes:Detr", "ssd": "boxes:Ssd"},
+    "grounder": {"groundingdino": "boxes:GroundingDino", "owlv2": "boxes:Owlv2"},
     "tagger": {"tags": "matching:ListTagger"},
     "matcher": {"clip": "matching:Clip"},
-    "depth": {"depth": "depth:MonocularDepth"},
+    "depth": {"depth": "network:MonocularDepth"},
 }
 """Kind of eye -> name -> module and class in ``perception.neural``; ``chat`` is there for words."""
 SPOKEN: tuple[Kind, ...] = ("captioner", "questioner")
@@ -50,7 +126,7 @@ def open_eye(kind: Kind, name: str, models: Callable[[str], Model] | None = None
             raise UsageError(f"{kind}: name the model, for example chat:openai:gpt-5-mini")
         return ChatEyes(models(weights))
     module, _, attribute = EYES[kind][family].partition(":")
-    cls = getattr(import_module(f"wayword.perception.neural.{module}"), attribute)
+    cls = getattr(import_module(f"wayword.perception.networks.{module}"), attribute)
     return cls(weights)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
-from wayword.models.weights import MINILM, installed, verified
+from wayword.models.parts.weights import MINILM, installed, verified
 
 Floats = NDArray[np.float32]
 LONGEST = 128

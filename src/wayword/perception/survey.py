@@ -14,13 +14,11 @@ import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from wayword.core.angles import absolute, relative
 from wayword.core.episode import Json
-from wayword.models.keys import digest
-from wayword.models.wrapping.cache import AnswerCache
+from wayword.core.geometry import absolute, relative
+from wayword.models.middleware.cache import AnswerCache, digest
 from wayword.perception.eyes import Box, Captioner, Depth, Detector, Tagger
-from wayword.perception.layouts import Layout
-from wayword.perception.projection import Floats, Picture, direction, view
+from wayword.perception.panorama import Floats, Layout, Picture, direction, view
 
 SAME = 8.0
 """Two boxes of one name this near in heading (degrees) are one thing, seen in two views."""

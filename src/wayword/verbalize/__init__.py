@@ -1,1 +1,4 @@
-"""Observations and feedback to words: templates only, one module a world."""
+"""Observations and feedback to words: templates only, one module a family.
+
+``generic`` speaks of any of them in the same form.
+"""

@@ -12,10 +12,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wayword.core.angles import relative, sector
+from wayword.core.geometry import relative, sector
 from wayword.core.perceiver import Percept, Sector, Sighting
-from wayword.worlds.indoor import IndoorObservation
-from wayword.worlds.viewpoints import Way
+from wayword.worlds.indoor.graph import Neighbor
+from wayword.worlds.indoor.world import IndoorObservation
 
 DIRECTIONS = {
     6: ("Front", "Front Right", "Rear Right", "Rear", "Rear Left", "Front Left"),
@@ -65,8 +65,8 @@ def observation(seen: IndoorObservation, percept: Percept, telling: Telling | No
     """The full description of a viewpoint, all directions clockwise from the agent's front."""
     telling = telling or Telling()
     count = len(percept.sectors)
-    ways: list[list[Way]] = [[] for _ in range(count)]
-    for way in seen.ways:
+    ways: list[list[Neighbor]] = [[] for _ in range(count)]
+    for way in seen.neighbors:
         ways[sector(way.heading, count)].append(way)
     facing = sector(seen.heading, count)
     blocks = []
@@ -77,7 +77,7 @@ def observation(seen: IndoorObservation, percept: Percept, telling: Telling | No
 
 
 def _direction(
-    label: str, part: Sector, ways: Sequence[Way], facing: float, telling: Telling
+    label: str, part: Sector, ways: Sequence[Neighbor], facing: float, telling: Telling
 ) -> str:
     left = angle(relative(part.heading - part.width / 2, facing))
     right = angle(relative(part.heading + part.width / 2, facing))

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from wayword.core.world import Feedback
-from wayword.worlds.two_phase import TwoPhaseObservation
+from wayword.worlds.two_phase.world import TwoPhaseObservation
 
 
 def place(seen: TwoPhaseObservation) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
-from wayword.evaluation.metric import Metric
-from wayword.recording import EpisodeRecord
-from wayword.viewer import maps, numbers, seeing
+from wayword.runs.folder import EpisodeRecord
+from wayword.viewer import index, maps
+from wayword.viewer import words as seeing
+from wayword.viewer.data import Sources
 from wayword.viewer.geography import geography, place_of
 from wayword.viewer.markup import Html, join, page, tag
-from wayword.viewer.sources import Sources
 from wayword.viewer.steps import Cards, label, outcome
 
 ENDINGS = {
@@ -121,10 +122,10 @@ def _trials(told: Trajectory) -> Html | None:
 
 def _scores(scores: Mapping[str, float], metrics: Sequence[Metric]) -> Html | None:
     cells = [
-        tag("div", tag("dt", numbers.title(metric), title=metric.doc), tag("dd", text))
+        tag("div", tag("dt", index.title(metric), title=metric.doc), tag("dd", text))
         for metric in metrics
         if metric.key in scores
-        for text in [numbers.value(metric, scores[metric.key])]
+        for text in [index.value(metric, scores[metric.key])]
     ]
     return tag("dl", *cells, class_="scores") if cells else None
 

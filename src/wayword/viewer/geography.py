@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wayword.core.trajectory import Trajectory
-from wayword.viewer.homes import Home, home
-from wayword.viewer.sources import Sources
+from wayword.viewer.data import Sources
+from wayword.viewer.household import Home, home
 
 Point = tuple[float, float]
 
@@ -87,7 +87,7 @@ def geography(trajectory: Trajectory, sources: Sources) -> Geography | None:
     else:
         for stands in walks.values():
             drawn.places |= {stand.place: stand.point for stand in stands if stand.place}
-        drawn.home = home(trajectory, sources) if family == "rooms" else None
+        drawn.home = home(trajectory, sources) if family == "household" else None
     return drawn
 
 
@@ -143,7 +143,7 @@ def _edges(graph: Any, near: Mapping[str, Point]) -> Iterator[tuple[Point, Point
     if hasattr(graph, "edges"):
         pairs = ((ids[a], ids[b]) for a, b in graph.edges.tolist() if a < b)
     else:
-        pairs = ((name, ids[end]) for name in near for _, end in graph.ways(graph.index[name]))
+        pairs = ((name, ids[end]) for name in near for _, end in graph.exits(graph.index[name]))
     yield from ((near[a], near[b]) for a, b in pairs if a in near and b in near)
 
 
@@ -164,14 +164,14 @@ def _walk(trajectory: Trajectory, actor: str, known: Mapping[str, Point]) -> Ite
         return
     yield Stand(0, place_of(where), point, _number(where.get("heading")))
     for number, step in enumerate(trajectory.steps, 1):
-        if step.actor != actor or not isinstance(step.where, Mapping):
+        if step.actor != actor or not isinstance(step.pose, Mapping):
             continue
-        moved = place_of(step.where) != place_of(where)
-        reckoned = _reckoned(point, step.observation, step.where) if moved else point
-        found = _own_point(step.where, known) or (None if known else reckoned)
+        moved = place_of(step.pose) != place_of(where)
+        reckoned = _reckoned(point, step.observation, step.pose) if moved else point
+        found = _own_point(step.pose, known) or (None if known else reckoned)
         if found is None:
             return
-        point, where = found, step.where
+        point, where = found, step.pose
         yield Stand(number, place_of(where), point, _number(where.get("heading")))
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from wayword.viewer import floors
+from wayword.viewer import household
 from wayword.viewer.geography import Geography, Point, Stand
-from wayword.viewer.homes import Home
+from wayword.viewer.household import Home
 from wayword.viewer.markup import Html, join, tag
 
 WIDTH, TALLEST = 520.0, 620.0
@@ -53,7 +53,7 @@ def draw(where: Geography) -> Html:
     home = where.home
     parts = [
         _rooms(where, paper),
-        floors.floor(home, paper.at) if home else None,
+        household.floor(home, paper.at) if home else None,
         _graph(where, paper),
         _gold(where, paper),
         *(
@@ -208,7 +208,7 @@ def _walk(
             )
     poses: list[Html | None] = [_pose(stand, after, paper) for stand, after in pairwise(stands)]
     if views:
-        poses = [floors.view(rim, step, paper.at) for step, rim in views.items()]
+        poses = [household.field_of_view(rim, step, paper.at) for step, rim in views.items()]
     spots = _spots(_gathered(stands), paper)
     return tag("g", *moves, *poses, *spots, class_=f"walk walk{number % 4}")
 

@@ -5,22 +5,117 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError, suggest
-from wayword.evaluation import advice, state_accuracy, trials
-from wayword.evaluation.metric import Metric
-from wayword.evaluation.scorer import columns
-from wayword.experiment import reports
-from wayword.recording import RecordedRun, RunFolder
+from wayword.core.metric import Metric
+from wayword.metrics import accounting, scoring, state_accuracy
+from wayword.metrics.scoring import columns
+from wayword.runs import reports
+from wayword.runs.folder import RecordedRun, RunFolder
+from wayword.viewer.data import Head, heads, open_sources, records
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, index_page
-from wayword.viewer.names import file_name
-from wayword.viewer.reading import Head, heads, records
-from wayword.viewer.sources import open_sources
+
+# File names for episodes, whose ids may hold anything.
+#
+# >>> file_name("5593_0")
+# '5593_0.html'
+# >>> file_name("../../etc/passwd")
+# 'etc-passwd-3754d6cb3a38.html'
+
+_PLAIN = re.compile(r"[a-z0-9][a-z0-9_-]{0,79}")
+_HASHED = re.compile(r".*-[0-9a-f]{12}")
+_DEVICES = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)")
+
+
+def file_name(episode_id: str) -> str:
+    """A name that is safe on every file system, one for each id.
+
+    Lower-case ids of letters, digits, ``_`` and ``-`` are names as they are; others keep what they
+    have of these, and a checksum tells them apart.
+    """
+    if (
+        _PLAIN.fullmatch(episode_id)
+        and not _HASHED.fullmatch(episode_id)
+        and not _DEVICES.fullmatch(episode_id)
+    ):
+        return f"{episode_id}.html"
+    digest = hashlib.sha256(episode_id.encode(errors="surrogatepass")).hexdigest()[:12]
+    kept = re.sub(r"[^a-z0-9_]+", "-", episode_id.lower()).strip("-")[:60]
+    return f"{kept}-{digest}.html" if kept else f"episode-{digest}.html"
+
+
+# The pages over HTTP, on this machine only, for browsers that do not open files.
+#
+# Only files inside the folder are served, no listings, and only to requests for a name of this
+# machine, so that no web page elsewhere can read them by pointing its own name here.
+
+HOST = "127.0.0.1"
+_NAMES = frozenset({"127.0.0.1", "localhost"})
+
+
+class PageServer(ThreadingHTTPServer):
+    """Serves one folder.
+
+        with PageServer(Path("runs/first/pages"), 8000) as server:
+            print(server.address)
+            server.serve_forever()
+
+    Port 0 takes any free one. Raises ``UsageError`` where the port is taken.
+    """
+
+    daemon_threads = True
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        self.folder = folder.resolve()
+        try:
+            super().__init__((HOST, port), _Handler)
+        except (OSError, OverflowError) as error:
+            problem = str(getattr(error, "strerror", None) or error).lower()
+            raise UsageError(f"port {port}: {problem}; give another --port") from error
+
+    @property
+    def address(self) -> str:
+        """``http://127.0.0.1:PORT/``."""
+        return f"http://{HOST}:{self.server_address[1]}/"
+
+
+class _Handler(SimpleHTTPRequestHandler):
+    server: PageServer
+
+    def __init__(self, request: Any, client: Any, server: PageServer) -> None:
+        super().__init__(request, client, server, directory=str(server.folder))
+
+    def send_head(self) -> Any:
+        host = (self.headers.get("Host") or "").rpartition(":")[0] or self.headers.get("Host")
+        if host not in _NAMES:
+            self.send_error(HTTPStatus.FORBIDDEN)
+            return None
+        path = Path(self.translate_path(self.path))
+        hidden = any(part.startswith(".") for part in path.parts[len(self.server.folder.parts) :])
+        if hidden or not path.resolve().is_relative_to(self.server.folder):
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return None
+        return super().send_head()
+
+    def list_directory(self, path: Any) -> None:
+        self.send_error(HTTPStatus.NOT_FOUND)
+
+    def end_headers(self) -> None:
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Cache-Control", "no-store")
+        super().end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+        return None
+
 
 LIMIT = 200
 _MARK = ".wayword-pages"
@@ -138,7 +233,7 @@ def _links(files: Sequence[str]) -> dict[str, Links]:
 def _metrics(config: Mapping[str, Any], listed: Sequence[Head]) -> list[Metric]:
     there = {key for head in listed for key in head.scores}
     own = columns(str(config.get("family", "")))
-    known = (*own, *trials.METRICS, *state_accuracy.METRICS, *advice.METRICS)
+    known = (*own, *scoring.TRIAL_METRICS, *state_accuracy.METRICS, *accounting.ADVICE_METRICS)
     return [metric for metric in known if metric.key in there]
 
 

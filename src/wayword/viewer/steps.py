@@ -7,13 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from wayword.core.decision import Decision, Rejection
+from wayword.core.action import Decision, Rejection
 from wayword.core.model import Choice, Completion, Image, Sampling, Usage
 from wayword.core.trajectory import ModelCall, Note, Step, Verdict
-from wayword.viewer import seeing
+from wayword.viewer import words as seeing
 from wayword.viewer.geography import place_of
 from wayword.viewer.markup import Child, Html, join, tag
-from wayword.viewer.prompts import Block, Piece, PromptHistory
+from wayword.viewer.words import Block, Piece, PromptHistory
 
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _MOST_OPTIONS = 12
@@ -184,7 +184,7 @@ def _count(number: int, thing: str) -> str:
 
 
 def _saw(step: Step) -> Html:
-    taken = place_of(step.where) if isinstance(step.decision, Decision) else ""
+    taken = place_of(step.pose) if isinstance(step.decision, Decision) else ""
     return seeing.observation(step.observation, taken)
 
 
@@ -211,7 +211,7 @@ def _rejection(rejection: Rejection) -> Html:
 
 def _came_of_it(step: Step) -> Html:
     status = tag("b", step.feedback.status, class_="ok" if step.feedback.ok else "odd")
-    where = seeing.facts({"now at": _brief(step.where)})
+    where = seeing.facts({"now at": _brief(step.pose)})
     return tag("div", status, seeing.facts(step.feedback.details), where, class_="outcome")
 
 

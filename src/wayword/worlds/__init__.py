@@ -1,13 +1,3 @@
-"""One world a file; the file's name is its registered name. See ``wayword.core.registry``."""
-
-SHARED: tuple[str, ...] = (
-    "viewpoints",
-    "housework",
-    "search",
-    "robots",
-    "grid",
-    "streetgraph",
-    "streethops",
-    "streetmoves",
-    "streettext",
-)
+"""One folder a family of worlds; the folder's name is the family's, and the world is in its
+module ``world``. See ``wayword.core.registry``.
+"""

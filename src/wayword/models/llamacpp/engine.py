@@ -16,14 +16,18 @@ from __future__ import annotations
 import http.client
 import json
 import secrets
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
+from wayword.core.model import Usage
+from wayword.models.parts.options import continued
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,3 +132,134 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
             f"{error['n_ctx']}; shorten the prompt or raise the model's setting 'context'"
         )
     raise ModelError(f"the local engine refused: {error.get('message', error)}")
+
+
+# The exact log-probability of each option as the next words of a prompt.
+#
+# Prompt and option are tokenised together, and what all of them share is the prefix. One pass
+# over the prefix gives the distribution of the next token; it is forced along the longest option,
+# so that this option is scored whole in the same pass. Options that part from it later are forced
+# from where they part, on top of the same cached prefix: only option tokens are evaluated again.
+#
+# The engine reports a token's log-probability before grammar and temperature, so forcing a token
+# does not change its score.
+
+LIKELIEST = 512
+"""Next tokens listed a pass. An option beyond them costs one more pass over one token."""
+
+_Table = dict[tuple[tuple[int, ...], int], float]
+
+
+@dataclass(slots=True)
+class Ranking:
+    """Log-probabilities in the options' order, and what they took."""
+
+    logprobs: tuple[float, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+
+def rank(engine: Engine, prompt: str, options: Sequence[str]) -> Ranking:
+    """Score every option. Blocks. Raises ``ModelError`` for an empty prompt or option."""
+    prefix, endings = _split(engine, prompt, options)
+    table: _Table = {}
+    usage = Usage()
+    for ending in sorted(endings, key=len, reverse=True):
+        for start in _gaps(ending, table):
+            answer = engine.complete(_forced(prefix + list(ending[:start]), ending[start:]))
+            _fill(table, ending, start, answer)
+            usage += _usage(answer, len(prefix), first=usage == Usage())
+    return Ranking(tuple(_total(ending, table) for ending in endings), usage)
+
+
+def _split(
+    engine: Engine, prompt: str, options: Sequence[str]
+) -> tuple[list[int], list[tuple[int, ...]]]:
+    """The tokens all share, and what is each option's own."""
+    pairs = [continued(prompt, option) for option in options]
+    if not pairs or not all(ending.strip() for _, ending in pairs):
+        raise ModelError("choose needs at least one option, and none may be empty")
+    base = engine.tokens(pairs[0][0])
+    whole = [engine.tokens(start + ending) for start, ending in pairs]
+    shared = min(_common(base, tokens) for tokens in whole)
+    if shared == 0:
+        raise ModelError("choose needs a prompt; this one is empty")
+    return base[:shared], [tuple(tokens[shared:]) for tokens in whole]
+
+
+def _common(one: Sequence[int], other: Sequence[int]) -> int:
+    """Length of the common prefix."""
+    for i, (a, b) in enumerate(zip(one, other, strict=False)):
+        if a != b:
+            return i
+    return min(len(one), len(other))
+
+
+def _gaps(ending: tuple[int, ...], table: _Table) -> Iterator[int]:
+    """Where the option's tokens first lack a score; asked again after each pass filled some."""
+    while True:
+        missing = [i for i, token in enumerate(ending) if (ending[:i], token) not in table]
+        if not missing:
+            return
+        yield missing[0]
+
+
+def _forced(prompt: list[int], tokens: Sequence[int]) -> dict[str, Any]:
+    return {
+        "prompt": prompt,
+        "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in tokens),
+        "max_tokens": len(tokens),
+        "temperature": 0.0,
+        "logprobs": LIKELIEST,
+        "cache_prompt": True,
+    }
+
+
+def _fill(table: _Table, ending: tuple[int, ...], start: int, answer: dict[str, Any]) -> None:
+    listed = answer["choices"][0]["logprobs"]["content"]
+    for i, entry in enumerate(listed[: len(ending) - start], start):
+        for known in (*entry["top_logprobs"], entry):
+            table[ending[:i], known["id"]] = known["logprob"]
+    if (ending[:start], ending[start]) not in table:
+        raise ModelError("the local engine did not follow the option it was to score")
+
+
+def _total(ending: tuple[int, ...], table: _Table) -> float:
+    return sum(table[ending[:i], token] for i, token in enumerate(ending))
+
+
+def _usage(answer: dict[str, Any], prefix: int, first: bool) -> Usage:
+    """The first pass reads the prompt; later ones read option tokens, counted as written."""
+    timings = answer["timings"]
+    if first:
+        return Usage(prefix, timings["predicted_n"], timings["cache_n"])
+    return Usage(0, timings["predicted_n"], 0)
+
+
+# A GGUF file behind OpenAI's interface on this machine: ``wayword models serve``.
+#
+# The server is llama.cpp's own, through xllamacpp, bound to 127.0.0.1: other machines cannot reach
+# it. Any program that speaks to OpenAI can use it, ``openai:`` models of Wayword among them::
+#
+#     with serve(located("smollm2")) as address:
+#         model = OpenAIModel("smollm2", ServerSettings(base_url=address, dialect="llamacpp"))
+
+
+@contextmanager
+def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> Iterator[str]:
+    """Serve the file while the context lasts; gives the address, ``http://127.0.0.1:PORT/v1``.
+
+    ``port`` 0 takes any free one. No key is asked for. Raises ``UsageError`` for a file that
+    cannot be loaded and a port that is taken.
+    """
+    if port and _taken(port):
+        raise UsageError(f"port {port} of 127.0.0.1 is taken; name another, or 0 for any")
+    server = start_server(path, settings or EngineSettings(), port=port)
+    try:
+        yield f"{server.listening_address}/v1"
+    finally:
+        del server  # the server stops with its object
+
+
+def _taken(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0

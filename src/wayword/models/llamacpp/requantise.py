@@ -21,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
-from wayword.models.folders import cache_folder
-from wayword.models.weights import Weights
+from wayword.models.parts.weights import Weights, cache_folder
 
 _Q4_1, _Q8_0 = 3, 8
 _BLOCK, _Q4_1_BYTES, _Q8_0_BYTES = 32, 20, 34

@@ -1,1 +1,0 @@
-"""Parts of DiscussNav: its directions, the experts it asks, the forms they answer in."""

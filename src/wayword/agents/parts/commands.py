@@ -1,0 +1,170 @@
+"""Commands: what a commander and a follower say to each other, rendered and parsed.
+
+    >>> text = str(Command("bring", "mug_1", "cabinet_2", "kitchen", "sink_basin_1", "kitchen"))
+    >>> text
+    'Please bring mug_1 from cabinet_2 in the kitchen to sink_basin_1 in the kitchen.'
+    >>> parse(text) == Command("bring", "mug_1", "cabinet_2", "kitchen", "sink_basin_1", "kitchen")
+    True
+
+Whatever else is said (by a person, by a model) parses as nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
+
+from wayword.core.action import ActionSpace, Decision, Rejection
+from wayword.core.agent import Toolkit
+from wayword.core.episode import Episode
+from wayword.core.world import Feedback
+from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.observation import HouseholdObservation
+from wayword.worlds.household.world import HouseholdWorld
+
+# Brief: what a scripted actor is told before it starts.
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """Who one is, and what is to be done.
+
+    ``world`` is there to read off what a goal's object is called; where things are is no role's
+    business, save a commander's, who knows the house. ``talk`` says whether it may speak.
+    """
+
+    actor: str
+    episode: Episode
+    reference: HouseholdReference
+    world: HouseholdWorld
+    toolkit: Toolkit
+    talk: bool = True
+
+
+class Role(Protocol):
+    """One actor's script, built as ``cls(brief)`` at its first turn."""
+
+    def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
+        """Decide."""
+        ...
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """What came of it."""
+        ...
+
+
+Verb = Literal["take", "bring", "slice", "switch on", "switch off", "open", "close"]
+
+DONE = "Done."
+END = "That was all, thank you. You may stop."
+_NAME = r"(\w+_\d+)"
+_COMMAND = re.compile(
+    rf"Please ({'|'.join(get_args(Verb))}) {_NAME}(?: from {_NAME})?(?: in the ([^.]+?))?"
+    rf"(?: to {_NAME}(?: in the ([^.]+?))?)?\."
+)
+_QUESTION = re.compile(rf"Where is {_NAME}\?")
+_PLACE = re.compile(rf"{_NAME} is(?: at {_NAME})?(?: in the ([^.]+?))?\.")
+_TROUBLE = re.compile(r"I cannot: (.+)\.")
+
+
+_TO = re.compile(r"(follower\w*|commander): (.+)", re.DOTALL)
+
+
+def addressed(name: str, said: Said) -> str:
+    """What is said to one of several, the name before it."""
+    return f"{name}: {said}"
+
+
+def heard_by(name: str, text: str) -> str | None:
+    """What was said, without the name it is said to; None where that is another's.
+
+    >>> heard_by("follower_2", "follower_2: Done."), heard_by("follower", "follower_2: Done.")
+    ('Done.', None)
+    """
+    match = _TO.fullmatch(text)
+    if match is None:
+        return text
+    return match.group(2) if match.group(1) == name else None
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One thing to do. ``place`` is what the thing is in or on, ``room`` where that is; ``to`` and
+    ``to_room`` are where it should be brought."""
+
+    verb: Verb
+    thing: str
+    place: str = ""
+    room: str = ""
+    to: str = ""
+    to_room: str = ""
+
+    def __str__(self) -> str:
+        said = f"Please {self.verb} {self.thing}{_at(' from', self.place, self.room)}"
+        return f"{said}{_at(' to', self.to, self.to_room)}."
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Where a thing is."""
+
+    thing: str
+
+    def __str__(self) -> str:
+        return f"Where is {self.thing}?"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The answer."""
+
+    thing: str
+    place: str = ""
+    room: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.thing} is{_at(' at', self.place, self.room)}."
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a command could not be carried out."""
+
+    reason: str
+
+    def __str__(self) -> str:
+        return f"I cannot: {self.reason}."
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """It has been carried out; or, from the commander, all of it (``all``)."""
+
+    all: bool = False
+
+    def __str__(self) -> str:
+        return END if self.all else DONE
+
+
+Said = Command | Question | Place | Trouble | Done
+
+
+def parse(text: str) -> Said | None:
+    """What a message says, None where it is of no known form."""
+    text = text.strip()
+    if text in (DONE, END):
+        return Done(text == END)
+    forms = ((_COMMAND, Command), (_QUESTION, Question), (_PLACE, Place), (_TROUBLE, Trouble))
+    for form, make in forms:
+        match = form.fullmatch(text)
+        if match:
+            words: list[Any] = [group or "" for group in match.groups()]
+            return make(*words)
+    return None
+
+
+def _at(word: str, place: str, room: str) -> str:
+    """`` from cabinet_2 in the kitchen``; less where less is known."""
+    named = f"{word} {place}" if place else ""
+    return f"{named} in the {room}" if room else named

@@ -1,0 +1,373 @@
+r"""Forms: what an expert's answer consists of, as labelled lines or as a JSON object.
+
+    >>> form = Form(Field("thought", "why"), Field("actions", "in order", many=True))
+    >>> form.read("Thought: easy\nActions:\n1. Turn left.\n2. Stop.")
+    {'thought': 'easy', 'actions': ['Turn left.', 'Stop.']}
+    >>> form.read('{"thought": "easy", "actions": ["Stop."]}')
+    {'thought': 'easy', 'actions': ['Stop.']}
+
+One form gives the labels that are asked for, the schema of constrained answers and the reader of
+both. An answer without any of its fields is nonsense, and reads as None.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, TypeVar
+
+from wayword.agents.parts.asking import Prompts
+from wayword.agents.parts.conversation import History
+from wayword.core.agent import Toolkit
+from wayword.core.episode import Json
+from wayword.core.errors import ModelError
+from wayword.core.model import Completion, Image, Message, Sampling, system
+
+LONGEST = 8_000
+"""Characters of an answer that are looked at."""
+_ITEM = re.compile(r"^\s*(?:\d+\s*[.):]|[-*•])\s*")
+_NOTHING = frozenset({"", "none", "nothing", "n/a"})
+
+Filled: TypeAlias = dict[str, str | list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """``name`` is the JSON key; its label is the same word, capitalised. ``many``: a list.
+
+    ``about`` says what to write. ``length`` bounds each constrained text, in characters, and
+    ``least`` and ``most`` a list's items.
+    """
+
+    name: str
+    about: str
+    many: bool = False
+    length: int = 240
+    least: int = 0
+    most: int = 12
+
+    @property
+    def label(self) -> str:
+        return self.name.replace("_", " ").capitalize()
+
+    def schema(self) -> dict[str, Json]:
+        """Its JSON schema."""
+        text: dict[str, Json] = {"type": "string", "maxLength": self.length}
+        if not self.many:
+            return text
+        return {"type": "array", "items": text, "minItems": self.least, "maxItems": self.most}
+
+
+class Form:
+    """The fields of an answer, in the order they are written."""
+
+    def __init__(self, *fields: Field) -> None:
+        self.fields = fields
+        labels = "|".join(re.escape(field.label) for field in fields)
+        self._label = re.compile(rf"^[ \t*#]*({labels})[ \t*]*:[ \t*]*", re.MULTILINE | re.I)
+
+    def asked(self, constrained: bool) -> str:
+        """How to answer, in words."""
+        if constrained:
+            told = "; ".join(f'"{field.name}", {field.about}' for field in self.fields)
+            return f"Answer with one JSON object: {told}."
+        lines = (
+            f"{f.label}:\n1. {f.about}\n2. ..." if f.many else f"{f.label}: {f.about}"
+            for f in self.fields
+        )
+        return "Answer in exactly this form:\n" + "\n".join(lines)
+
+    def schema(self) -> Mapping[str, Json]:
+        """The JSON schema of a constrained answer."""
+        return {
+            "type": "object",
+            "properties": {field.name: field.schema() for field in self.fields},
+            "required": [field.name for field in self.fields],
+            "additionalProperties": False,
+        }
+
+    def read(self, text: str) -> Filled | None:
+        """The fields of an answer, those it lacks left empty; None where it has none of them."""
+        text = text[:LONGEST].strip()
+        found = self._json(text) if text.startswith("{") else self._labelled(text)
+        if not any(found.values()):
+            return None
+        return {f.name: found.get(f.name, [] if f.many else "") for f in self.fields}
+
+    def _json(self, text: str) -> Filled:
+        try:
+            value = json.loads(text)
+        except (ValueError, RecursionError):
+            return {}
+        if not isinstance(value, dict):
+            return {}
+        return {f.name: _shaped(f, value[f.name]) for f in self.fields if f.name in value}
+
+    def _labelled(self, text: str) -> Filled:
+        marks = list(self._label.finditer(text))
+        by_label = {field.label.lower(): field for field in self.fields}
+        found: Filled = {}
+        ends = [mark.start() for mark in marks[1:]] + [len(text)]
+        for mark, end in zip(marks, ends, strict=False):
+            field = by_label[mark.group(1).lower()]
+            body = text[mark.end() : end].strip()
+            found[field.name] = _shaped(field, body.splitlines() if field.many else body)
+        return found
+
+
+def _shaped(field: Field, value: Json) -> str | list[str]:
+    """A JSON value or labelled text as the field has it."""
+    if not field.many:
+        return " ".join(str(value).split())
+    items = value if isinstance(value, list) else [value]
+    plain = (" ".join(_ITEM.sub("", str(item)).split()) for item in items)
+    return [item for item in plain if item.lower().strip(".") not in _NOTHING][: field.most]
+
+
+# Asking an expert: one question, one answer, and what is done when none comes.
+#
+# An expert that answers nonsense, too late or not at all costs its advice and nothing else: a note
+# ``expert_failed`` names it, says why, and what was used instead.
+
+Expert = Literal[
+    "decomposition", "landmarks", "scene", "summary", "completion", "fusion", "testing"
+]
+EXPERTS: tuple[Expert, ...] = (
+    "decomposition",
+    "landmarks",
+    "scene",
+    "summary",
+    "completion",
+    "fusion",
+    "testing",
+)
+"""Those that are models, in the order they are asked; the eighth, the tags, is a detector."""
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """The experts of one episode. ``patience`` is in seconds, for each answer."""
+
+    toolkit: Toolkit
+    prompts: Prompts
+    constrained: bool
+    patience: float
+    max_tokens: int
+
+    async def form(self, expert: Expert, form: Form, recovery: str, **slots: str) -> Filled | None:
+        """An expert's filled-in form, None for none. ``recovery`` says what is done then."""
+        question = Message("user", self.prompts.fill(f"{expert}_question", **slots))
+        told = f"{self.prompts[expert]}\n\n{form.asked(self.constrained)}"
+        sampling = Sampling(
+            max_tokens=self.max_tokens,
+            json_schema=form.schema() if self.constrained else None,
+        )
+        return await self.ask(expert, [system(told), question], sampling, form.read, recovery)
+
+    async def words(
+        self, expert: Expert, recovery: str, images: tuple[Image, ...] = (), **slots: str
+    ) -> str | None:
+        """An expert's answer in plain words."""
+        question = Message("user", self.prompts.fill(f"{expert}_question", **slots), images)
+        sampling = Sampling(max_tokens=self.max_tokens)
+        told = [system(self.prompts[expert]), question]
+        return await self.ask(expert, told, sampling, _plain, recovery)
+
+    async def ask(
+        self,
+        expert: Expert,
+        messages: Sequence[Message],
+        sampling: Sampling,
+        read: Callable[[str], Answer | None],
+        recovery: str,
+    ) -> Answer | None:
+        """What ``read`` makes of the answer, or None after a failure that was noted."""
+        try:
+            completion = await self.answer(expert, messages, sampling)
+        except TimeoutError:
+            self.failed(expert, f"no answer within {self.patience:g} s", recovery)
+            return None
+        except ModelError as error:
+            self.failed(expert, str(error), recovery)
+            return None
+        found = read(completion.text)
+        if found is None:
+            said = " ".join(completion.text.split())[:120]
+            self.failed(expert, f"not an answer to the question: {said!r}", recovery)
+        return found
+
+    async def answer(
+        self, role: str, messages: Sequence[Message], sampling: Sampling
+    ) -> Completion:
+        """The model's answer. Raises ``TimeoutError``, ``ModelError``, ``BudgetExhausted``."""
+        async with asyncio.timeout(self.patience):
+            return await self.toolkit.model(role).complete(messages, sampling)
+
+    def failed(self, expert: str, why: str, recovery: str) -> None:
+        """Write the failure down."""
+        self.toolkit.note("expert_failed", expert=expert, why=why, recovery=recovery)
+
+
+def _plain(text: str) -> str | None:
+    return " ".join(text.split()) or None
+
+
+# Instruction analysis: actions in order, and landmarks with their types, once an episode.
+#
+# The landmark expert first checks the order of the actions against the sentence (``walk to the
+# lamp after the door`` passes the door first), and its order is the one that counts.
+#
+# Source: DiscussNav (Long et al. 2024), section III-B, "Instruction Analysis Experts".
+
+DECOMPOSITION = Form(Field("actions", "a list of the actions in order", many=True, least=1))
+LANDMARKS = Form(
+    Field("check", "whether the order of the actions is right, and why"),
+    Field("actions", "a list of the actions in the right order", many=True, least=1),
+    Field("landmarks", "a list of landmark (type, type)", many=True, length=100, least=1),
+)
+TYPES = ("room", "infrastructure", "furniture", "decoration", "colour", "object")
+"""Types that are suggested to the expert; it may name others."""
+USUAL = ("room", "infrastructure", "furniture")
+"""What is asked about where no landmark has a type."""
+_TYPED = re.compile(r"(.+?)\s*\(([^()]*)\)\s*\.?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Landmark:
+    """A landmark as the instruction words it, and what kinds of thing it is."""
+
+    name: str
+    types: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.name} ({', '.join(self.types)})" if self.types else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What is known about the instruction. ``actions`` and ``landmarks`` may be empty."""
+
+    instruction: str
+    actions: tuple[str, ...] = ()
+    landmarks: tuple[Landmark, ...] = ()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The kinds of thing to look for, each once."""
+        named = dict.fromkeys(kind for mark in self.landmarks for kind in mark.types)
+        return tuple(named) or USUAL
+
+
+async def analyse(meeting: Meeting, instruction: str) -> Analysis:
+    """Two questions in turn. What an expert does not answer is left empty."""
+    whole = "the instruction is taken as one action"
+    first = await meeting.form("decomposition", DECOMPOSITION, whole, instruction=instruction)
+    actions = list(first["actions"]) if first else [instruction]
+    second = await meeting.form(
+        "landmarks",
+        LANDMARKS,
+        "no landmarks; the usual types are asked about",
+        instruction=instruction,
+        actions=numbered(actions),
+        types=", ".join(TYPES),
+    )
+    if second is None:
+        return Analysis(instruction, tuple(actions))
+    corrected = tuple(second["actions"]) or tuple(actions)
+    return Analysis(instruction, corrected, tuple(map(landmark, second["landmarks"])))
+
+
+def landmark(text: str) -> Landmark:
+    """``"eye chart on the wall (decoration)"`` as name and types.
+
+    >>> landmark("doorway to the hall (infrastructure, room)").types
+    ('infrastructure', 'room')
+    """
+    match = _TYPED.fullmatch(text.strip())
+    if match is None:
+        return Landmark(text.strip(), ())
+    kinds = (kind.strip().lower() for kind in match.group(2).split(","))
+    return Landmark(match.group(1), tuple(kind for kind in kinds if kind))
+
+
+def numbered(lines: list[str] | tuple[str, ...]) -> str:
+    """Lines with their numbers, or ``None``."""
+    return "\n".join(f"{n}. {line}" for n, line in enumerate(lines, 1)) or "None"
+
+
+# Completion estimation: the walk so far in short, and which actions are done, begun, to come.
+#
+# Source: DiscussNav (Long et al. 2024), section III-B, "Completion Estimation Experts".
+
+SUMMARY = Form(
+    Field("observation", "what was seen, in one sentence", length=200),
+    Field("thought", "what was decided and why, in one sentence", length=200),
+)
+COMPLETION = Form(
+    Field("thought", "landmarks passed, changes of direction, and what follows from them"),
+    Field("executed", "a list of the actions that are done", many=True, length=100),
+    Field("in_progress", "a list of the actions that are begun", many=True, length=100),
+    Field("waiting", "a list of the actions still to come", many=True, length=100),
+)
+CUT = 300
+"""Characters of each part of a step that no summary was had of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A step that has been taken: what was seen the way one went, the turn, and why."""
+
+    number: int
+    observation: str
+    turn: str
+    thought: str
+
+
+async def summarise(meeting: Meeting, step: Moved) -> str:
+    """One step as ``[Step t] Observation: … Thought: …``."""
+    found = await meeting.form(
+        "summary",
+        SUMMARY,
+        "the step's own words, cut short",
+        observation=f"{step.turn} {step.observation}",
+        thought=step.thought or "(none)",
+    )
+    seen, why = step.observation[:CUT], step.thought[:CUT]
+    if found is not None:
+        seen, why = str(found["observation"]) or seen, str(found["thought"]) or why
+    return f"[Step {step.number}] {step.turn} Observation: {seen} Thought: {why}"
+
+
+async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
+    """What of the instruction is done, begun and to come, as the decision is told it."""
+    found = await meeting.form(
+        "completion",
+        COMPLETION,
+        "nothing is said of completion",
+        instruction=analysis.instruction,
+        actions=numbered(analysis.actions or (analysis.instruction,)),
+        landmarks="; ".join(map(str, analysis.landmarks)) or "None",
+        trajectory=trail,
+    )
+    if found is None:
+        return ""
+    return "\n".join(
+        f"{label}: {'; '.join(found[name]) or 'None'}"
+        for label, name in (
+            ("Executed actions", "executed"),
+            ("In-progress actions", "in_progress"),
+            ("Actions waiting to be executed", "waiting"),
+        )
+    )
+
+
+def trail_text(history: History) -> str:
+    """The summarised walk, or that there is none yet."""
+    if not history.blocks and not history.dropped:
+        return "The walk has not begun."
+    gap = [f"({history.dropped} earlier steps left out)"] if history.dropped else []
+    return "\n".join([*gap, *history.blocks])

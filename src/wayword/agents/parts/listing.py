@@ -1,0 +1,232 @@
+"""ListingSearcher: goes to one of the things that its detector lists around it.
+
+What searchers share that choose among names: a second detector for the scene, the note ``asked``,
+a random direction where there is no choice, and the two-phase test, which is nothing but choices.
+
+Source: LGX (Dorbala et al. 2024, sections III-B to III-D and V-A).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal, Protocol, runtime_checkable
+
+from wayword.agents.parts.searcher import Choice, Searcher, SearchSettings
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.agent import Toolkit
+from wayword.core.geometry import absolute, relative
+from wayword.core.model import Message, Model, Sampling
+from wayword.core.world import Observation
+from wayword.perception.detectors import Detection, Detector, caption
+from wayword.perception.eye_detector import detector_called
+from wayword.worlds.objectnav.observation import View
+from wayword.worlds.two_phase.world import TwoPhaseObservation
+
+# What a full turn showed: the names around, and a sentence for each of four directions.
+#
+# >>> from wayword.perception.detectors import Detection
+# >>> directions({"Front": [], "Right": [Detection("bed", 0.0, 2.0, 0.9, 40.0)]})
+# {'Front': 'an empty wall', 'Right': 'a bed'}
+
+QUARTERS = {"Front": 0.0, "Right": 90.0, "Behind": 180.0, "Left": -90.0}
+"""Direction -> its middle, relative to where a turn began."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """A name seen in a turn: ``heading`` (absolute degrees), ``distance`` (metres, None where it is
+    not known) and ``score`` of its best detection; of several things of the name, the nearest."""
+
+    name: str
+    heading: float
+    distance: float | None
+    score: float
+
+
+def names_around(detector: Detector, views: Sequence[View]) -> list[Around]:
+    """Every name detected in the views, in order of first sight, each once."""
+    found: dict[str, Around] = {}
+    for view in views:
+        for seen in detector.detect(view):
+            heading = absolute(view.heading + seen.bearing)
+            one = Around(seen.name, heading, seen.distance, seen.score)
+            before = found.get(seen.name)
+            if before is None or _near(one) < _near(before):
+                found[seen.name] = one
+    return list(found.values())
+
+
+def quarters(detector: Detector, views: Sequence[View]) -> dict[str, list[Detection]]:
+    """The detections in each of four directions from the first view's heading on."""
+    found: dict[str, list[Detection]] = {name: [] for name in QUARTERS}
+    for view in views:
+        for seen in detector.detect(view):
+            off = relative(absolute(view.heading + seen.bearing), views[0].heading)
+            nearest = min(QUARTERS, key=lambda name: abs(relative(off, QUARTERS[name])))
+            found[nearest].append(seen)
+    return found
+
+
+def directions(seen: Mapping[str, Sequence[Detection]]) -> dict[str, str]:
+    """A sentence for each direction."""
+    return {name: caption(things) for name, things in seen.items()}
+
+
+def _near(one: Around) -> float:
+    return float("inf") if one.distance is None else one.distance
+
+
+# Picking one of several listed names: by a language model's answer, read strictly.
+#
+# >>> read_pick("The coffee table.", ["table", "coffee table", "bed"])
+# 'coffee table'
+# >>> read_pick("the table or the bed", ["table", "coffee table", "bed"]).kind
+# 'several_actions'
+#
+# :class:`Picker` is the protocol; whoever explores by names (``lgx``, ``prior``) has one.
+#
+# Source: LGX (Dorbala et al. 2024, sections III-C and V-A): an answer is valid when it is an
+# object that was listed, or a direction.
+
+Decoding = Literal["constrained", "free"]
+KEPT = 500
+"""Characters of a refused answer that are kept."""
+_ARTICLES = re.compile(r"^(?:(?:the|a|an|my|your|to|towards?)\s+)+")
+_WORD = re.compile(r"[^\W_]+")
+
+
+@runtime_checkable
+class Picker(Protocol):
+    """Chooses one of the names around for a target."""
+
+    async def pick(self, target: str, names: Sequence[str]) -> str | Rejection:
+        """One of ``names``, of which there is at least one; or why there is no choice."""
+        ...
+
+
+async def ask(
+    model: Model, messages: Sequence[Message], names: Sequence[str], how: Decoding, most: int
+) -> str | Rejection:
+    """Put one question, the answer one of the names.
+
+    ``constrained`` lets the model write nothing else; ``free`` takes what it writes in at most
+    ``most`` tokens. Both are read alike: a model may not hold to a constraint.
+    """
+    if how == "constrained":
+        sampling = Sampling(max_tokens=most, choices=tuple(names))
+    else:
+        sampling = Sampling(max_tokens=most)
+    answer = await model.complete(messages, sampling)
+    return read_pick(answer.text, names)
+
+
+def read_pick(text: str, names: Sequence[str]) -> str | Rejection:
+    """The name that an answer gives: its first line is one, or holds exactly one as a whole phrase.
+
+    Case, articles and punctuation do not count; a name inside a longer one that fits (``table`` in
+    ``coffee table``) is not seen.
+    """
+    line = next((line for line in text.splitlines() if line.strip()), "")
+    if not line:
+        return Rejection("empty", "the answer was empty")
+    said = _plain(line[:KEPT])
+    known = {_plain(name): name for name in names}
+    if said in known:
+        return known[said]
+    held = _held(said, list(known))
+    if len(held) == 1:
+        return known[held[0]]
+    shown = text.strip()[:KEPT]
+    if not held:
+        return Rejection("unknown", "the answer names nothing that was listed", shown)
+    return Rejection("several_actions", f"the answer names {len(held)} things", shown)
+
+
+def _held(said: str, names: Sequence[str]) -> list[str]:
+    """The names that occur as whole phrases, each once, those inside longer ones left out."""
+    held: list[str] = []
+    for name in sorted((name for name in names if name), key=len, reverse=True):
+        found = re.compile(rf"\b{re.escape(name)}\b")
+        if found.search(said):
+            held.append(name)
+            said = found.sub("|", said)
+    return held
+
+
+def _plain(text: str) -> str:
+    words = " ".join(_WORD.findall(text.lower()))
+    return _ARTICLES.sub("", words)
+
+
+@dataclass(frozen=True)
+class ListingSettings(SearchSettings):
+    """As all searchers. ``scene`` names the detector that lists what is around: ``yolo``, another
+    preset, or a network for real pictures (``detr:WEIGHTS``); ``scene_quality`` changes numbers of
+    it (``--set scene_quality.recall=0.5``). Its errors are drawn apart from those of ``grounding``.
+    """
+
+    scene: str = "yolo"
+    scene_quality: Mapping[str, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.lister()
+
+    def lister(self) -> Detector:
+        """The detector that lists what is around."""
+        return detector_called(self.scene, self.detector_seed + 1, **self.scene_quality)
+
+
+class ListingSearcher(Searcher):
+    """Goes towards the listed thing that its ``picker`` names; a strategy sets ``picker``."""
+
+    Settings: ClassVar[type[ListingSettings]] = ListingSettings
+    families: ClassVar[frozenset[str]] = frozenset({"objectnav", "two_phase"})
+    picker: Picker
+
+    def __init__(self, settings: ListingSettings, toolkit: Toolkit) -> None:
+        super().__init__(settings, toolkit)
+        self.lister = settings.lister()
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        if isinstance(observation, TwoPhaseObservation):
+            return await self._among(observation)
+        return await super().act(observation, space)
+
+    async def choose(self, views: Sequence[View]) -> Choice | None:
+        """Towards the picked thing. The target's own name may be on the list, as in the paper."""
+        around = {one.name: one for one in names_around(self.lister, views)}
+        if not around:
+            self.toolkit.note("nothing_listed", turn=self.turn)
+            return self.anywhere("Nothing is listed.")
+        picked = await self.decide(list(around))
+        if isinstance(picked, Rejection):
+            return self.anywhere("No answer that counts.", picked)
+        return Choice(self.point_towards(around[picked].heading), f"Towards the {picked}.")
+
+    async def decide(self, names: Sequence[str]) -> str | Rejection:
+        """The picker's choice, noted: ``asked`` where a model was, else ``picked``."""
+        picked = await self.picker.pick(self.target, names)
+        valid = not isinstance(picked, Rejection)
+        answer = picked.said[:200] if isinstance(picked, Rejection) else picked
+        kind = "asked" if self.needs_model else "picked"
+        self.toolkit.note(kind, valid=valid, answer=answer, listed=list(names))
+        return picked
+
+    def anywhere(self, thought: str, instead_of: Rejection | None = None) -> Choice:
+        """A random direction, as the paper falls back to."""
+        heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
+        return Choice(self.point_towards(heading), f"{thought} Any direction.", instead_of)
+
+    async def _among(self, seen: TwoPhaseObservation) -> Decision | Rejection:
+        """One choice of the two-phase test; any thing listed where the answer is none."""
+        if not seen.objects:
+            return Decision(STOP)
+        self.target = seen.target
+        picked = await self.decide(seen.objects)
+        if isinstance(picked, Rejection):
+            chance = self.toolkit.rng.choice(seen.objects)
+            return Decision(Action("go", (chance,)), "Any of them.", picked)
+        return Decision(Action("go", (picked,)), f"Towards the {picked}.")

@@ -1,0 +1,309 @@
+r"""Strategy: the agent that plays any world by one recipe.
+
+Each turn it is told what came of its last action, what it knows of itself and what it sees; it
+answers in the recipe's form. What it was told and what it said is appended to a chat that only
+grows. A subclass names a recipe and is a strategy:
+
+    class Check(Strategy):
+        recipe = "Doubt: what could go wrong\nAction: exactly one action"
+
+Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from wayword.agents.parts import examples
+from wayword.agents.parts import reading as recipe
+from wayword.agents.parts.asking import Prompts
+from wayword.agents.parts.conversation import Conversation, TokenRate, Turn
+from wayword.agents.parts.examples import FACING, HOLDING, PLACE, stated
+from wayword.agents.parts.legal import Legal
+from wayword.agents.parts.reading import Answer, Lengths, answer_schema, read_free, read_json
+from wayword.core.action import Action, ActionSpace, Decision, Rejection
+from wayword.core.agent import Toolkit
+from wayword.core.episode import Episode, Json
+from wayword.core.errors import UsageError
+from wayword.core.model import Message, Sampling
+from wayword.core.world import Feedback, Observation
+from wayword.verbalize import generic
+
+# The system message: who the agent is, the world's rules, its actions, the task, the form.
+#
+# Texts are files named for the world's voice (``rules_rooms.txt``, ``actions_rooms.txt``). Rules
+# of the task at hand come with the episode, as ``episode.extra["rules"]``: one text, or one for
+# each actor by name. So a new task brings its rules in its dataset, and nothing here changes.
+# Where actors are told different things, ``episode.extra["instructions"]`` holds them by name.
+
+_SIGNATURE = re.compile(r"([a-z_]+)(?:\[([^\]]*)\])?")
+
+
+def system_text(
+    prompts: Prompts, world: str, form: str, episode: Episode, actor: str, space: ActionSpace
+) -> str:
+    """Everything that stays the same for an episode; empty parts leave no gap."""
+    blocks = [prompts["agent"], prompts[f"rules_{world}"]]
+    others = [name for name in episode.actors if name != actor]
+    if others:
+        blocks.append(prompts.fill("actors", actor=actor, others=", ".join(others)))
+    blocks += [task_rules(episode, actor)]
+    blocks += [prompts.fill("actions", actions=actions(prompts[f"actions_{world}"], space)), form]
+    return "\n\n".join(block for block in blocks if block.strip())
+
+
+def instruction(episode: Episode, actor: str) -> str:
+    """What an actor is asked to do: its own ``episode.extra["instructions"]``, else everybody's."""
+    return str(episode.extra.get("instructions", {}).get(actor, episode.instruction))
+
+
+def task_rules(episode: Episode, actor: str) -> str:
+    """What the episode tells of its task's own rules, empty for nothing."""
+    given = episode.extra.get("rules", "")
+    return str(given.get(actor, "") if isinstance(given, Mapping) else given).strip()
+
+
+def actions(catalogue: str, space: ActionSpace) -> str:
+    """The catalogue's lines for the verbs this body has, then bare verbs it does not describe.
+
+    A line reads ``put[object, receptacle]: put down what you hold``.
+    """
+    listed = dict.fromkeys([*(action.name for action in space.actions), *space.open_verbs])
+    lines = [line for line in catalogue.splitlines() if line.strip()]
+    told = [line for line in lines if _has(line, space, listed)]
+    described = {_verb(line) for line in told}
+    return "\n".join([*told, *(verb for verb in listed if verb not in described)])
+
+
+def _verb(line: str) -> str:
+    match = _SIGNATURE.match(line)
+    return match.group(1) if match else ""
+
+
+def _has(line: str, space: ActionSpace, listed: Mapping[str, None]) -> bool:
+    """Whether the verb can ever be used: it is listed now, or any such action is taken."""
+    match = _SIGNATURE.match(line)
+    if match is None:
+        return False
+    verb, slots = match.groups()
+    words = tuple("x" for _ in slots.split(",")) if slots else ()
+    if words and verb in space.open_verbs:
+        return True
+    return (verb in listed and verb not in space.open_verbs) or Action(verb, words) in space
+
+
+REMEMBERED = 200
+"""Menus up to this long are remembered, to tell an impossible action from one of earlier."""
+ECHOED = 300
+"""Characters of a rejected answer that the agent is shown again."""
+STOPS = ("\nObservation:",)
+"""Where a free answer goes on to invent what it would see."""
+
+
+@dataclass(frozen=True, slots=True)
+class StrategySettings:
+    """How a strategy is told, asks and is answered.
+
+    ``decoding``: ``constrained`` (a JSON answer with one of the legal actions, listed up to 200) or
+    ``free`` (labelled lines; what is not exactly one legal action is rejected). ``own_state``: the
+    agent's place, heading and holdings are told ``always``, or only at the ``start``, so that it
+    has to keep track of them (as in most of LangSuitE's tasks). ``list_actions``: tell the legal
+    actions at every step. ``shots``: solved examples of a training split, drawn by ``examples`` (a
+    seed), the same for all episodes; whole ones, in at most half of the context. ``context``:
+    tokens that a prompt may take before old steps are dropped. ``thought_length``: characters of a
+    constrained section. ``prompts``: a folder of texts to use instead of the shipped ones.
+    """
+
+    decoding: Literal["constrained", "free"] = "constrained"
+    own_state: Literal["always", "start"] = "always"
+    list_actions: bool = False
+    shots: int = 0
+    examples: int = 0
+    context: int = 7000
+    thought_length: int = 240
+    max_tokens: int = 400
+    temperature: float = 0.0
+    prompts: str = ""
+
+    def __post_init__(self) -> None:
+        if self.shots < 0 or self.max_tokens < 8 or self.context < 1 or self.thought_length < 1:
+            raise UsageError(
+                "strategies: shots is at least 0, max_tokens 8, context 1 and thought_length 1"
+            )
+
+
+class Strategy:
+    """One actor's episode by one recipe. ``recipe`` is a recipe's text, or a shipped one's name."""
+
+    recipe: ClassVar[str] = ""
+    Settings: ClassVar[type[StrategySettings]] = StrategySettings
+    families: ClassVar[frozenset[str]] = frozenset()
+    needs_model: ClassVar[bool] = True
+
+    def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
+        self._settings, self._toolkit = settings, toolkit
+        self._prompts = Prompts("strategies", settings.prompts)
+        name = type(self).__name__
+        inline = ":" in self.recipe
+        self._recipe = recipe.read(self.recipe if inline else self._prompts[self.recipe], name)
+        self._episode: Episode | None = None
+        self._actor = ""
+        self._conversation: Conversation | None = None
+        self._voice = generic.PLAIN
+        self._rate = TokenRate()
+        self._earlier: set[Action] = set()
+        self._given: list[str] = []
+        self._now = self._said = self._feedback = ""
+
+    async def begin(self, episode: Episode) -> None:
+        """Read the episode, or begin it anew. Actions that the dataset gives away at the start are
+        taken first."""
+        self._episode, self._conversation = episode, None
+        self._earlier.clear()
+        self._now = self._said = self._feedback = ""
+        self._given = [str(word) for word in episode.extra.get("opening", ())]
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        """Tell, ask, read."""
+        if self._given:
+            return Decision(Action(self._given.pop(0)))
+        chat = self._chat(observation, space)
+        legal = Legal(space, self._earlier)
+        self._now = self._told(observation, self._feedback, bool(chat.turns), space)
+        text = await self._ask(self._fitted(chat), space)
+        read = read_json if self._constrained else read_free
+        answer = read(text, self._recipe, legal)
+        self._note_state(answer)
+        if len(space) <= REMEMBERED:
+            self._earlier.update(space.actions)
+        rejected = isinstance(answer.outcome, Rejection)
+        self._said = " ".join(text.split())[:ECHOED] if rejected else text.strip()
+        return answer.outcome
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Append the step; what came of it opens the next message."""
+        if self._conversation is not None:  # else the step was given away, and nothing was asked
+            self._feedback = generic.feedback(feedback, self._voice)
+            self._conversation.add(self._now, self._said or "(no answer)")
+
+    def answer(self, action: Action, seen: Observation, space: ActionSpace) -> str:
+        """The answer that takes this action, with the sections whose truth is known: what an
+        example shows, and what training data teach."""
+        spoken = space.open_verbs if self._constrained else None
+        return examples.answer(action, seen, self._recipe, spoken)
+
+    @property
+    def turns(self) -> Sequence[Turn]:
+        """What it was told and what it said, all of it, the task and examples left out."""
+        return self._conversation.turns if self._conversation is not None else ()
+
+    @property
+    def unknown(self) -> list[str]:
+        """What :meth:`answer` leaves out of an answer's form, as no replay can know it: thoughts,
+        plans."""
+        return examples.unknown(self._recipe)
+
+    @property
+    def _constrained(self) -> bool:
+        return self._settings.decoding == "constrained"
+
+    def _chat(self, observation: Observation, space: ActionSpace) -> Conversation:
+        """The conversation, begun at the first turn: only then are world and actor known."""
+        if self._conversation is None:
+            if self._episode is None:
+                raise UsageError("an agent must begin an episode before it acts")
+            self._voice = generic.voice(observation)
+            self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
+            shown = self._examples()
+            form = self._prompts.fill(f"answer_{self._settings.decoding}", form=self._recipe.form)
+            fixed = system_text(
+                self._prompts, self._voice.name, form, self._episode, self._actor, space
+            )
+            if shown:
+                fixed += "\n\n" + self._prompts["examples"]
+            self._conversation = Conversation(fixed, self._opening(self._episode), shown)
+        return self._conversation
+
+    def _task(self, episode: Episode) -> str:
+        told = instruction(episode, self._actor)
+        return self._prompts.fill("task", instruction=told)
+
+    def _opening(self, episode: Episode) -> str:
+        """What is said before the first observation, and stays when old steps are dropped."""
+        return self._task(episode)
+
+    def _examples(self) -> list[Turn]:
+        settings = self._settings
+        if not settings.shots:
+            return []
+        drawn = self._toolkit.demonstrations(settings.shots, settings.examples)
+        shown = [
+            examples.turns(
+                example,
+                self._recipe,
+                lambda seen, feedback: self._told(seen, feedback, bool(feedback), None),
+                self._task(example.episode),
+                self._constrained,
+            )
+            for example in drawn
+        ]
+        kept = examples.fitting(shown, settings.context / 2 * self._rate.characters_per_token)
+        if gone := len(shown) - len(kept):
+            left, context = len(kept), settings.context
+            self._toolkit.note("examples_dropped", count=gone, left=left, context=context)
+        return [turn for example in kept for turn in example]
+
+    def _told(
+        self, observation: Observation, feedback: str, begun: bool, space: ActionSpace | None
+    ) -> str:
+        """The user message of a step."""
+        voice = generic.voice(observation)
+        own = "" if begun and self._settings.own_state == "start" else voice.own(observation)[1]
+        seen = voice.around(observation, self._toolkit.perceiver)
+        lines = [line for line in (feedback, own, seen) if line]
+        if self._settings.list_actions and space is not None:
+            lines.append(self._prompts.fill("now_possible", actions=generic.actions(space)))
+        return self._prompts.fill("observation", observation="\n".join(lines))
+
+    def _fitted(self, chat: Conversation) -> list[Message]:
+        """The messages within the budget; what is dropped is noted."""
+        budget = self._settings.context - self._settings.max_tokens
+        room = int(max(1, budget) * self._rate.characters_per_token)
+        if gone := chat.fit(room, self._now):
+            self._toolkit.note("history_dropped", steps=gone, context=self._settings.context)
+        gap = self._prompts.fill("dropped", count=str(chat.dropped)) if chat.dropped else ""
+        return chat.messages(self._now, gap)
+
+    async def _ask(self, messages: list[Message], space: ActionSpace) -> str:
+        lengths = Lengths(self._settings.thought_length)
+        schema = answer_schema(self._recipe, space, lengths) if self._constrained else None
+        return await self._complete(messages, schema, () if self._constrained else STOPS)
+
+    async def _complete(
+        self,
+        messages: list[Message],
+        schema: Mapping[str, Json] | None,
+        stop: tuple[str, ...] = (),
+        role: str = "main",
+    ) -> str:
+        settings = self._settings
+        sampling = Sampling(
+            temperature=settings.temperature,
+            max_tokens=settings.max_tokens,
+            stop=stop,
+            json_schema=schema,
+            seed=self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None,
+        )
+        completion = await self._toolkit.model(role).complete(messages, sampling)
+        written = sum(len(message.content) for message in messages)
+        self._rate.learn(written, completion.usage.prompt)
+        return completion.text
+
+    def _note_state(self, answer: Answer) -> None:
+        """Write down what was stated, also where nothing was: silence is no right answer."""
+        asked = {name for section in self._recipe.sections for name, _ in section.parts}
+        if asked & {PLACE, FACING, HOLDING}:
+            self._toolkit.note("state", **stated(answer.parts))

@@ -1,0 +1,250 @@
+"""What all datasets of generated homes share: settings, tasks made when asked for, worlds."""
+
+from __future__ import annotations
+
+import math
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+
+from wayword.core.agent import Demonstration
+from wayword.core.dataset import DrawnTasks, Task
+from wayword.core.episode import Episode, Json
+from wayword.core.errors import UsageError, suggest
+from wayword.datasets.procedural.homes.home import Home, build_home, home_name
+from wayword.datasets.procedural.homes.plan import FEWEST, MOST
+from wayword.worlds.household.errands import PlanningFailed
+from wayword.worlds.household.expert import rehearse
+from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.scene import Point, Scene
+from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body
+from wayword.worlds.household.world import HouseholdWorld
+
+KEPT = 64
+"""Homes held in memory at a time; one left out is built again, the same, when asked for."""
+
+
+GENERATED = ("generated_test", "generated_train")
+"""Splits that every dataset of generated homes has, the one to test on first."""
+Actions = Literal["all", "low", "high"]
+HANDS = ("pick_up", "drop", "put", "open", "close", "toggle_on", "toggle_off", "slice", "stop")
+ACTIONS: dict[Actions, tuple[str, ...]] = {
+    "all": tuple(VERBS),
+    "low": (*LOW_LEVEL, "chat", "ask"),
+    "high": (*HIGH_LEVEL, *HANDS, "chat", "ask"),
+}
+"""Sets of actions; with ``high`` nobody steers a body step by step."""
+
+
+@dataclass(frozen=True)
+class HomesSettings:
+    """``rooms`` counts a hallway, which homes have from five on. Episodes take homes in turn.
+
+    ``actions`` says what bodies are able to do: ``all``, ``low`` (single motions) or ``high``
+    (whole errands). ``plenty`` multiplies the small things lying about.
+    """
+
+    homes: int = 20
+    episodes: int = 140
+    seed: int = 0
+    rooms: int = 5
+    plenty: float = 1.0
+    actions: Actions = "all"
+
+    def __post_init__(self) -> None:
+        if self.homes < 1 or self.episodes < 1:
+            raise UsageError("the settings homes and episodes must be at least 1")
+        if not FEWEST <= self.rooms <= MOST:
+            raise UsageError(f"rooms={self.rooms} must lie between {FEWEST} and {MOST}")
+        if not 0 < self.plenty <= 50:
+            raise UsageError(f"plenty={self.plenty} must lie above 0 and at most at 50")
+
+    def home(self, split: str, number: int) -> str:
+        """The name of the home of an episode's number; the split's last word names the stream."""
+        stream = split.rpartition("_")[2]
+        return home_name(stream, self.seed, self.rooms, number % self.homes)
+
+    def body(self) -> Body:
+        """Everybody's body."""
+        return Body(actions=ACTIONS[self.actions])
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """An episode with all it takes to play it."""
+
+    task: Task
+    home: Home
+    scene: Scene
+
+    def world(self, body: Body) -> HouseholdWorld:
+        """A fresh world; the home's layout is shared."""
+        return HouseholdWorld(self.scene, body, layout=self.home.with_things(self.scene))
+
+
+@lru_cache(maxsize=KEPT)
+def home_of(name: str) -> Home:
+    """The home of that name, built once."""
+    return build_home(name)
+
+
+class Source(Protocol):
+    """Where a dataset of the rooms world has its episodes from: a generator, or published files."""
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode with its reference."""
+        ...
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The files it read, for checksums."""
+        ...
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        """A fresh world for the episode."""
+        ...
+
+
+S = TypeVar("S", bound=HomesSettings)
+
+
+class SourcedTasks(ABC, Generic[S]):
+    """What every dataset of the rooms world does with its sources, one a split.
+
+    A dataset gives its ``name``, ``Settings`` and ``splits``, the ``published_train`` split that
+    examples for published ones are drawn from, and ``source``. Raises ``UsageError`` for a split
+    that is none.
+    """
+
+    name: ClassVar[str]
+    Settings: ClassVar[type[Any]]
+    family: ClassVar[str] = "household"
+    splits: ClassVar[tuple[str, ...]] = GENERATED
+    published_train: ClassVar[str] = ""
+
+    def __init__(
+        self, split: str = GENERATED[0], folder: Path | None = None, settings: S | None = None
+    ) -> None:
+        check_split(self.name, split, self.splits)
+        self.split, self.folder = split, folder
+        self.settings: S = settings if settings is not None else self.Settings()
+        self._source = self.source(split)
+
+    @abstractmethod
+    def source(self, split: str) -> Source:
+        """Where a split's episodes come from."""
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode with its reference, made when it is looked at."""
+        return self._source.tasks
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """What it read; nothing for generated homes."""
+        return self._source.files
+
+    @property
+    def omissions(self) -> Mapping[str, int]:
+        """What of the published files is no episode here: cause -> count."""
+        return getattr(self._source, "omissions", {})
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        """A fresh world for the episode."""
+        return self._source.world(episode)
+
+    def perceiver(self) -> None:
+        """Observations say it all."""
+
+    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+        """Episodes of the train split that the expert solved."""
+        train = GENERATED[1] if self.split in GENERATED else self.published_train
+        return demonstrate(self._source if self.split == train else self.source(train), count, seed)
+
+
+MakeCase = Callable[[str, str, float], Case]
+"""(name of a home, arrangement, plenty) -> the episode. Remembered: the same objects again."""
+
+
+class Generated:
+    """Episodes in generated homes.
+
+    ``arrangement`` names the things and the task of an episode, by its number within its home.
+    """
+
+    files: Mapping[str, Path] = {}
+
+    def __init__(
+        self,
+        split: str,
+        settings: HomesSettings,
+        arrangement: Callable[[int], str],
+        case: MakeCase,
+    ) -> None:
+        self.settings = settings
+        self._split, self._arrangement, self._case = split, arrangement, case
+        self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        """A fresh world; what never moves is shared."""
+        arrangement = episode.start["arrangement"]
+        return self._case(episode.scene, arrangement, self.settings.plenty).world(
+            self.settings.body()
+        )
+
+    def _task(self, number: int) -> Task:
+        scene = self.settings.home(self._split, number)
+        return self._case(scene, self._arrangement(number), self.settings.plenty).task
+
+
+def turn(kinds: Sequence[str], number: int, homes: int) -> str:
+    """The kind of an episode: kinds take turns, so that in time each home has each of them."""
+    return kinds[(number + number // math.lcm(homes, len(kinds))) % len(kinds)]
+
+
+def check_split(name: str, split: str, splits: Sequence[str]) -> None:
+    """Raises ``UsageError`` for a split that is none."""
+    if split not in splits:
+        raise UsageError(f"{name} has no split {split!r}; {suggest(split, list(splits))}")
+
+
+def start_in(
+    rng: random.Random, home: Home, arrangement: str, places: Sequence[Point] = ()
+) -> dict[str, Json]:
+    """An episode's start: a free place (of ``places``, or any), one of twelve headings, and which
+    arrangement it is."""
+    x, y = rng.choice(places or home.starts)
+    pose = {"x": x, "y": y, "heading": 30.0 * rng.randrange(12)}
+    return {"scene": home.name, "arrangement": arrangement, "poses": {"agent": pose}}
+
+
+def demonstrate(source: Source, count: int, seed: int) -> list[Demonstration]:
+    """Episodes of a training split with the expert's actions; those it fails at are left out."""
+    tasks = source.tasks
+    rng = random.Random(f"demonstrations/{seed}")
+    chosen = rng.sample(range(len(tasks)), min(count, len(tasks)))
+    tried, found = set(chosen), [_solved(source, tasks[number]) for number in chosen]
+    while found.count(None) and len(tried) < len(tasks):
+        number = rng.choice([n for n in range(len(tasks)) if n not in tried])
+        tried.add(number)
+        found[found.index(None)] = _solved(source, tasks[number])
+    return [each for each in found if each is not None]
+
+
+def _solved(source: Source, task: Task) -> Demonstration | None:
+    reference = task.reference
+    if not isinstance(reference, HouseholdReference):
+        raise UsageError(f"{task.episode.id} is no episode of the rooms world")
+    world = source.world(task.episode)
+    try:
+        actions = tuple(rehearse(world, task.episode, reference))
+    except PlanningFailed:
+        return None
+    if reference.met(world.state()) < reference.parts():
+        return None
+    return Demonstration(task.episode, actions, lambda: source.world(task.episode))

@@ -1,0 +1,128 @@
+"""Rearrangement: a home as it should be, and what somebody changed in it.
+
+One to five changes, as in the published episodes: a thing moved to another likely place, or a
+receptacle opened or shut. What is changed can be named without doubt: the only thing of its type in
+the home, the only receptacle of its type in its room.
+
+Source: Weihs et al. 2021, "Visual Room Rearrangement".
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, replace
+
+from wayword.datasets.procedural.homes.chores import preposition, spoken
+from wayword.datasets.procedural.homes.home import surfaces
+from wayword.datasets.procedural.homes.objects import OBJECTS, SPARE, Arrangement
+from wayword.worlds.household.goals import Restored
+from wayword.worlds.household.scene import HouseObject
+
+MOST_CHANGES = 5
+SWUNG = 0.3
+"""Share of the changes that open or shut something."""
+
+OPENINGS = (
+    "Put this home in order again.",
+    "Some things are not as they should be here. Put them right.",
+    "Restore the home to how it was.",
+    "Things got out of place. Please bring them back.",
+    "Tidy up: everything below should be as it says.",
+)
+PLACES = (
+    "The {thing} belongs {on} the {place} in the {room}.",
+    "The {thing} should be {on} the {place} in the {room}.",
+    "The {place} in the {room} is where the {thing} belongs.",
+)
+LIDS = ("The {place} in the {room} should be {open}.", "Leave the {place} in the {room} {open}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """``changed`` and ``others`` say how things should be; ``instruction`` tells what changed."""
+
+    changed: tuple[Restored, ...]
+    others: tuple[Restored, ...]
+    instruction: str
+
+
+def shuffle(rng: random.Random, made: Arrangement) -> Shuffle | None:
+    """Change some things of an arrangement. None where the home offers nothing to change."""
+    named = _named(made)
+    for thing in named:  # a home as people leave it: some lids are open
+        if "openable" in thing.affordances and rng.random() < 0.15:
+            made.objects[thing.id] = replace(thing, open=True)
+    wanted = dict(made.objects)
+    changed: list[HouseObject] = []
+    for _ in range(rng.randint(1, MOST_CHANGES)):
+        swings = rng.random() < SWUNG
+        one = _swing(rng, made, named, changed) if swings else _move(rng, made, named, changed)
+        if one is not None:
+            changed.append(one)
+    if not changed:
+        return None
+    goals = tuple(_as_was(wanted[one.id]) for one in changed)
+    names = {goal.thing for goal in goals}
+    others = tuple(_as_was(o) for o in wanted.values() if o.id not in names and _moves(o))
+    lines = [rng.choice(OPENINGS), *(_line(rng, made, wanted[one.id]) for one in changed)]
+    return Shuffle(goals, others, " ".join(lines))
+
+
+def _named(made: Arrangement) -> list[HouseObject]:
+    """Receptacles that are the only ones of their type in their room."""
+    found = surfaces(made.home.scene)
+    places = [(o.type, made.room(o)) for o in found]
+    return [made.objects[o.id] for o, p in zip(found, places, strict=True) if places.count(p) == 1]
+
+
+def _swing(
+    rng: random.Random, made: Arrangement, named: list[HouseObject], changed: list[HouseObject]
+) -> HouseObject | None:
+    done = {one.id for one in changed}
+    lids = [o.id for o in named if "openable" in o.affordances and o.id not in done]
+    if not lids:
+        return None
+    lid = made.objects[rng.choice(lids)]
+    made.objects[lid.id] = replace(lid, open=not lid.open)
+    return lid
+
+
+def _move(
+    rng: random.Random, made: Arrangement, named: list[HouseObject], changed: list[HouseObject]
+) -> HouseObject | None:
+    done, places = {one.id for one in changed}, {o.id for o in named}
+    single = [made.of(kind)[0] for kind in OBJECTS if len(made.of(kind)) == 1]
+    things = [o for o in single if o.parent in places and o.id not in done]
+    rng.shuffle(things)
+    for thing in things:
+        likely = [
+            made.objects[place]
+            for place in sorted(places - {thing.parent})
+            if made.objects[place].type in OBJECTS[thing.type].places
+            and made.space(made.objects[place]) >= SPARE
+        ]
+        if likely:
+            made.lay(rng, thing, rng.choice(likely))
+            return thing
+    return None
+
+
+def _moves(thing: HouseObject) -> bool:
+    return not thing.affordances.isdisjoint(("pickupable", "openable"))
+
+
+def _as_was(thing: HouseObject) -> Restored:
+    return Restored(thing.id, thing.parent, thing.open)
+
+
+def _line(rng: random.Random, made: Arrangement, thing: HouseObject) -> str:
+    if thing.type in OBJECTS:
+        under = made.objects[thing.parent]
+        return rng.choice(PLACES).format(
+            thing=spoken(thing.type),
+            on=preposition(under.type),
+            place=spoken(under.type),
+            room=made.room(under),
+        )
+    state = "open" if thing.open else "closed"
+    return rng.choice(LIDS).format(place=spoken(thing.type), room=made.room(thing), open=state)

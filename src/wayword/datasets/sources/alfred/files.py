@@ -1,0 +1,362 @@
+"""ALFRED's trajectory files: one JSON record a line, indexed at once, parsed when asked for.
+
+    alfred/traj_train.jsonl.gz        6,574 trajectories, 21,025 annotations
+    alfred/traj_valid_seen.jsonl.gz     251 trajectories,    820 annotations
+    alfred/traj_valid_unseen.jsonl.gz   255 trajectories,    821 annotations
+
+A line is a published ``traj_data.json``, whose pictures may be left out. To index a file takes a
+fraction of a second; its records are parsed one by one, and a few hundred are remembered.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from wayword.core.errors import DataError
+from wayword.core.files import find, read_bytes, read_field
+from wayword.core.geometry import absolute
+from wayword.datasets.sources.ithor import rooms
+from wayword.datasets.sources.ithor.objects import (
+    NO_THING,
+    ObjectRecord,
+    Point3,
+    Records,
+    moved,
+    preposition,
+    read_point,
+)
+from wayword.worlds.household.scene import Scene
+
+FILES = "alfred/traj_{split}.jsonl"
+NUMBER = (int, float)
+QUARTER = 4.0
+"""Plans give coordinates in cells of 0.25 m."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Entry:
+    """What the index knows of a trajectory: ``line`` counts from 1 in the file."""
+
+    line: int
+    task_id: str
+    kind: str
+    scene: str
+    annotations: int
+    params: Mapping[str, Any]
+
+    def target(self, parameter: str) -> str:
+        """The label that a parameter names, ``object_target`` say; empty for none."""
+        return str(self.params.get(parameter) or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Pose:
+    """Where a small thing lies: its label (``Mug``), pivot (metres) and heading (degrees)."""
+
+    label: str
+    position: Point3
+    heading: float
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """One person's words: the goal, and the steps to it."""
+
+    goal: str
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Trajectory:
+    """A published trajectory, in this project's frame.
+
+    ``start`` is x, y (metres) and heading (degrees), ``horizon`` how far one looks down (degrees).
+    ``toggles`` says which labels are on or off at first. ``named`` lists the furniture that the
+    published plan names: label and place, as older scenes had it.
+    """
+
+    entry: Entry
+    start: tuple[float, float, float]
+    horizon: float
+    poses: tuple[Pose, ...]
+    toggles: Mapping[str, bool]
+    dirty_and_empty: bool
+    annotations: tuple[Annotation, ...]
+    named: tuple[tuple[str, Point3], ...]
+
+
+class Trajectories:
+    """A trajectory file. Raises ``DataError`` for one that is missing or broken."""
+
+    def __init__(self, folder: Path, split: str) -> None:
+        self.path = find(folder, FILES.format(split=split))
+        lines = read_bytes(self.path).splitlines()
+        self._lines = {number: line for number, line in enumerate(lines, 1) if line.strip()}
+        self.entries = tuple(_entry(self.path, n, line) for n, line in self._lines.items())
+        self._read = lru_cache(maxsize=256)(self._parse)
+
+    def read(self, entry: Entry) -> Trajectory:
+        """The trajectory of an entry. Raises ``DataError`` naming line and field."""
+        return self._read(entry)
+
+    def mentions(self, entry: Entry, label: str) -> bool:
+        """Whether a small thing of that label lies in a trajectory's scene; does not parse it."""
+        return bool(_objects(label).search(self._lines[entry.line]))
+
+    def _parse(self, entry: Entry) -> Trajectory:
+        where = f"line {entry.line}"
+        raw = _parsed(self.path, where, self._lines[entry.line])
+        scene = read_field(self.path, where, raw, "scene", dict)
+        action = read_field(self.path, where, scene, "init_action", dict)
+        x, y, turn = (float(read_field(self.path, where, action, k, NUMBER)) for k in _START)
+        told = read_field(self.path, where, raw, "turk_annotations", dict)
+        anns = read_field(self.path, where, told, "anns", list)
+        return Trajectory(
+            entry,
+            (x, y, absolute(turn)),
+            float(action.get("horizon", 0.0)),
+            tuple(
+                _pose(self.path, f"{where}, object_poses {n}", pose)
+                for n, pose in enumerate(read_field(self.path, where, scene, "object_poses", list))
+            ),
+            {
+                read_field(self.path, where, each, "objectType", str): bool(each.get("isOn"))
+                for each in read_field(self.path, where, scene, "object_toggles", list)
+            },
+            bool(scene.get("dirty_and_empty")),
+            tuple(
+                _annotation(self.path, f"{where}, annotation {n}", a) for n, a in enumerate(anns)
+            ),
+            tuple(_named(raw.get("plan") or {})),
+        )
+
+
+_START = ("x", "z", "rotation")
+_FLAT = rb'"%s": *"((?:[^"\\]|\\.)*)"'
+_FIELDS = {
+    name: re.compile(_FLAT % name.encode()) for name in ("task_id", "task_type", "floor_plan")
+}
+_PARAMS = re.compile(rb'"pddl_params": *(\{[^{}]*\})')
+_ANNOTATION = re.compile(rb'"task_desc" *:')
+
+
+def _entry(path: Path, number: int, line: bytes) -> Entry:
+    """What the index needs of a line, found without parsing the whole of it."""
+    texts = {name: pattern.search(line) for name, pattern in _FIELDS.items()}
+    params = _PARAMS.search(line)
+    missing = [name for name, found in {**texts, "pddl_params": params}.items() if found is None]
+    if missing or params is None:
+        raise DataError(
+            path, f"line {number}, field {missing[0]!r}", "is missing", "fetch it again"
+        )
+    task_id, kind, scene = (found[1].decode() for found in texts.values() if found)
+    count = len(_ANNOTATION.findall(line))
+    return Entry(number, task_id, kind, scene, count, _parsed(path, f"line {number}", params[1]))
+
+
+@lru_cache(maxsize=256)
+def _objects(label: str) -> re.Pattern[bytes]:
+    return re.compile(rb'"objectName": *"%s_' % re.escape(label.encode()))
+
+
+def _parsed(path: Path, where: str, text: bytes) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        problem = f"is not valid JSON ({error})"
+        raise DataError(path, where, problem, "fetch it again") from error
+
+
+def _pose(path: Path, where: str, raw: Any) -> Pose:
+    label = read_field(path, where, raw, "objectName", str).partition("_")[0]
+    turn = read_field(path, where, raw, "rotation", dict)
+    heading = absolute(float(read_field(path, where, turn, "y", NUMBER)))
+    return Pose(label, read_point(path, where, raw, "position"), heading)
+
+
+def _annotation(path: Path, where: str, raw: Any) -> Annotation:
+    steps = read_field(path, where, raw, "high_descs", list)
+    words = read_field(path, where, raw, "task_desc", str)
+    return Annotation(_plain(words), tuple(_plain(str(step)) for step in steps))
+
+
+def _plain(words: str) -> str:
+    """Without the blanks and line ends that people leave."""
+    return " ".join(words.split())
+
+
+def _named(plan: Mapping[str, Any]) -> list[tuple[str, Point3]]:
+    """The furniture of a plan: label and place. Plans list x twice, then z twice, then y twice."""
+    found: list[tuple[str, Point3]] = []
+    for step in plan.get("high_pddl", ()):
+        told = step.get("planner_action", {}).get("coordinateReceptacleObjectId")
+        if told and len(told[1]) == 6:
+            x, _, y, _, z, _ = (value / QUARTER for value in told[1])
+            found.append((str(told[0]), (x, y, z)))
+    return found
+
+
+# A trajectory's start as a scene: its small things where ``object_poses`` puts them.
+#
+# Furniture, lamps and taps are those of iTHOR's metadata; every small thing there gives way to
+# those of the trajectory, as in ALFRED's simulator. Published are a label, a pivot and a turn for
+# each. Inferred are its box (that of a thing of the same label, in the same scene where there is
+# one) and what it lies in or on (by boxes: ``thor.support``). The metadata is of a later build of
+# AI2-THOR than the trajectories: furniture it lacks is looked up by place, see :func:`furniture`.
+
+LOOKS_LIKE = {"Glassbottle": "Bottle"}
+"""Label that the metadata does not have -> the label whose box it gets."""
+SWITCHED = ("dirtyable", "isDirty", True), ("canFillWithLiquid", "isFilledWithLiquid", False)
+"""What ``dirty_and_empty`` does: to things with the first flag, the second gets the value."""
+SAME_PLACE, VERY_PLACE = 0.3, 0.1
+"""Metres between a piece of furniture in both builds, at most; the smaller where its label now is
+not one of those expected."""
+PARTS = ("Drawer", "Cabinet", "StoveBurner", "SinkBasin")
+"""Labels of what is built into other furniture, which the same place may mean."""
+TOPS = ("DiningTable", "CoffeeTable", "SideTable", "Desk", "Dresser", "TVStand", "CounterTop")
+RENAMED = {
+    **dict.fromkeys((*TOPS, "Cart", "Shelf"), TOPS),
+    "BathtubBasin": ("Bathtub",),
+    "SinkBasin": ("Sink",),
+}
+"""Label in older scenes -> the labels the same piece may have in the metadata."""
+
+
+def scene(folder: Path, trajectory: Trajectory) -> Scene:
+    """The scene as it is before the first step. Raises ``DataError``."""
+    name = trajectory.entry.scene
+    return rooms.from_records(folder, name, records(folder, trajectory))
+
+
+def records(folder: Path, trajectory: Trajectory) -> Records:
+    """All objects of a trajectory's scene: furniture in the metadata's order, then small things in
+    that of ``object_poses``."""
+    name = trajectory.entry.scene
+    fixed = [r for r in rooms.records(folder, name) if not r.pickupable]
+    small = [
+        moved(replace(model(folder, name, pose.label), id=thing), pose.position, pose.heading)
+        for pose, thing in zip(trajectory.poses, thing_ids(trajectory.poses), strict=True)
+    ]
+    if trajectory.dirty_and_empty:
+        small = [_dirtied(record) for record in small]
+    toggled = trajectory.toggles
+    return tuple(
+        _switched(r, toggled[r.label]) if r.label in toggled else r for r in (*fixed, *small)
+    )
+
+
+def thing_ids(poses: Iterable[Pose]) -> list[str]:
+    """Ids as AI2-THOR makes them: ``Mug|-01.25|+00.90|+00.31``, by label, x, height and y.
+
+    Published plans call the things so. A second one at the same place gets ``|2``.
+    """
+    found: dict[str, None] = {}
+    for pose in poses:
+        x, y, z = pose.position
+        name = "|".join((pose.label, *(f"{value:+06.2f}" for value in (x, z, y))))
+        number = 1
+        while (unique := f"{name}|{number}" if number > 1 else name) in found:
+            number += 1
+        found[unique] = None
+    return list(found)
+
+
+def stands(folder: Path, scene_name: str, label: str) -> bool:
+    """Whether a scene's metadata has furniture of that label."""
+    return label in _fixed_labels(folder, scene_name)
+
+
+def furniture(folder: Path, trajectory: Trajectory, label: str) -> tuple[str, ...]:
+    """The ids of all furniture of a label in a trajectory's scene.
+
+    What its plan calls by another label at the same place counts as that: a cart that is a side
+    table now, a side table that is a desk. Empty where there is nothing.
+    """
+    fixed = [r for r in rooms.records(folder, trajectory.entry.scene) if not r.pickupable]
+    once = _renamed(fixed, trajectory)
+    found = tuple(r.id for r in fixed if once.get(r.id, r.label) == label)
+    return found or tuple(r.id for r in fixed if r.label == label)
+
+
+def _renamed(fixed: Sequence[ObjectRecord], trajectory: Trajectory) -> dict[str, str]:
+    """Id of a piece of furniture -> the other label that a trajectory's plan knows it by."""
+    found: dict[str, str] = {}
+    small = {pose.label for pose in trajectory.poses}
+    for label, place in trajectory.named:
+        if label in small or label.endswith("Lamp"):
+            continue
+        away = {r.id: math.dist(place[:2], r.position[:2]) for r in fixed}
+        if any(r.label == label and away[r.id] <= SAME_PLACE for r in fixed):
+            continue
+        likely = [r for r in fixed if preposition(r) and r.label not in PARTS]
+        alike = [
+            (away[r.id], r.id)
+            for r in likely
+            if away[r.id] <= (SAME_PLACE if r.label in RENAMED.get(label, ()) else VERY_PLACE)
+        ]
+        if alike:
+            found[min(alike)[1]] = label
+    return found
+
+
+def start(folder: Path, trajectory: Trajectory) -> tuple[dict[str, float], float]:
+    """Where a body starts, on the cell nearest to the published place, and how far that is (m)."""
+    x, y, heading = trajectory.start
+    (x, y), away = rooms.start(folder, trajectory.entry.scene, x, y)
+    return {"x": x, "y": y, "heading": heading}, away
+
+
+def model(folder: Path, scene_name: str, label: str) -> ObjectRecord:
+    """A thing of a label to take the box from: of the scene, else of the first scene with one.
+
+    Raises ``DataError`` where no scene has such a thing.
+    """
+    label_there = LOOKS_LIKE.get(label, label)
+    for record in rooms.records(folder, scene_name):
+        if record.pickupable and record.label == label_there:
+            return replace(record, label=label)
+    found = _models(folder).get(label_there)
+    if found is None:
+        problem = f"has no thing of type {label!r}, which trajectories in {scene_name} put there"
+        raise DataError(folder / rooms.OBJECTS, "", problem, "fetch both again")
+    return replace(found, label=label)
+
+
+@lru_cache(maxsize=2)
+def _models(folder: Path) -> dict[str, ObjectRecord]:
+    """Label -> the first thing of it in any scene."""
+    found: dict[str, ObjectRecord] = {}
+    for name in rooms.names(folder):
+        for record in rooms.records(folder, name):
+            if record.pickupable and record.label not in NO_THING:
+                found.setdefault(record.label, record)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _fixed_labels(folder: Path, scene_name: str) -> frozenset[str]:
+    listed = rooms.records(folder, scene_name)
+    return frozenset(record.label for record in listed if not record.pickupable)
+
+
+def _dirtied(record: ObjectRecord) -> ObjectRecord:
+    for able, flag, value in SWITCHED:
+        if able in record.flags:
+            record = _flagged(record, flag, value)
+    return record
+
+
+def _switched(record: ObjectRecord, on: bool) -> ObjectRecord:
+    return _flagged(record, "isToggled", on)
+
+
+def _flagged(record: ObjectRecord, flag: str, value: bool) -> ObjectRecord:
+    others = record.flags - {flag}
+    return replace(record, flags=others | {flag} if value else others)

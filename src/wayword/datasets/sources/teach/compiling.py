@@ -1,0 +1,358 @@
+"""Goal conditions for what is made and served: dishes, each on a thing of its own.
+
+A thing that was sliced stays one thing here: it is all of its slices. So several slices of an apple
+are one sliced apple; a sandwich and a salad need a tomato each.
+
+Source: TEACh (Padmakumar et al. 2022), section 3.1: conditions on components, and relations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from wayword.core.episode import Json
+from wayword.core.errors import UsageError
+from wayword.datasets.sources.teach.definitions import (
+    Classes,
+    Component,
+    Definition,
+    Relation,
+    fill,
+    of_class,
+    of_type,
+)
+from wayword.worlds.household.goals import (
+    GoalCondition,
+    Has,
+    Ids,
+    Inside,
+    State,
+    Trait,
+    shows,
+    under,
+)
+from wayword.worlds.household.scene import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """``count`` of ``things``, each with the traits."""
+
+    things: Ids
+    traits: tuple[Trait, ...] = ()
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Dish:
+    """One of ``things`` with the traits, ``load`` in or on it, and it in or on one of ``at``
+    (empty: wherever)."""
+
+    things: Ids
+    traits: tuple[Trait, ...] = ()
+    load: tuple[Portion, ...] = ()
+    at: Ids = ()
+
+    @property
+    def parts(self) -> int:
+        """A part for each trait, each thing of the load, and for being where it should be."""
+        return len(self.traits) + sum(each.count for each in self.load) + bool(self.at)
+
+    def met_by(self, state: State, thing: str) -> int:
+        """How many parts hold, were it that thing."""
+        record = state["objects"][thing]
+        met = sum(bool(record[name] == value) for name, value in self.traits)
+        if self.at:
+            met += any(place in self.at for place in under(state, thing))
+        for portion in self.load:
+            there = sum(
+                shows(state, each, portion.traits) and thing in under(state, each)
+                for each in portion.things
+            )
+            met += min(portion.count, there)
+        return met
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """All of ``dishes``, each on a thing of its own: as many parts as the best way to tell them
+    apart has."""
+
+    dishes: tuple[Dish, ...]
+
+    @property
+    def parts(self) -> int:
+        return sum(dish.parts for dish in self.dishes)
+
+    def met(self, state: State) -> int:
+        """How many parts hold."""
+        kinds = dict.fromkeys(dish.things for dish in self.dishes)
+        return sum(_most(state, [d for d in self.dishes if d.things == k]) for k in kinds)
+
+
+def _most(state: State, dishes: list[Dish]) -> int:
+    """The best sum over all ways to give dishes of like things one each."""
+    worth = [[dish.met_by(state, thing) for thing in dish.things] for dish in dishes]
+    best = {frozenset[int](): 0}
+    for row in worth:
+        grown: dict[frozenset[int], int] = {}
+        for taken, total in best.items():
+            for also, value in _each(taken, row):
+                grown[also] = max(grown.get(also, 0), total + value)
+        best = grown
+    return max(best.values(), default=0)
+
+
+def _each(taken: frozenset[int], row: list[int]) -> Iterator[tuple[frozenset[int], int]]:
+    """A dish on each free thing, or, where that is worth nothing, on none."""
+    yield taken, 0
+    for number, value in enumerate(row):
+        if value and number not in taken:
+            yield taken | {number}, value
+
+
+# Compiling: a definition with its parameters as goals in a scene.
+#
+#     found = compile_task(definitions()["Coffee"], (), tasks, classes, scene)
+#     found.goals      conditions for judges
+#     found.dishes     what is to be made, for planners
+#
+# Simplifications: slices of a thing stay together, so any number of slices is one sliced thing;
+# an egg is cracked by slicing it; a sink is its basin, a bathtub its basin; "toasted" and
+# "cooked" are both ``cooked``, whatever the heat came from. TEACh's ``isCooked`` and
+# ``simbotIsCooked`` are one.
+
+PROPERTIES: dict[str, tuple[str, int]] = {
+    "isDirty": ("dirty", 0),
+    "isCooked": ("cooked", 1),
+    "simbotIsCooked": ("cooked", 1),
+    "simbotIsBoiled": ("boiled", 1),
+    "isFilledWithLiquid": ("filled", 1),
+    "simbotIsFilledWithCoffee": ("coffee", 1),
+    "isToggled": ("on", -1),
+    "isOpen": ("open", -1),
+}
+"""AI2-THOR's property -> the state of the rooms world, and the value that is known (-1: either)."""
+ABLE = {
+    "sliced": "sliceable", "cooked": "cookable", "boiled": "cookable", "coffee": "fillable",
+    "on": "toggleable", "open": "openable",
+}  # fmt: skip
+"""State -> the affordance without which a thing never gets there."""
+CUT: Trait = ("sliced", True)
+
+
+class Unfit(Exception):
+    """Why a task cannot be had in a scene."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """What a task asks of a scene. ``every`` are goals about all things of a kind."""
+
+    dishes: tuple[Dish, ...]
+    every: tuple[GoalCondition, ...]
+
+    @property
+    def goals(self) -> tuple[GoalCondition, ...]:
+        """The conditions, for judges. What lies on a dish also counts for being ready at all."""
+        ready: dict[tuple[Ids, tuple[Trait, ...]], int] = {}
+        for portion in (portion for dish in self.dishes for portion in dish.load):
+            if portion.traits:
+                key = portion.things, portion.traits
+                ready[key] = ready.get(key, 0) + portion.count
+        made = tuple(Has(things, traits, n) for (things, traits), n in ready.items())
+        served = tuple(dish for dish in self.dishes if dish.parts)
+        return (*self.every, *made, *((Served(served),) if served else ()))
+
+
+@dataclass(eq=False)
+class Draft:
+    """A dish in the making."""
+
+    things: Ids
+    traits: tuple[Trait, ...] = ()
+    load: list[Portion] = field(default_factory=list)
+    at: Ids = ()
+
+
+@dataclass(eq=False)
+class Part:
+    """What a component came to: things to be made, ids of all of a kind, or places."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    every: Ids = ()
+    places: Ids = ()
+
+
+@dataclass
+class Built:
+    """What a definition came to."""
+
+    drafts: list[Draft] = field(default_factory=list)
+    every: list[GoalCondition] = field(default_factory=list)
+    anchor: Draft | None = None
+
+
+def compile_task(
+    definition: Definition,
+    params: tuple[str, ...],
+    tasks: Mapping[str, Definition],
+    classes: Classes,
+    scene: Scene,
+) -> Compiled:
+    """What a definition asks of a scene. Raises ``Unfit`` where the scene lacks something, and
+    ``UsageError`` for parameters that are too few or a property that is unknown."""
+    built = Compiler(tasks, classes, scene).build(definition, params)
+    dishes = tuple(Dish(d.things, d.traits, tuple(d.load), d.at) for d in built.drafts)
+    _enough(dishes)
+    return Compiled(dishes, tuple(built.every))
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """One scene's things, and the definitions that tasks refer to."""
+
+    tasks: Mapping[str, Definition]
+    classes: Classes
+    scene: Scene
+
+    def build(self, definition: Definition, params: tuple[str, ...]) -> Built:
+        """Components first, then relations between them."""
+        if len(params) != definition.nparams:
+            problem = f"takes {definition.nparams} parameters, not {len(params)}"
+            raise UsageError(f"task {definition.name!r} {problem}")
+        built, parts = Built(), dict[str, Part]()
+        heads = {name for relation in definition.relations for name in relation.heads}
+        for each in definition.components:
+            parts[each.name] = self._component(built, each, params, each.name in heads)
+        for relation in definition.relations:
+            relate(built, parts, relation)
+        anchor = parts.get(definition.anchor)
+        if anchor and len(anchor.drafts) == 1:
+            built.anchor = anchor.drafts[0]
+        return built
+
+    def _component(
+        self, built: Built, each: Component, params: tuple[str, ...], head: bool
+    ) -> Part:
+        count = _count(fill(each.determiner, params))
+        if each.task:
+            return self._sub_task(built, each, params, count or 0)
+        things, traits, place = self._conditions(each, params)
+        if count is None:
+            built.every += [Has((thing,), (trait,)) for thing in things for trait in traits]
+            return Part(every=things)
+        if not things and count:
+            raise Unfit(f"no {fill(each.conditions[0][1], params)} that will do")
+        if place or not (traits or head):
+            return Part(places=things)
+        made = [Draft(things, traits) for _ in range(_whole(count, traits))]
+        built.drafts += made
+        return Part(made)
+
+    def _sub_task(self, built: Built, each: Component, params: tuple[str, ...], count: int) -> Part:
+        part = Part()
+        given = tuple(fill(param, params) for param in each.params)
+        for _ in range(count):
+            inner = self.build(self.tasks[each.task], given)
+            built.every += inner.every
+            traits = inner.anchor.traits if inner.anchor else ()
+            if CUT in traits and part.drafts:
+                break  # the other slices are there already
+            built.drafts += inner.drafts
+            part.drafts += [inner.anchor] if inner.anchor else []
+        return part
+
+    def _conditions(
+        self, each: Component, params: tuple[str, ...]
+    ) -> tuple[Ids, tuple[Trait, ...], bool]:
+        kinds: tuple[str, ...] = ()
+        traits: list[Trait] = []
+        place = False
+        for name, given in each.conditions:
+            value = fill(given, params) if isinstance(given, str) else given
+            if name == "objectType":
+                kinds, cut = of_type(str(value))
+                traits += [CUT] if cut else []
+            elif name == "simbotObjectClass":
+                kinds = of_class(str(value), self.classes)
+            elif name == "receptacle":
+                place = True
+            else:
+                traits.append(_trait(each.name, name, value))
+        able = {ABLE[name] for name, _ in traits if name in ABLE}
+        things = tuple(
+            o.id
+            for o in self.scene.objects
+            if o.type in kinds and (o.receptacle or not place) and able <= o.affordances
+        )
+        return things, tuple(traits), place
+
+
+def relate(built: Built, parts: Mapping[str, Part], relation: Relation) -> None:
+    """Put the heads of a relation in or on its tail."""
+    tail = parts[relation.tail]
+    heads = [draft for name in relation.heads for draft in parts[name].drafts]
+    every = tuple(thing for name in relation.heads for thing in parts[name].every)
+    if tail.drafts:
+        _load(built, tail.drafts[0], heads)
+    elif relation.determiner == "a":
+        for head in heads:
+            head.at = tail.places
+        built.every += [Inside((thing,), tail.places) for thing in every]
+    else:
+        if every:
+            built.every.append(Inside(every, tail.places, parts=len(every)))
+        if heads:
+            gathered = Draft(tail.places)
+            built.drafts.append(gathered)
+            _load(built, gathered, heads)
+
+
+def _load(built: Built, tail: Draft, heads: list[Draft]) -> None:
+    """Heads become portions of what they are on."""
+    for head in heads:
+        built.drafts = [draft for draft in built.drafts if draft is not head]
+        like = next(
+            (p for p in tail.load if (p.things, p.traits) == (head.things, head.traits)), None
+        )
+        if like is not None:
+            tail.load.remove(like)
+        tail.load.append(Portion(head.things, head.traits, like.count + 1 if like else 1))
+
+
+def _count(determiner: str) -> int | None:
+    """How many, None for all."""
+    if determiner == "all":
+        return None
+    if determiner == "a":
+        return 1
+    if not determiner.isdecimal():
+        raise UsageError(f"{determiner!r} is no number; it is a, all, or 0, 1, 2 …")
+    return int(determiner)
+
+
+def _whole(count: int, traits: tuple[Trait, ...]) -> int:
+    """How many things that many are: slices of one thing stay together."""
+    return min(count, 1) if CUT in traits else count
+
+
+def _trait(component: str, name: str, value: Json) -> Trait:
+    state, known = PROPERTIES.get(name, ("", -1))
+    if not state or str(value) not in ("0", "1") or known not in (-1, int(value)):
+        raise UsageError(f"component {component!r}: condition {name!r} = {value!r} is unknown here")
+    return state, bool(int(value))
+
+
+def _enough(dishes: tuple[Dish, ...]) -> None:
+    """Raises ``Unfit`` where several dishes want the same things, and these are too few."""
+    wanted: dict[Ids, int] = {}
+    for dish in dishes:
+        wanted[dish.things] = wanted.get(dish.things, 0) + 1
+        for portion in dish.load:
+            wanted[portion.things] = wanted.get(portion.things, 0) + portion.count
+    for things, count in wanted.items():
+        if len(things) < count:
+            kind = things[0].partition("|")[0] if things else "thing"
+            raise Unfit(f"{len(things)} of {kind}, and {count} are needed")

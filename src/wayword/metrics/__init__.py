@@ -1,0 +1,11 @@
+"""What runs are worth.
+
+indoor street household objectnav babyai two_phase    the metrics of a family
+scoring          the scorer of a family, and everything an episode is scored by
+paths            path metrics for whole batches at once
+accounting       steps, rejections, calls, tokens, cost and seconds, for every family
+state_accuracy   what agents say of themselves, against the truth
+intervals        bootstrap intervals and the permutation test
+table, compare   a row a run; two runs episode by episode
+predictions      files of predictions made elsewhere
+"""

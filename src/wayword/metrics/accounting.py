@@ -1,0 +1,112 @@
+"""Accounting: what an episode took, whatever the family.
+
+Steps, rejected answers, model calls, tokens, dollars, seconds: read off the trajectory, all of its
+trials, and never estimated.
+"""
+
+from __future__ import annotations
+
+from wayword.core.action import Decision, Rejection
+from wayword.core.metric import Metric
+from wayword.core.trajectory import ModelCall, Step, Trajectory
+
+METRICS: tuple[Metric, ...] = (
+    Metric("steps", "Steps", "count", None, "turns taken, rejected answers included"),
+    Metric(
+        "rejections",
+        "Rej.",
+        "count",
+        "lower",
+        "answers that were no legal action, also where a recipe's fallback then chose one",
+    ),
+    Metric("rejection_rate", "Rej. %", "rate", "lower", "rejections a step"),
+    Metric("calls", "Calls", "count", "lower", "questions put to a model"),
+    Metric("prompt_tokens", "Prompt", "tokens", "lower", "tokens of all prompts, reused included"),
+    Metric(
+        "reused_tokens",
+        "Reused",
+        "tokens",
+        None,
+        "prompt tokens that the model's prefix cache held and did not evaluate again",
+    ),
+    Metric("completion_tokens", "Written", "tokens", "lower", "tokens the models wrote"),
+    Metric(
+        "cost", "Cost", "dollars", "lower", "US dollars; absent where a call has no known price"
+    ),
+    Metric("seconds", "Seconds", "seconds", "lower", "wall time of the episode"),
+)
+
+
+def account(trajectory: Trajectory) -> dict[str, float]:
+    """The accounting metrics of one episode, by key.
+
+    ``cost`` is left out where the price of any call is unknown: an absent number can not be
+    mistaken for a free one, and every JSON reader understands it.
+    """
+    taken = [step for trial in trajectory.trials() for step in trial.steps]
+    steps, rejections = len(taken), sum(map(_rejected, taken))
+    calls = list(trajectory.calls())
+    usages = [call.answer.usage for call in calls if call.answer is not None]
+    costs = [_cost(call) for call in calls]
+    scores: dict[str, float] = {
+        "steps": steps,
+        "rejections": rejections,
+        "rejection_rate": rejections / steps if steps else 0.0,
+        "calls": len(calls),
+        "prompt_tokens": sum(usage.prompt for usage in usages),
+        "reused_tokens": sum(usage.reused for usage in usages),
+        "completion_tokens": sum(usage.completion for usage in usages),
+        "seconds": trajectory.seconds,
+    }
+    known = [cost for cost in costs if cost is not None]
+    if len(known) == len(costs):
+        scores["cost"] = sum(known, 0.0)
+    return scores
+
+
+def _rejected(step: Step) -> bool:
+    decision: Decision | Rejection = step.decision
+    return isinstance(decision, Rejection) or decision.fallback_for is not None
+
+
+def _cost(call: ModelCall) -> float | None:
+    """Dollars; a call that failed or came from the response cache was not paid for."""
+    if call.answer is None or call.answer.cached:
+        return 0.0
+    return call.answer.cost
+
+
+# Advice: how much of what agents asked their experts came to nothing.
+#
+# Agents that consult experts (DiscussNav) leave a note ``scene_expert`` an episode and a note
+# ``expert_failed`` for each answer that was nonsense, too late or missing.
+
+ADVICE_METRICS: tuple[Metric, ...] = (
+    Metric(
+        "advice_lost",
+        "Lost advice",
+        "count",
+        "lower",
+        "experts that answered nonsense, too late or not at all, and were done without",
+    ),
+)
+CONSULTS = ("scene_expert", "expert_failed")
+
+
+def measure(trajectory: Trajectory) -> dict[str, float]:
+    """The metric of one episode; none where nobody was consulted."""
+    kinds = [note.kind for note in trajectory.notes() if note.kind in CONSULTS]
+    return {"advice_lost": float(kinds.count("expert_failed"))} if kinds else {}
+
+
+# Questions that a model answered, and which of the answers counted.
+
+
+def psr(trajectory: Trajectory) -> dict[str, float]:
+    """Prompt success rate: answers that name something offered, over questions asked.
+
+    Agents leave a note ``asked`` an answer, with ``valid`` true or false; nothing where there is
+    none. Source: LGX (Dorbala et al. 2024, section V-A).
+    """
+    asked = [bool(n.details.get("valid")) for n in trajectory.notes() if n.kind == "asked"]
+    return {"psr": sum(asked) / len(asked)} if asked else {}

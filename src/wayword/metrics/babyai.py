@@ -1,0 +1,63 @@
+"""Metrics of the grid world: the level's own verdict and reward, and path-weighted success.
+
+The path weight is L* / max(L*, L), as in ALFRED (Shridhar et al. 2020, section 4.3). L* is the
+number of the level's actions that the expert needs: the package's bot, which explores as it goes.
+L is the number that were carried out (those inside errands too, and the stop), and one for every
+turn that came to none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wayword.core.action import Rejection
+from wayword.core.dataset import Dataset, Task
+from wayword.core.metric import Metric
+from wayword.core.trajectory import Trajectory
+from wayword.metrics.scoring import Pair
+from wayword.worlds.babyai.expert import expert_length
+
+METRICS: tuple[Metric, ...] = (
+    Metric("sr", "SR", "rate", "higher", "the level says that the task is done"),
+    Metric("plw_sr", "PLW SR", "rate", "higher", "SR x L* / max(L*, L)"),
+    Metric("reward", "Reward", "rate", "higher", "the level's own: 1 - 0.9 x steps / most steps"),
+    Metric("low_level", "Low-level", "count", None, "the level's actions, and turns without one"),
+)
+
+
+class BabyAIScorer:
+    """Scores final states of the grid world.
+
+        >>> from wayword.metrics.scoring import scorer
+        >>> [metric.key for metric in scorer("babyai").metrics]
+        ['sr', 'plw_sr', 'reward', 'low_level']
+
+    The path-weighted metric is left out where the expert does not solve the episode. One that
+    failed before its end is scored 0.
+    """
+
+    family = "babyai"
+    metrics = METRICS
+
+    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        """The metrics of each pair."""
+        return [_one(task, trajectory) for task, trajectory in pairs]
+
+
+def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
+    state = trajectory.state
+    success = float(bool(state.get("success")))
+    rejected = sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
+    length = int(state.get("steps", 0)) + int(state.get("idle", 0)) + rejected
+    found = {
+        "sr": success,
+        "reward": float(state.get("reward", 0.0)),
+        "low_level": float(length),
+    }
+    best = expert_length(task.episode.scene, task.episode.start["seed"])
+    if best is not None:
+        found["plw_sr"] = success * best / max(best, length)
+    return found
+
+
+scorer = BabyAIScorer()

@@ -1,0 +1,168 @@
+"""Metrics of the rooms world: success, goal conditions, path weights, rearrangement, answers.
+
+A dataset of the family has references that are ``HouseholdReference``, judged on the true
+final state.
+
+* Success and goal conditions: ALFRED (Shridhar et al. 2020, section 4.3), with its path weight,
+  score x L* / max(L*, L). L* is the expert's number of low-level actions, its stop included; L is
+  the low-level actions carried out (those inside high-level ones too), the stop, and one for every
+  turn that failed or was rejected.
+* Rearrangement: Weihs et al. 2021, section 5, and ai2thor-rearrangement's ``prop_misplaced``
+  (things out of place in the end over things out of place at first: above one where more was
+  disturbed than restored) and ``prop_fixed_strict`` (share put right, 0 where anything that was
+  right no longer is).
+* Answers: exact up to case, surrounding blanks and a full stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from wayword.core.action import STOP, Decision
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Json
+from wayword.core.metric import Metric
+from wayword.core.trajectory import Step, Trajectory
+from wayword.metrics.scoring import Pair
+from wayword.worlds.household.errands import PlannedReference
+from wayword.worlds.household.expert import expert_length
+from wayword.worlds.household.goals import (
+    AnswerReference,
+    HouseholdReference,
+    RearrangementReference,
+)
+from wayword.worlds.household.world import HouseholdWorld
+
+QUESTIONS = ("exists", "contains", "counts")
+CHORES = {
+    "pick_and_place_simple": "place",
+    "look_at_obj_in_light": "light",
+    "pick_clean_then_place_in_recep": "clean",
+    "pick_heat_then_place_in_recep": "heat",
+    "pick_cool_then_place_in_recep": "cool",
+    "pick_two_obj_and_place": "two",
+    "pick_and_place_with_movable_recep": "stack",
+}
+"""ALFRED's types of tasks, and what columns call them."""
+
+METRICS: tuple[Metric, ...] = (
+    Metric("sr", "SR", "rate", "higher", "all goal conditions hold, or the answer is right"),
+    Metric("goal_sr", "Goal-SR", "rate", "higher", "share of the goal conditions that hold"),
+    Metric("misplaced", "Misplaced", "rate", "lower", "things out of place, end over start"),
+    Metric(
+        "fixed_strict",
+        "Fixed Strict",
+        "rate",
+        "higher",
+        "share of the displaced things put right; 0 where anything else was disturbed",
+    ),
+    *(
+        Metric(f"acc_{kind}", f"Acc {kind}", "rate", "higher", f"accuracy on {kind} questions")
+        for kind in QUESTIONS
+    ),
+    Metric("acc", "Acc", "rate", "higher", "the answer is exactly right"),
+    Metric("plw_sr", "PLW SR", "rate", "higher", "SR x L* / max(L*, L)"),
+    Metric("plw_goal_sr", "PLW Goal-SR", "rate", "higher", "goal-SR x L* / max(L*, L)"),
+    Metric("low_level", "Low-level", "count", None, "low-level actions, stop, failed turns"),
+    *(
+        Metric(f"sr_{kind}", f"SR {name}", "rate", "higher", f"success on {kind}")
+        for kind, name in CHORES.items()
+    ),
+)
+
+
+class HouseholdScorer:
+    """Scores final states of the rooms world.
+
+        >>> from wayword.metrics.scoring import scorer
+        >>> [metric.key for metric in scorer("household").metrics][:4]
+        ['sr', 'goal_sr', 'misplaced', 'fixed_strict']
+
+    An episode gets the metrics of its kind of task alone. The path-weighted ones are left out
+    where the expert does not solve the episode. One that failed before its end is scored 0.
+    """
+
+    family = "household"
+    metrics = METRICS
+
+    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        """The metrics of each pair; none where the references are not of this family."""
+        return [self._one(dataset, task, trajectory) for task, trajectory in pairs]
+
+    def _one(self, dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
+        reference = task.reference
+        if not isinstance(reference, HouseholdReference):
+            return {}
+        found = judged(reference, trajectory.state)
+        workers: tuple[str, ...] = ()
+        if isinstance(reference, PlannedReference):
+            workers = reference.worker, *reference.helpers
+        length, best = actions_taken(trajectory, workers), expert_of(dataset, task)
+        found["low_level"] = float(length)
+        if best is not None:
+            for key in ("sr", "goal_sr"):
+                if key in found:
+                    found[f"plw_{key}"] = found[key] * best / max(best, length)
+        return found
+
+
+def judged(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str, float]:
+    """What a final state is worth, whatever it took; an empty state met nothing."""
+    if isinstance(reference, AnswerReference):
+        right = answered(state, reference.answer)
+        return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
+    share = reference.met(state) / reference.parts() if state else 0.0
+    found = {"sr": float(share == 1.0), "goal_sr": share}
+    if reference.kind in CHORES:
+        found[f"sr_{reference.kind}"] = found["sr"]
+    if isinstance(reference, RearrangementReference):
+        found |= rearranged(reference, state)
+    return found
+
+
+def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
+    """L: low-level actions that were carried out, stops, and turns that came to nothing.
+
+    Where ``workers`` do it all, as others only look and talk, theirs alone.
+    """
+    steps = [step for step in trajectory.steps if not workers or step.actor in workers]
+    others = sum(_stops(step) or not step.feedback.ok for step in steps)
+    actors: Mapping[str, Json] = trajectory.state.get("actors", {}) if trajectory.state else {}
+    counted = [record for name, record in actors.items() if not workers or name in workers]
+    return others + sum(int(record["low_level"]) for record in counted)
+
+
+def _stops(step: Step) -> bool:
+    return isinstance(step.decision, Decision) and step.decision.action.name == STOP.name
+
+
+def answered(state: Mapping[str, Json], right: str) -> float:
+    """Whether anybody stopped with the right answer."""
+    given = [record["answer"] for record in state.get("actors", {}).values()]
+    return float(any(_plain(answer) == _plain(right) for answer in given if answer is not None))
+
+
+def _plain(answer: str) -> str:
+    return answer.strip().strip(".").strip().lower()
+
+
+def rearranged(reference: RearrangementReference, state: Mapping[str, Json]) -> dict[str, float]:
+    """``misplaced`` and ``fixed_strict``; with no final state, everything is where it was."""
+    at_first = reference.parts()
+    if not state:
+        return {"misplaced": 1.0, "fixed_strict": 0.0}
+    fixed = reference.met(state)
+    disturbed = sum(1 - other.met(state) for other in reference.others)
+    return {
+        "misplaced": (at_first - fixed + disturbed) / at_first,
+        "fixed_strict": 0.0 if disturbed else fixed / at_first,
+    }
+
+
+def expert_of(dataset: Dataset, task: Task) -> int | None:
+    """L* of a task, found out by playing it where the reference does not say."""
+    world = dataset.world(task.episode)
+    return expert_length(world, task) if isinstance(world, HouseholdWorld) else None
+
+
+scorer = HouseholdScorer()

@@ -1,0 +1,170 @@
+"""Indoor metrics: TL, NE, OSR, SR, SPL, nDTW, sDTW and CLS of walks on viewpoint graphs.
+
+A dataset of the family has ``graph(scene) -> ViewpointGraph`` and references that are paths. The
+definitions are in :mod:`wayword.metrics.paths`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import chain, pairwise, repeat
+from typing import Protocol, cast
+
+import numpy as np
+
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import PathReference
+from wayword.core.errors import DataError
+from wayword.core.metric import Metric
+from wayword.core.trajectory import Trajectory
+from wayword.metrics import paths
+from wayword.metrics.paths import Alignment, Floats, Padded
+from wayword.metrics.scoring import Pair
+from wayword.worlds.indoor.graph import ViewpointGraph
+
+METRICS: tuple[Metric, ...] = (
+    Metric("sr", "SR", "rate", "higher", "final viewpoint less than 3 m from the goal"),
+    Metric("spl", "SPL", "rate", "higher", "success weighted by g / max(TL, g)"),
+    Metric("osr", "OSR", "rate", "higher", "any viewpoint less than 3 m from the goal"),
+    Metric("ne", "NE", "metres", "lower", "geodesic distance from the final viewpoint to the goal"),
+    Metric("tl", "TL", "metres", None, "length of the path"),
+    Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / (3 m x places of the reference))"),
+    Metric("sdtw", "sDTW", "rate", "higher", "nDTW of the successful episodes, else 0"),
+    Metric("cls", "CLS", "rate", "higher", "coverage of the reference times the length score"),
+)
+
+
+class IndoorDataset(Protocol):
+    """What a dataset of the family offers beyond :class:`~wayword.core.dataset.Dataset`."""
+
+    def graph(self, scene: str) -> ViewpointGraph:
+        """The scene's graph, shared and read-only."""
+        ...
+
+
+class IndoorScorer:
+    """Scores walks on viewpoint graphs.
+
+        >>> from wayword.metrics.scoring import scorer
+        >>> [metric.key for metric in scorer("indoor").metrics][:3]
+        ['sr', 'spl', 'osr']
+
+    A rejected answer leaves the actor where it is, so repeated viewpoints count once. An episode
+    that failed before its world was ready is scored as one that never left its start.
+    """
+
+    family = "indoor"
+    place = "viewpoint"
+    metrics = METRICS
+
+    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        """The metrics of each pair; none where the split's references are not public.
+
+        Raises ``DataError`` where a viewpoint is not in the scene's graph.
+        """
+        known = [n for n, (task, _) in enumerate(pairs) if _path(task)]
+        scores: list[dict[str, float]] = [{} for _ in pairs]
+        if not known:
+            return scores
+        columns = measure(align(cast("IndoorDataset", dataset), [pairs[n] for n in known]))
+        table = zip(*(column.tolist() for column in columns.values()), strict=True)
+        for number, values in zip(known, table, strict=True):
+            scores[number] = dict(zip(columns, values, strict=True))
+        return scores
+
+    def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
+        """Moves along no edge, and a start elsewhere than the episode's. Staying is no move."""
+        near = cast("IndoorDataset", dataset).graph(task.episode.scene).neighbours
+        for place in places:
+            near[place]  # raises KeyError
+        moves = pairwise(places)
+        jumps = sum(here != there and there not in near[here] for here, there in moves)
+        return jumps + int(places[0] != task.episode.start["viewpoint"])
+
+
+def measure(batch: Alignment) -> dict[str, Floats]:
+    """Every metric of a batch, each (B,), by key in the order of ``METRICS``."""
+    success, ndtw = paths.success(batch), paths.ndtw(batch)
+    return {
+        "sr": success,
+        "spl": paths.spl(batch),
+        "osr": paths.oracle_success(batch),
+        "ne": paths.navigation_error(batch),
+        "tl": paths.trajectory_length(batch),
+        "ndtw": ndtw,
+        "sdtw": success * ndtw,
+        "cls": paths.cls(batch),
+    }
+
+
+def align(dataset: IndoorDataset, pairs: Sequence[Pair]) -> Alignment:
+    """Measure the walks against their references. Raises as :meth:`IndoorScorer.score` does."""
+    scenes = dict.fromkeys(task.episode.scene for task, _ in pairs)
+    graphs = {scene: dataset.graph(scene) for scene in scenes}
+    places = {scene: number for number, scene in enumerate(graphs)}
+    owners = [graphs[task.episode.scene] for task, _ in pairs]
+    batch = paths.align(
+        [graph.distances for graph in graphs.values()],
+        [places[task.episode.scene] for task, _ in pairs],
+        _indices(owners, [_walk(*pair) for pair in pairs], "path", pairs),
+        _indices(owners, [_path(task) for task, _ in pairs], "reference", pairs),
+    )
+    given = np.array([_shortest(task) for task, _ in pairs])
+    np.copyto(batch.shortest, given, where=~np.isnan(given))
+    return batch
+
+
+def _path(task: Task) -> tuple[str, ...]:
+    """The reference's path; empty where it is not public."""
+    return task.reference.path if isinstance(task.reference, PathReference) else ()
+
+
+def _shortest(task: Task) -> float:
+    """The dataset's own shortest length in metres; NaN leaves it to the graph."""
+    given = task.reference.shortest if isinstance(task.reference, PathReference) else None
+    return math.nan if given is None else given
+
+
+def _walk(task: Task, trajectory: Trajectory) -> list[str]:
+    """The viewpoints, one entry a step."""
+    if not trajectory.start:
+        return [task.episode.start["viewpoint"]]
+    moved = [step.pose["viewpoint"] for step in trajectory.steps if step.actor == "agent"]
+    return [trajectory.start["agent"]["viewpoint"], *moved]
+
+
+def _indices(
+    graphs: Sequence[ViewpointGraph],
+    walks: Sequence[Sequence[str]],
+    what: str,
+    pairs: Sequence[Pair],
+) -> Padded:
+    lengths = np.fromiter(map(len, walks), np.intp, len(walks))
+    found = chain.from_iterable(
+        map(graph.index.get, walk, repeat(-1)) for graph, walk in zip(graphs, walks, strict=True)
+    )
+    flat = np.fromiter(found, np.intp, int(lengths.sum()))
+    if flat.min() < 0:
+        raise _stranger(graphs, walks, what, pairs)
+    return paths.pad_flat(*paths.without_repeats(flat, lengths))
+
+
+def _stranger(
+    graphs: Sequence[ViewpointGraph],
+    walks: Sequence[Sequence[str]],
+    what: str,
+    pairs: Sequence[Pair],
+) -> DataError:
+    """The error for the first viewpoint that its scan does not have."""
+    episode, graph, name = next(
+        (task.episode, graph, name)
+        for (task, _), graph, walk in zip(pairs, graphs, walks, strict=True)
+        for name in walk
+        if name not in graph.index
+    )
+    where = f"episode {episode.id}, {what}"
+    return DataError(graph.scan, where, f"{name!r} is not in this scan's graph")
+
+
+scorer = IndoorScorer()

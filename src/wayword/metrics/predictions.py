@@ -1,0 +1,249 @@
+"""Predictions made elsewhere, as trajectories that the ordinary scorers score.
+
+Two file formats, each plain or gzipped:
+
+* ``.json``: R2R submissions, a list of ``{"instr_id": "5593_0", "trajectory": [...]}``. A place is
+  ``"viewpoint"`` or ``["viewpoint", heading, elevation]`` (headings are not scored); the nested
+  lists of viewpoints that newer agents write are read in order.
+* ``.jsonl``: a record a line, with ``id``, ``instr_id`` or ``path_id`` (then the path's first
+  instruction is meant; ``scan`` is checked where given), and ``trajectory``, ``path`` or
+  ``actions``. Actions are replayed in the dataset's world.
+
+As in the field's own scorers any walk is scored, also one that no agent could have made; but such
+moves are counted, episode by episode.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from wayword.core.action import Action, Decision, Rejection
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode
+from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.files import read_json, read_json_lines
+from wayword.core.metric import Metric
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.metrics.scoring import Pair, Walks, scorer
+
+NAMES = ("instr_id", "id", "episode_id", "path_id")
+PLACES = ("trajectory", "path")
+ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
+
+METRICS: tuple[Metric, ...] = (
+    Metric("steps", "Steps", "count", None, "moves, or actions where these were given"),
+    Metric(
+        "illegal_moves",
+        "Illegal",
+        "count",
+        "lower",
+        "moves along no edge, actions not on the menu, and a start that is not the episode's",
+    ),
+)
+"""What predictions get beside their family's metrics; tokens, cost and time are not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Predictions:
+    """A prediction file against one split.
+
+    ``pairs`` in the file's order; ``illegal_moves`` goes beside them; ``of`` counts the split's
+    episodes, so that ``len(pairs)`` of ``of`` were predicted.
+    """
+
+    pairs: list[Pair] = field(default_factory=list)
+    illegal_moves: list[int] = field(default_factory=list)
+    of: int = 0
+
+    @property
+    def missing(self) -> int:
+        """Episodes of the split without a prediction."""
+        return self.of - len(self.pairs)
+
+    def score(self, dataset: Dataset) -> list[dict[str, float]]:
+        """Family metrics, ``steps`` and ``illegal_moves`` of each pair, in order."""
+        own = scorer(dataset.family).score(dataset, self.pairs)
+        return [
+            {**scores, "steps": len(trajectory.steps), "illegal_moves": illegal}
+            for scores, (_, trajectory), illegal in zip(
+                own, self.pairs, self.illegal_moves, strict=True
+            )
+        ]
+
+
+def columns(family: str) -> tuple[Metric, ...]:
+    """Every metric that a prediction gets: the family's, then ``METRICS``."""
+    return (*scorer(family).metrics, *METRICS)
+
+
+def trajectory_from_places(episode_id: str, places: Sequence[str], key: str) -> Trajectory:
+    """A walk through ``places``, the start first; ``key`` names a place (``"viewpoint"`` …)."""
+    steps = [
+        Step("agent", {}, Decision(Action("goto", (place,))), Feedback(), {key: place})
+        for place in places[1:]
+    ]
+    return Trajectory(episode_id, {"agent": {key: places[0]}}, steps, {key: places[-1]})
+
+
+def trajectory_from_actions(
+    dataset: Dataset, episode: Episode, actions: Sequence[Action]
+) -> Trajectory:
+    """Replay actions in the dataset's world.
+
+    An action that is not on the menu changes nothing and is recorded as a rejection; so is every
+    one after the actor is done. Raises ``UsageError`` for worlds with several actors.
+    """
+    world = dataset.world(episode)
+    world.reset(episode)
+    if len(world.actors) > 1:
+        raise UsageError(f"episode {episode.id} has several actors; their actions cannot be read")
+    actor = world.actors[0]
+    trajectory = Trajectory(episode.id, {actor: world.pose(actor)})
+    for action in actions:
+        observation = world.observe(actor)
+        decision: Decision | Rejection = Decision(action)
+        if world.done(actor) or action not in world.action_space(actor):
+            reason = f"{action} is not a legal action here"
+            decision = Rejection("illegal", reason, str(action))
+            feedback = Feedback("rejected", {"kind": "illegal", "reason": reason})
+        else:
+            feedback = world.step(actor, action)
+        trajectory.steps.append(Step(actor, observation, decision, feedback, world.pose(actor)))
+    trajectory.state = world.state()
+    trajectory.ended = "stopped" if world.done(actor) else "step_limit"
+    return trajectory
+
+
+def read(path: Path, dataset: Dataset) -> Predictions:
+    """Read a prediction file against the episodes of ``dataset``.
+
+    Raises ``DataError`` naming file, record and field for anything that cannot be scored: an
+    unknown or repeated episode, a wrong scan, a place that the scene does not have.
+    """
+    found = Predictions(of=len(dataset.tasks))
+    index = _Index(path, dataset)
+    seen: dict[str, str] = {}
+    for where, record in _records(path):
+        task = index.find(where, record)
+        name = task.episode.id
+        if name in seen:
+            raise DataError(path, where, f"predicts episode {name!r} again, after {seen[name]}")
+        seen[name] = where
+        trajectory, illegal = _trajectory(path, where, record, dataset, task)
+        found.pairs.append((task, trajectory))
+        found.illegal_moves.append(illegal)
+    if not found.pairs:
+        raise DataError(path, "", "holds no predictions")
+    return found
+
+
+def _records(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Where each record stands, and the record."""
+    kinds = [suffix for suffix in path.suffixes if suffix != ".gz"]
+    kind = kinds[-1] if kinds else ""
+    if kind not in (".json", ".jsonl"):
+        raise DataError(path, "", "is neither .json nor .jsonl (each may end in .gz)")
+    if kind == ".json":
+        whole = read_json(path)
+        if not isinstance(whole, list):
+            raise DataError(path, "", "is not a list of records", "name JSON lines .jsonl")
+        numbered = [(f"record {number}", record) for number, record in enumerate(whole)]
+    else:
+        numbered = [(f"line {number}", record) for number, record in read_json_lines(path)]
+    for where, record in numbered:
+        if not isinstance(record, dict):
+            raise DataError(path, where, "is not an object with an id and a trajectory")
+        yield where, record
+
+
+class _Index:
+    """Finds the episode that a record is about."""
+
+    def __init__(self, path: Path, dataset: Dataset) -> None:
+        self._path = path
+        self._split = getattr(dataset, "split", "") or "the split"
+        self._by_id = {task.episode.id: task for task in dataset.tasks}
+        self._by_path: dict[str, Task] = {}
+        for task in dataset.tasks:  # 5593_0, 5593_1 … : the first one stands for path 5593
+            self._by_path.setdefault(task.episode.id.rpartition("_")[0], task)
+
+    def find(self, where: str, record: dict[str, Any]) -> Task:
+        name = next((name for name in NAMES if name in record), None)
+        if name is None:
+            raise DataError(self._path, where, f"has none of the fields {', '.join(NAMES)}")
+        given = record[name]
+        if isinstance(given, bool) or not isinstance(given, str | int) or given == "":
+            raise DataError(self._path, f"{where}, field {name!r}", f"is no id: {_short(given)}")
+        task = self._by_id.get(str(given)) or self._by_path.get(str(given))
+        if task is None:
+            close = suggest(str(given), list(self._by_id)) if len(self._by_id) < 50 else ""
+            problem = f"{_short(given)} is no episode of {self._split}"
+            remedy = close or "name the split it belongs to with --on"
+            raise DataError(self._path, f"{where}, field {name!r}", problem, remedy)
+        scan = record.get("scan", task.episode.scene)
+        if scan != task.episode.scene:
+            problem = f"{_short(scan)}, but episode {task.episode.id} is in {task.episode.scene}"
+            raise DataError(self._path, f"{where}, field 'scan'", problem)
+        return task
+
+
+def _trajectory(
+    path: Path, where: str, record: dict[str, Any], dataset: Dataset, task: Task
+) -> tuple[Trajectory, int]:
+    """What was predicted, and how many of its moves are illegal."""
+    name = next((name for name in (*PLACES, "actions") if name in record), None)
+    if name is None:
+        raise DataError(path, where, "has none of the fields trajectory, path, actions")
+    at, given = f"{where}, field {name!r}", record[name]
+    if not isinstance(given, list):
+        raise DataError(path, at, f"is not a list: {_short(given)}")
+    if name == "actions":
+        actions = [_action(path, at, number, item) for number, item in enumerate(given)]
+        trajectory = trajectory_from_actions(dataset, task.episode, actions)
+        return trajectory, sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
+    family = scorer(dataset.family)
+    if not isinstance(family, Walks):
+        raise DataError(path, at, "is not enough for this dataset", "give the field 'actions'")
+    places = [p for number, item in enumerate(given) for p in _places(path, at, number, item)]
+    if not places:
+        raise DataError(path, at, "is empty", "a path holds at least its start")
+    try:
+        illegal = family.illegal_moves(dataset, task, places)
+    except KeyError as error:
+        problem = f"{_short(error.args[0])} is no place in {task.episode.scene}"
+        raise DataError(path, at, problem) from None
+    walk = [place for place, _ in groupby(places)]  # poses that only turn are no moves
+    return trajectory_from_places(task.episode.id, walk, family.place), illegal
+
+
+def _places(path: Path, at: str, number: int, item: Any) -> list[str]:
+    """The place, or places, of one item of a path: a name, a pose, or a list of names."""
+    if isinstance(item, str):
+        return [item]
+    if isinstance(item, list) and item and isinstance(item[0], str):
+        if all(isinstance(part, str) for part in item):
+            return item
+        if len(item) <= 3 and all(isinstance(part, int | float) for part in item[1:]):
+            return item[:1]
+    problem = f"is neither a place nor [place, heading, elevation]: {_short(item)}"
+    raise DataError(path, f"{at}, item {number}", problem)
+
+
+def _action(path: Path, at: str, number: int, item: Any) -> Action:
+    match = ACTION.fullmatch(item) if isinstance(item, str) else None
+    if match is None:
+        problem = f"is not an action such as 'forward' or 'goto[place]': {_short(item)}"
+        raise DataError(path, f"{at}, item {number}", problem)
+    name, arguments = match.groups()
+    return Action(name, tuple(part.strip() for part in arguments.split(",")) if arguments else ())
+
+
+def _short(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else f"{shown[:57]}..."

@@ -1,0 +1,174 @@
+"""Scorer: the metrics of one family of datasets, found by the family's name.
+
+``metrics/indoor.py`` scores the family ``indoor``: the module's attribute ``scorer``. A new
+family is a new file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from wayword.core.dataset import Dataset, Task
+from wayword.core.errors import UsageError
+from wayword.core.metric import Metric
+from wayword.core.rollout import Judge
+from wayword.core.trajectory import Trajectory
+from wayword.metrics import accounting, state_accuracy
+
+# Trials: how often an episode was tried, and how much of the answer the agent was told.
+#
+# An agent that learns (Reflexion) may play an episode again after a trial that failed. Its
+# family's metrics judge the last trial alone, so its SR is the share of episodes solved within so
+# many trials. That is no SR of an agent that tries once: the judge who ends the trials at a
+# success gives away a bit each time, and where the task is a question, "wrong" is half of the
+# answer to a yes or no. So such runs say how many trials they had, how many verdicts they were
+# told, and what the first trial alone would have scored.
+#
+# Source: Reflexion (Shinn et al. 2023), section 3; the accounting of verdicts is our own.
+
+if TYPE_CHECKING:
+    pass
+
+SUCCESS = ("sr", "tc")
+"""The metrics that say whether an episode was solved, one of each family."""
+
+TRIAL_METRICS: tuple[Metric, ...] = (
+    Metric("sr_first", "1st trial", "rate", "higher", "success on the first trial"),
+    Metric("trials", "Trials", "count", "lower", "trials played; the last one is scored"),
+    Metric(
+        "verdicts",
+        "Verdicts",
+        "count",
+        None,
+        "trials after which the judge told whether they had succeeded, so ending them or not",
+    ),
+)
+
+
+def judge_of(own: Scorer, dataset: Dataset) -> Judge:
+    """Whether a trial succeeded, by the family's own metric; see :func:`.scorer.judge`."""
+
+    def succeeded(task: Task, trial: Trajectory) -> bool:
+        (found,) = _successes(own, dataset, [(task, trial)])
+        if found is None:
+            raise UsageError(
+                f"episode {task.episode.id}: nothing here tells whether a trial succeeded; "
+                "set verdict=self or verdict=none"
+            )
+        return found > 0.5
+
+    return succeeded
+
+
+def measure(own: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+    """The metrics of each pair; none where there could be but one trial."""
+    tried = [n for n, (_, trajectory) in enumerate(pairs) if _has_trials(trajectory)]
+    firsts = [(task, trajectory.trials()[0]) for task, trajectory in (pairs[n] for n in tried)]
+    found: list[dict[str, float]] = [{} for _ in pairs]
+    for n, first in zip(tried, _successes(own, dataset, firsts), strict=True):
+        trials = pairs[n][1].trials()
+        told = [t for t in trials if t.verdict is not None and t.verdict.succeeded is not None]
+        found[n] = {} if first is None else {"sr_first": first}
+        found[n] |= {"trials": len(trials), "verdicts": len(told)}
+    return found
+
+
+def _has_trials(trajectory: Trajectory) -> bool:
+    """Whether there could have been another trial than the one that is scored."""
+    return bool(trajectory.earlier) or trajectory.verdict is not None
+
+
+def _successes(own: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[float | None]:
+    """Each trial's success, None where it cannot be judged."""
+    scores = own.score(dataset, pairs) if pairs else []
+    return [next((one[key] for key in SUCCESS if key in one), None) for one in scores]
+
+
+Pair = tuple[Task, Trajectory]
+"""An episode with its answer, and what an agent did in it."""
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Judges finished trajectories of one family."""
+
+    @property
+    def family(self) -> str:
+        """The family's name, which is the module's."""
+        ...
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """The family's own metrics, in the order tables show them."""
+        ...
+
+    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        """The family's metrics of each pair, in order: many at once, so that it can be fast."""
+        ...
+
+
+@runtime_checkable
+class Walks(Protocol):
+    """What a family's scorer also offers where places alone can be scored, without any action."""
+
+    @property
+    def place(self) -> str:
+        """What a place is called in ``step.where``: ``"viewpoint"``, ``"panorama"``."""
+        ...
+
+    def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
+        """How many moves no actor can make; a start elsewhere than the episode's counts as one.
+
+        Raises ``KeyError`` for a place that the scene does not have.
+        """
+        ...
+
+
+def scorer(family: str) -> Scorer:
+    """The scorer of a family. Raises ``UsageError`` where there is none."""
+    name = f"wayword.metrics.{family}"
+    found: object = None
+    if family.isidentifier() and importlib.util.find_spec(name) is not None:
+        found = getattr(importlib.import_module(name), "scorer", None)
+    if not isinstance(found, Scorer) or found.family != family:
+        raise UsageError(
+            f"no metrics for datasets of the family {family!r}; they belong into "
+            f"metrics/{family}.py as 'scorer'"
+        )
+    return found
+
+
+def columns(family: str) -> tuple[Metric, ...]:
+    """Every metric an episode of the family gets: its own, then the accounting."""
+    return (*scorer(family).metrics, *accounting.METRICS)
+
+
+def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+    """Everything an episode is scored by, for each pair in order.
+
+    Family metrics, of the last trial; trials, where there could be several; state accuracy where
+    the agent stated where it is; accounting.
+    """
+    own = scorer(dataset.family)
+    found = zip(own.score(dataset, pairs), measure(own, dataset, pairs), pairs, strict=True)
+    return [
+        {
+            **scores,
+            **tried,
+            **state_accuracy.measure(told),
+            **accounting.measure(told),
+            **accounting.account(told),
+        }
+        for scores, tried, (_, told) in found
+    ]
+
+
+def judge(dataset: Dataset) -> Judge:
+    """Who tells whether a trial succeeded: the family's metric of success.
+
+    The judge raises ``UsageError`` where the family has none or an episode's answer is not public.
+    """
+    return judge_of(scorer(dataset.family), dataset)

@@ -1,0 +1,394 @@
+"""Table: one row a run, every number with its interval, its count and what it cost.
+
+    >>> from wayword.metrics.table import render, summarize
+    >>> scores = [{"sr": 1.0, "ne": 0.4}, {"sr": 0.0, "ne": 6.1}]
+    >>> row = summarize("mine", scores, family="indoor", dataset="r2r:val_seen", of=1021)
+    >>> print(render([row], "csv").splitlines()[0][:40])
+    run,agent,model,dataset,checksum,n,of,fa
+
+A run on a part of its split says so (``30 of 1021``), and so does one with failed episodes. Rates
+are fractions of one in JSON and CSV, and percentages where people read them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayword.core.episode import Json
+from wayword.core.errors import UsageError, suggest
+from wayword.core.metric import Metric
+from wayword.metrics import accounting, predictions, scoring, state_accuracy
+from wayword.metrics.intervals import Interval, bootstrap
+
+# Tables in a terminal: as many columns as fit, the most telling first.
+#
+# What does not fit is named below the table, never silently dropped.
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+FIRST = 4  # of a family's metrics, before any accounting
+# Before the family's other metrics; what an SR of several trials rests on comes first of all.
+THEN = ("trials", "sr_first", "verdicts", "rejection_rate", "steps", "cost", "illegal_moves")
+TITLE = 26  # columns that the name of a run may always take
+
+
+def terminal(rows: Sequence[Row], width: int = 100, color: bool = False) -> str:
+    """The table as text of at most ``width`` columns, with terminal colours where asked for."""
+    from rich.console import Console
+
+    out = io.StringIO()
+    console = Console(
+        file=out, width=width, force_terminal=color, no_color=not color, highlight=False
+    )
+    console.print(rich_table(rows, width))
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+def rich_table(rows: Sequence[Row], width: int = 100) -> RenderableType:
+    """The table for a rich console: each mean stands above half of its 95% interval."""
+    from rich import box
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    metrics = metrics_of(rows)
+    names = [_title(row) for row in rows]
+    counts = [_count(row) for row in rows]
+    title = min(_widest(["Run"], *names), max(TITLE, width * 2 // 5))
+    room = width - title - _widest(["Episodes"], *counts) - 2
+    shown = fit(metrics, [_width(rows, metric) + 2 for metric in metrics], room)
+    table = Table(
+        box=box.SIMPLE_HEAD, padding=(0, 1), collapse_padding=True, pad_edge=False, show_edge=False
+    )
+    table.add_column("Run", overflow="fold", max_width=title)
+    table.add_column("Episodes", justify="right", no_wrap=True)
+    for metric in shown:
+        table.add_column(label(metric), justify="right", no_wrap=True)
+    for name, count, row in zip(names, counts, rows, strict=True):
+        head = Text(name[0], style="bold")
+        for line in name[1:]:
+            head.append(f"\n{line}", style="not bold dim")
+        cells = [_stack(*cell(row, metric)) for metric in shown]
+        table.add_row(head, "\n".join(count), *cells)
+    return Group(table, Text(_footnote(rows, metrics, shown), style="dim"))
+
+
+def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Metric]:
+    """The metrics whose columns fit into ``room``, by rank, in their own order."""
+    left, chosen = room, set()
+    for number in sorted(range(len(metrics)), key=lambda n: _rank(metrics, n)):
+        if widths[number] > left:
+            break
+        left -= widths[number]
+        chosen.add(number)
+    return [metric for number, metric in enumerate(metrics) if number in chosen]
+
+
+def _rank(metrics: Sequence[Metric], number: int) -> tuple[int, int]:
+    key = metrics[number].key
+    if number < FIRST:
+        return 0, number
+    return (1, THEN.index(key)) if key in THEN else (2, number)
+
+
+def _title(row: Row) -> list[str]:
+    dataset = f"{row.dataset} {row.checksum[:8]}".strip()
+    return [row.name, *(line for line in (row.model, dataset) if line)]
+
+
+def _count(row: Row) -> list[str]:
+    return episodes(row).replace(" of ", "\nof ").replace(", ", "\n").split("\n")
+
+
+def _stack(mean: str, spread: str) -> str:
+    return f"{mean}\n±{spread}" if spread else mean
+
+
+def _width(rows: Sequence[Row], metric: Metric) -> int:
+    return _widest([label(metric)], *(_stack(*cell(row, metric)).split("\n") for row in rows))
+
+
+def _widest(*groups: Sequence[str]) -> int:
+    return max(len(line) for group in groups for line in group)
+
+
+def _footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Metric]) -> str:
+    lines = ["", "± half of the 95% bootstrap interval."]
+    if any(_all_agree(row) for row in rows):
+        lines.append("±0.0 where all n episodes agree: the true rate may still be off by 3/n.")
+    if shown_it := [row.name for row in rows if row.sees_answer]:
+        lines.append(f"Shown the answer: {', '.join(shown_it)}.")
+    lines += [line for row in rows if (line := _tried(row, alone=len(rows) == 1))]
+    lines += [line for row in rows if (line := _spent(row, alone=len(rows) == 1))]
+    hidden = [metric.label for metric in metrics if metric not in shown]
+    if hidden:
+        lines.append(f"Not shown for want of width: {', '.join(hidden)}. See --format json.")
+    return "\n".join(lines)
+
+
+def _rate(episodes: int, seconds: float) -> str:
+    """Throughput, in the unit that has digits."""
+    if not episodes or seconds <= 0:
+        return ""
+    if episodes >= seconds:
+        return f" ({episodes / seconds:,.1f} episodes a second)"
+    return f" ({seconds / episodes:,.1f} s an episode)"
+
+
+def _all_agree(row: Row) -> bool:
+    """Whether some rate is 0 or 1 in every episode, which no resampling can put a width on."""
+    ends = {key: value for key, value in row.values.items() if key in ("sr", "tc", "goal_sr")}
+    return any(value.mean in (0.0, 1.0) for value in ends.values())
+
+
+def _tried(row: Row, alone: bool) -> str:
+    """What a success rate of several trials rests on."""
+    trials, told = row.values.get("trials"), row.values.get("verdicts")
+    if trials is None or told is None:
+        return ""
+    who = f"a judge told how {told.mean:.1f} of them ended" if told.mean else "none was judged"
+    name = "" if alone else f"{row.name}: "
+    return f"{name}{trials.mean:.1f} trials an episode, the last one scored; {who}."
+
+
+def _spent(row: Row, alone: bool) -> str:
+    """What the whole run took."""
+    totals = row.totals
+    parts = []
+    if totals.get("calls"):
+        cost = totals.get("cost")
+        parts.append(f"{totals['calls']:,.0f} calls")
+        parts.append(f"{totals.get('prompt_tokens') or 0:,.0f} prompt tokens")
+        parts.append(f"{totals.get('completion_tokens') or 0:,.0f} written")
+        parts.append("cost unknown" if cost is None else f"${cost:,.2f}")
+    wall = totals.get("wall_seconds")
+    if wall is not None:
+        parts.append(f"{wall:,.1f} s{_rate(row.n, wall)}")
+    if not parts:
+        return ""
+    return f"{'In all' if alone else row.name}: {', '.join(parts)}."
+
+
+TOTALLED = ("calls", "prompt_tokens", "reused_tokens", "completion_tokens", "cost", "seconds")
+"""Accounting metrics whose sum over the run is of interest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One run.
+
+    ``n`` of the ``of`` episodes in the split were scored, and ``failed`` more failed. ``checksum``
+    is the split's. ``values`` holds each metric's mean over episodes and its 95% interval, by key.
+    ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` where it is known:
+    episodes run side by side, so it is less than the sum of their seconds. ``sees_answer``: one of
+    the run's agents was shown the reference.
+    """
+
+    name: str
+    family: str
+    n: int
+    of: int
+    values: Mapping[str, Interval]
+    failed: int = 0
+    agent: str = ""
+    model: str = ""
+    dataset: str = ""
+    checksum: str = ""
+    totals: Mapping[str, float | None] = field(default_factory=dict)
+    sees_answer: bool = False
+
+
+def summarize(
+    name: str,
+    scores: Sequence[Mapping[str, float]],
+    *,
+    family: str,
+    of: int,
+    failed: int = 0,
+    agent: str = "",
+    model: str = "",
+    dataset: str = "",
+    checksum: str = "",
+    wall_seconds: float | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    seed: int = 0,
+) -> Row:
+    """A run's row from its episodes' scores.
+
+    A metric that some episodes lack is averaged over the others; but a cost that is unknown for one
+    episode is unknown for the run. ``clusters``: see :mod:`wayword.metrics.intervals`.
+    """
+    keys = list(dict.fromkeys(key for one in scores for key in one))
+    values = np.array([[one.get(key, math.nan) for key in keys] for one in scores], dtype=float)
+    found = bootstrap(values.reshape(len(scores), len(keys)), clusters, seed=seed)
+    intervals = dict(zip(keys, found, strict=True))
+    totals: dict[str, float | None] = {
+        key: _total(scores, key) for key in TOTALLED if any(key in one for one in scores)
+    }
+    if "calls" in totals and totals.setdefault("cost", None) is None:
+        intervals.pop("cost", None)  # a mean over the known prices alone would mislead
+    if wall_seconds is not None:
+        totals["wall_seconds"] = wall_seconds
+    return Row(
+        name, family, len(scores), of, intervals, failed, agent, model, dataset, checksum, totals
+    )
+
+
+def _total(scores: Sequence[Mapping[str, float]], key: str) -> float | None:
+    return sum(one[key] for one in scores) if all(key in one for one in scores) else None
+
+
+def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str:  # noqa: A002
+    """The rows as text: ``rich`` (at most ``width`` columns), ``json``, ``csv`` or ``markdown``.
+
+    Raises ``UsageError`` for another format.
+    """
+
+    writers: dict[str, Callable[[], str]] = {
+        "rich": lambda: terminal(rows, width),
+        "json": lambda: to_json(rows),
+        "csv": lambda: to_csv(rows),
+        "markdown": lambda: to_markdown(rows),
+    }
+    if format not in writers:
+        raise UsageError(f"no table format {format!r}; {suggest(format, list(writers))}")
+    return writers[format]()
+
+
+def metrics_of(rows: Sequence[Row]) -> list[Metric]:
+    """The metrics that any of the rows has: families in order of appearance, accounting last."""
+    families = dict.fromkeys(row.family for row in rows)
+    own = [metric for family in families for metric in scoring.scorer(family).metrics]
+    others = (
+        scoring.TRIAL_METRICS,
+        predictions.METRICS,
+        state_accuracy.METRICS,
+        accounting.ADVICE_METRICS,
+        accounting.METRICS,
+    )
+    known = {metric.key: metric for metric in (*own, *chain(*others))}
+    known |= {m.key: m for m in accounting.METRICS}
+    there = {key for row in rows for key in row.values}
+    return [metric for key, metric in known.items() if key in there]
+
+
+def to_json(rows: Sequence[Row]) -> str:
+    """``{"rows": [{"run", "agent", "model", …, "metrics": {key: {"mean", "low", "high"}}}]}``.
+
+    What is unknown or not finite is null.
+    """
+    keys = [metric.key for metric in metrics_of(rows)]
+    return json.dumps({"rows": [_as_json(row, keys) for row in rows]}, indent=2, allow_nan=False)
+
+
+def _as_json(row: Row, keys: Sequence[str]) -> dict[str, Json]:
+    metrics = {
+        key: {"mean": _finite(v.mean), "low": _finite(v.low), "high": _finite(v.high)}
+        for key in keys
+        if (v := row.values.get(key)) is not None
+    }
+    totals = {key: _finite(value) for key, value in row.totals.items()}
+    told = {"sees_answer": row.sees_answer}
+    return {**_head(row), **told, "metrics": metrics, "totals": totals}
+
+
+def to_csv(rows: Sequence[Row]) -> str:
+    """A line a run; a metric takes three columns: ``sr``, ``sr_low``, ``sr_high``."""
+    metrics = metrics_of(rows)
+    totals = list(dict.fromkeys(key for row in rows for key in row.totals))
+    head = ["run", "agent", "model", "dataset", "checksum", "n", "of", "failed"]
+    ends = ("", "_low", "_high")
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(
+        [*head, *(m.key + end for m in metrics for end in ends), *(f"total_{k}" for k in totals)]
+    )
+    for row in rows:
+        found = [row.values.get(metric.key, Interval(math.nan)) for metric in metrics]
+        numbers = [number for v in found for number in (v.mean, v.low, v.high)]
+        sums = [row.totals.get(key) for key in totals]
+        cells = ["" if _finite(x) is None else x for x in (*numbers, *sums)]
+        writer.writerow([*_head(row).values(), *cells])
+    return out.getvalue()
+
+
+def to_markdown(rows: Sequence[Row]) -> str:
+    """A Markdown table; ``46.7 ± 17.9`` is a mean and half of its 95% interval."""
+    metrics = metrics_of(rows)
+    head = ["Run", "Model", "Dataset", "Episodes", *(_markdown_label(m) for m in metrics)]
+    lines = [head, ["---"] * 4 + ["---:"] * len(metrics)]
+    for row in rows:
+        cells = [" ± ".join(filter(None, cell(row, metric))) for metric in metrics]
+        dataset = f"{row.dataset} `{row.checksum[:8]}`" if row.checksum else row.dataset
+        name = f"{row.name} (shown the answer)" if row.sees_answer else row.name
+        lines.append([name, row.model, dataset, episodes(row), *cells])
+    text = [f"| {' | '.join(part.replace('|', '/') for part in line)} |" for line in lines]
+    return "\n".join(text) + "\n"
+
+
+def episodes(row: Row) -> str:
+    """``1021``, or ``30 of 1021``, or ``28 of 1021, 2 failed``."""
+    part = str(row.n) if row.n == row.of else f"{row.n} of {row.of}"
+    return f"{part}, {row.failed} failed" if row.failed else part
+
+
+def cell(row: Row, metric: Metric) -> tuple[str, str]:
+    """A mean and half its interval, as people read them; empty where there is none."""
+    value = row.values.get(metric.key)
+    if value is None or math.isnan(value.mean):
+        return ("–", "")
+    digits = _digits(metric, value.mean)
+    spread = "" if math.isnan(value.half) else number(metric, value.half, digits)
+    return number(metric, value.mean, digits), spread
+
+
+def number(metric: Metric, value: float, digits: int | None = None) -> str:
+    """A value as people read it: rates as percentages."""
+    places = _digits(metric, value) if digits is None else digits
+    return f"{100.0 * value if metric.kind == 'rate' else value:,.{places}f}"
+
+
+def label(metric: Metric) -> str:
+    """The column's head, with its unit."""
+    units = {"rate": "%", "metres": "m", "hops": "hops", "dollars": "$", "seconds": "s"}
+    unit = units.get(metric.kind, "")
+    return metric.label if not unit or metric.label.endswith(unit) else f"{metric.label} {unit}"
+
+
+def _markdown_label(metric: Metric) -> str:
+    return label(metric).replace("_", r"\_")
+
+
+def _digits(metric: Metric, mean: float) -> int:
+    if metric.kind == "dollars":
+        return 4 if abs(mean) < 1 else 2
+    if metric.kind == "tokens" or abs(mean) >= 1000:
+        return 0
+    return 2 if metric.kind in ("metres", "hops") else 1
+
+
+def _head(row: Row) -> dict[str, Json]:
+    return {
+        "run": row.name,
+        "agent": row.agent,
+        "model": row.model,
+        "dataset": row.dataset,
+        "checksum": row.checksum,
+        "n": row.n,
+        "of": row.of,
+        "failed": row.failed,
+    }
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None

@@ -1,0 +1,64 @@
+"""Metrics of the two-phase test: the right room, and each phase on its own.
+
+Source: LGX (Dorbala et al. 2024), section V-E and Table V: a phase 1 failure does not go to the
+hallway, a phase 2 failure goes from there to a room without the target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wayword.core.dataset import Dataset, Task
+from wayword.core.metric import Metric
+from wayword.core.trajectory import Trajectory
+from wayword.metrics.accounting import psr
+from wayword.metrics.scoring import Pair
+from wayword.worlds.two_phase.world import TwoPhaseReference
+
+METRICS: tuple[Metric, ...] = (
+    Metric("sr", "SR", "rate", "higher", "the target's room is reached through the hallway"),
+    Metric("phase_1", "Phase 1", "rate", "higher", "the hallway is reached"),
+    Metric(
+        "phase_2", "Phase 2", "rate", "higher", "the right room, of episodes that reach the hallway"
+    ),
+    Metric(
+        "psr",
+        "PSR",
+        "rate",
+        "higher",
+        "answers that name something listed, over questions asked; absent where none",
+    ),
+)
+
+
+class TwoPhaseScorer:
+    """Scores where the test ended.
+
+        >>> from wayword.metrics.scoring import scorer
+        >>> [metric.key for metric in scorer("two_phase").metrics]
+        ['sr', 'phase_1', 'phase_2', 'psr']
+
+    Agents that ask a model leave a note ``asked`` an answer, with ``valid`` true or false.
+    """
+
+    family = "two_phase"
+    metrics = METRICS
+
+    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        """The metrics of each pair; none where the reference is of another family."""
+        return [_one(task, trajectory) for task, trajectory in pairs]
+
+
+def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
+    reference, state = task.reference, trajectory.state or {}
+    if not isinstance(reference, TwoPhaseReference):
+        return {}
+    left = state.get("phase") == 2
+    right = left and state.get("place") == reference.room
+    found = {"sr": float(right), "phase_1": float(left)}
+    if left:
+        found["phase_2"] = float(right)
+    return {**found, **psr(trajectory)}
+
+
+scorer = TwoPhaseScorer()

@@ -1,1 +1,0 @@
-"""Speaking to servers with OpenAI's interface: requests, answers, errors, and ranking."""

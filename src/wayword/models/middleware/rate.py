@@ -1,0 +1,186 @@
+"""Requests and tokens a minute, first come, first served.
+
+A token's number is known only after the answer, so a request takes an estimate (the prompt's
+length and the answer's limit) and settles the difference when the answer is there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from wayword.core.errors import ModelError
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Wrapper, tokens_of
+
+_LETTERS_A_TOKEN = 4
+_CRUMB = 1e-6
+"""Units too few to wait for: rounding would make a wait that never ends."""
+_Answer = TypeVar("_Answer", Completion, Choice)
+
+
+class Bucket:
+    """A leaky bucket: ``per_minute`` units flow in evenly, at most ``burst`` seconds' worth wait.
+
+    It may be overdrawn: a debt is paid before anything else is handed out.
+    """
+
+    def __init__(self, per_minute: float, now: float, burst: float = 6.0) -> None:
+        self._rate = per_minute / 60.0
+        self._most = max(1.0, self._rate * burst)
+        self._level, self._then = self._most, now
+
+    def wait(self, units: float, now: float) -> float:
+        """Seconds until ``units`` can be taken; more than the bucket holds need it full."""
+        self._flow(now)
+        lacking = min(units, self._most) - self._level
+        return lacking / self._rate if lacking > _CRUMB else 0.0
+
+    def take(self, units: float) -> None:
+        """Take units (negative: give them back)."""
+        self._level = min(self._most, self._level - units)
+
+    def _flow(self, now: float) -> None:
+        self._level = min(self._most, self._level + (now - self._then) * self._rate)
+        self._then = now
+
+
+class Limiter:
+    """Requests and tokens a minute, shared by any number of calls; zero is no limit.
+
+    ``admit`` waits and takes, ``settle`` corrects afterwards. Waiting calls stand in one queue, so
+    a large request is not overtaken for ever by small ones.
+    """
+
+    def __init__(
+        self,
+        requests: float = 0,
+        tokens: float = 0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        if requests < 0 or tokens < 0:
+            raise ValueError("rate limits are positive, or 0 for none")
+        self._clock, self._sleep = clock, sleep
+        self._requests = Bucket(requests, clock()) if requests else None
+        self._tokens = Bucket(tokens, clock()) if tokens else None
+        self._queue = asyncio.Lock()  # asyncio's lock wakes waiters in their order
+
+    async def admit(self, tokens: float) -> None:
+        """Wait for a turn, then take one request and the estimated tokens."""
+        wanted = [(self._requests, 1.0), (self._tokens, tokens)]
+        async with self._queue:
+            for bucket, units in wanted:
+                while bucket is not None and (wait := bucket.wait(units, self._clock())) > 0:
+                    await self._sleep(wait)
+            for bucket, units in wanted:
+                if bucket is not None:
+                    bucket.take(units)
+
+    def settle(self, estimated: float, used: float) -> None:
+        """Correct the estimate by what the answer took."""
+        if self._tokens is not None:
+            self._tokens.take(used - estimated)
+
+
+class RateLimitedModel(Wrapper):
+    """A model that is asked no faster than its limiter allows."""
+
+    def __init__(self, inner: Model, limiter: Limiter) -> None:
+        super().__init__(inner)
+        self._limiter = limiter
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """As the model inside, when its turn has come."""
+        estimate = estimated_tokens(prompt) + sampling.max_tokens * sampling.n
+        await self._limiter.admit(estimate)
+        return self._settled(estimate, await self._inner.complete(prompt, sampling))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """As the model inside, when its turn has come."""
+        estimate = estimated_tokens(prompt) + len(options)
+        await self._limiter.admit(estimate)
+        return self._settled(estimate, await self._inner.choose(prompt, options))
+
+    def _settled(self, estimate: float, answer: _Answer) -> _Answer:
+        self._limiter.settle(estimate, tokens_of(answer))
+        return answer
+
+
+def estimated_tokens(prompt: Prompt) -> int:
+    """A guess at the prompt's tokens, from its letters; a picture counts a thousand."""
+    if isinstance(prompt, str):
+        return len(prompt) // _LETTERS_A_TOKEN + 1
+    letters = sum(len(message.content) for message in prompt)
+    return letters // _LETTERS_A_TOKEN + 1 + 1000 * sum(len(m.images) for m in prompt)
+
+
+# Asking again after failures that may pass: full jitter, and the server's own wish first.
+#
+# Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
+
+_RetriedAnswer = TypeVar("_RetriedAnswer")
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """``retries`` attempts after the first; waits grow from ``first`` to ``longest`` seconds.
+
+    The wait before retry k is drawn from [half, whole] of ``first * 2**k``, at most ``longest``.
+    A server's Retry-After is honoured to the letter, plus a little jitter so that many episodes
+    do not come back in the same instant; one above ``patience`` seconds ends the call instead.
+    """
+
+    retries: int = 5
+    first: float = 1.0
+    longest: float = 60.0
+    patience: float = 600.0
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    rng: random.Random = field(default_factory=random.Random)
+
+    def wait(self, retry: int, wish: float | None) -> float:
+        """Seconds before retry number ``retry``, counted from 0."""
+        usual = min(self.longest, self.first * 2.0 ** min(retry, 30))
+        if wish is None:
+            return usual * self.rng.uniform(0.5, 1.0)
+        return wish + min(usual, 1.0) * self.rng.uniform(0.0, 0.5)
+
+
+class RetryingModel(Wrapper):
+    """A model whose passing failures are tried again.
+
+    Raises ``ModelError`` with the last reason once the attempts are used up, and at once for
+    failures that will not pass.
+    """
+
+    def __init__(self, inner: Model, policy: RetryPolicy | None = None) -> None:
+        super().__init__(inner)
+        self._policy = policy or RetryPolicy()
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        """As the model inside, after as many attempts as it takes."""
+        return await self._again(lambda: self._inner.complete(prompt, sampling))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        """As the model inside, after as many attempts as it takes."""
+        return await self._again(lambda: self._inner.choose(prompt, options))
+
+    async def _again(self, ask: Callable[[], Awaitable[_RetriedAnswer]]) -> _RetriedAnswer:
+        policy, retry = self._policy, 0
+        while True:
+            try:
+                return await ask()
+            except ModelError as error:
+                if not error.retryable:
+                    raise
+                if retry >= policy.retries:
+                    raise ModelError(f"{error}; gave up after {retry + 1} attempts") from None
+                if (error.retry_after or 0.0) > policy.patience:
+                    wish = f"it asks to wait {error.retry_after:.0f} s"
+                    raise ModelError(f"{error}; {wish}, more than {policy.patience:.0f}") from None
+                wait = policy.wait(retry, error.retry_after)
+            await policy.sleep(wait)
+            retry += 1

@@ -1,0 +1,86 @@
+"""From ``local:smollm2`` and a few settings to a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from wayword.core import registry
+from wayword.core.errors import UsageError
+from wayword.core.model import Model
+from wayword.core.trajectory import ModelCall
+from wayword.models.middleware.budget import Account, BudgetedModel, PricedModel, load_prices
+from wayword.models.middleware.cache import AnswerCache, CachedModel
+from wayword.models.middleware.rate import Limiter, RateLimitedModel, RetryingModel, RetryPolicy
+from wayword.settings import make
+
+Recorded = Callable[[str], Iterable[ModelCall]]
+"""Reads the model calls of a run folder, for ``replay:RUN``."""
+
+
+def open_model(
+    spec: str, settings: Mapping[str, object] | None = None, recorded: Recorded | None = None
+) -> Model:
+    """The model a spec names: ``kind:name``, such as ``local:smollm2`` or ``openai:gpt-5.1``.
+
+    A model part is a class built as ``cls(name, settings)``, with its settings as the frozen
+    dataclass ``Settings``. ``recorded`` is what ``replay:RUN`` reads its answers with. Raises
+    ``UsageError`` for a kind, name or setting that does not exist or does not fit.
+    """
+    kind, colon, name = spec.partition(":")
+    if not colon or not name:
+        known = ", ".join(f"{kind}:…" for kind in registry.names("model"))
+        raise UsageError(f"model {spec!r} is not of the form kind:name; there are: {known}")
+    part = registry.load("model", kind)
+    checked = make(part.Settings, settings or {}, f"model {spec}")
+    if kind == "replay":
+        if recorded is None:
+            raise UsageError(f"model {spec}: no way to read a run folder was given")
+        return cast(Model, part(name, checked, calls=recorded(name)))
+    return cast(Model, part(name, checked))
+
+
+# Wrappers: a model around a model. From the outside in:
+#
+#     cache     an answer known already is free: no budget, no waiting, no request
+#     budget    stops before a request that the run can no longer pay for
+#     retry     asks again after failures that may pass
+#     rate      every attempt waits its turn, the repeated ones too
+#     pricing   puts a price on the answer, so that the budget can add it up
+#
+# ``wrap`` puts on those that the options ask for, in this order.
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Which wrappers, and how. Zero or None leaves one out.
+
+    ``cache`` is the file of cached answers. ``retries`` counts attempts after the first.
+    ``requests_per_minute`` and ``tokens_per_minute`` limit the rate. ``prices`` is a file of the
+    user's own prices beside the shipped ones. The budget is an ``Account``, given apart, because
+    all models of a run share it.
+    """
+
+    cache: Path | None = None
+    retries: int = 5
+    requests_per_minute: float = 0
+    tokens_per_minute: float = 0
+    prices: Path | None = None
+
+
+def wrap(model: Model, options: Options | None = None, account: Account | None = None) -> Model:
+    """The model with the wrappers asked for. Closing the result closes the model."""
+    given = options or Options()
+    wrapped: Model = PricedModel(model, load_prices(given.prices))
+    if given.requests_per_minute or given.tokens_per_minute:
+        limiter = Limiter(given.requests_per_minute, given.tokens_per_minute)
+        wrapped = RateLimitedModel(wrapped, limiter)
+    if given.retries:
+        wrapped = RetryingModel(wrapped, RetryPolicy(given.retries))
+    if account is not None:
+        wrapped = BudgetedModel(wrapped, account)
+    if given.cache is not None:
+        wrapped = CachedModel(wrapped, AnswerCache(given.cache))
+    return wrapped

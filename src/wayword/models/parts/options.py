@@ -1,0 +1,91 @@
+"""Constrained answers: JSON schemas that small models survive, and closed lists as grammars.
+
+Without ``additionalProperties: false`` a small model invents keys without end; without the
+whitespace rule it loops on blanks inside the JSON. Both are therefore added here, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from wayword.core.episode import Json
+
+_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+
+
+def tightened(schema: Mapping[str, Json], *, guidance: bool = True) -> dict[str, Json]:
+    """The schema with every object closed to other keys, and no free white space.
+
+    A key that is already there stays. ``guidance`` adds the ``x-guidance`` rule of llama.cpp's
+    decoder; hosted servers refuse keys they do not know.
+    """
+    closed: dict[str, Json] = _closed(schema)
+    if guidance:
+        closed.setdefault("x-guidance", {"whitespace_flexible": False})
+    return closed
+
+
+def _closed(node: Any, names: bool = False) -> Any:
+    """``names`` says that the keys of this mapping are property names, not schema words."""
+    if isinstance(node, Mapping):
+        inner = {
+            key: _closed(value, key in ("properties", "$defs", "definitions") and not names)
+            if names or key not in ("enum", "const", "default", "examples")
+            else value
+            for key, value in node.items()
+        }
+        if not names and ("properties" in inner or inner.get("type") == "object"):
+            inner.setdefault("additionalProperties", False)
+        return inner
+    if isinstance(node, list | tuple):
+        return [_closed(item) for item in node]
+    return node
+
+
+def choice_grammar(choices: Sequence[str]) -> str:
+    """A GBNF grammar whose sentences are exactly the choices. Raises ``ValueError`` for none."""
+    if not choices:
+        raise ValueError("choices must name at least one answer")
+    return "root ::= " + " | ".join(_literal(choice) for choice in choices)
+
+
+def longest(choices: Sequence[str]) -> int:
+    """Tokens that are enough to write any of the choices: a token holds at least one byte."""
+    return max(len(choice.encode()) for choice in choices) + 1
+
+
+def _literal(text: str) -> str:
+    return '"' + "".join(_escaped(character) for character in text) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    return character if character.isprintable() else f"\\U{ord(character):08X}"
+
+
+# Where a prompt ends and an option begins, when options are ranked as the next *words*.
+#
+# Tokenisers glue a blank to the word after it, so ``"5. "`` followed by ``"forward"`` would be
+# scored as a word that no text contains. The blank between the two therefore always belongs to the
+# option: ``"5."`` + ``" forward"``, however the two were written.
+
+_OPENERS = "([{<\"'`"
+
+
+def continued(prompt: str, option: str) -> tuple[str, str]:
+    """The prompt without the blanks at its end, and the option with the blank it needs.
+
+    A blank is put in where neither side has white space and the prompt ends in a word or a
+    closing sign: ``continued("5.", "left")`` and ``continued("5. ", "left")`` are both
+    ``("5.", " left")``, while ``continued("(", "A")`` is ``("(", "A")``. Options that begin with
+    white space of their own are appended as they are.
+    """
+    base = prompt.rstrip(" ")
+    gap = prompt[len(base) :]
+    if gap or not base or base[-1].isspace() or base[-1] in _OPENERS:
+        return base, gap + option
+    if option[:1].isspace():
+        return base, option
+    return base, " " + option

@@ -1,0 +1,1 @@
+"""Speaking to servers with OpenAI's interface: ``requests`` out, ``answers`` in."""

@@ -1,0 +1,247 @@
+"""Detectors: a view in, named things and a grounding score for a phrase out.
+
+    >>> detector = detector_named("perfect")
+    >>> detector.name
+    'simulated:perfect'
+
+:class:`Detector` is the protocol; neural ones implement it on ``View.image``. Without pixels,
+:class:`SimulatedDetector` reads what is truly in view through a bounded quality, stated in numbers:
+see :class:`Quality`. Its presets ``clip``, ``owl`` and ``glip`` are *stand-ins*: they order as the
+networks of the same names do in LGX's Table III and are not measurements of them.
+
+Errors are seeded and belong to what is looked at: a lamp that is taken for a mug from a place is
+taken for it again from there, in any run of the seed. Source of the roles: LGX (Dorbala et al.
+2024, section III), where YOLO lists objects, BLIP captions views and GLIP grounds the target.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
+
+from wayword.core.errors import UsageError, suggest
+from wayword.worlds.objectnav.observation import Shown, View
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """A thing found: ``bearing`` relative to the view's heading (degrees, right positive), of its
+    middle; ``distance`` in metres along the floor to it, None where there is no depth; ``width``
+    in degrees; ``score`` from 0 to 1."""
+
+    name: str
+    bearing: float
+    distance: float | None
+    score: float
+    width: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """How well a phrase fits the best region of a view: ``score`` from 0 to 1, and where it is."""
+
+    score: float
+    bearing: float
+    distance: float | None
+
+
+@runtime_checkable
+class Detector(Protocol):
+    """Finds things in views. Safe to share between episodes."""
+
+    @property
+    def name(self) -> str:
+        """How notes and tables name it, quality included."""
+        ...
+
+    def detect(self, view: View) -> list[Detection]:
+        """The things found, nearest first, each by a name of a word or two."""
+        ...
+
+    def ground(self, view: View, phrase: str) -> Grounding | None:
+        """The region that fits the phrase best; None where there is no region at all."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Quality:
+    """What a simulated detector gets right, in numbers.
+
+    *Recall.* A thing is noticed with the probability ``recall`` x exp(-d / ``far``) x a / (a +
+    ``small``), d being its distance in metres and a its visible size in degrees (the root of
+    visible width x height x fraction). ``false_alarms`` is the chance that a view holds one object
+    more than there is. *Grounding.* A noticed region that the phrase truly fits scores ``match``,
+    less ``fade`` a metre, with the deviation ``spread``; one that it does not fit scores ``other``
+    with ``other_spread``; and one that shares a word with the phrase ``related`` more. The share
+    ``steady`` of the variance belongs to the thing, from wherever it is seen, the rest to the place
+    that it is seen from. Scores are cut to 0 … 1.
+    """
+
+    recall: float = 1.0
+    far: float = math.inf
+    small: float = 0.0
+    false_alarms: float = 0.0
+    match: float = 1.0
+    fade: float = 0.0
+    spread: float = 0.0
+    other: float = 0.0
+    other_spread: float = 0.0
+    related: float = 0.0
+    steady: float = 0.8
+
+    def __post_init__(self) -> None:
+        for name in ("recall", "false_alarms", "match", "other", "steady"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise UsageError(f"detector: {name} must lie in 0 to 1")
+        for name in ("small", "fade", "spread", "other_spread", "related"):
+            if not getattr(self, name) >= 0:
+                raise UsageError(f"detector: {name} must not be negative")
+        if not self.far > 0:
+            raise UsageError("detector: far must be above 0")
+
+
+PRESETS: dict[str, Quality] = {
+    "perfect": Quality(),
+    "glip": Quality(0.95, 12.0, 1.5, 0.03, 0.92, 0.02, 0.09, 0.44, 0.17, 0.12),
+    "owl": Quality(0.90, 10.0, 2.0, 0.04, 0.90, 0.03, 0.10, 0.45, 0.185, 0.12),
+    "clip": Quality(0.85, 8.0, 4.0, 0.06, 0.86, 0.04, 0.13, 0.48, 0.20, 0.12),
+    "yolo": Quality(0.92, 12.0, 1.5, 0.03, 0.93, 0.03, 0.08, 0.40, 0.13, 0.12),
+}
+"""Stand-ins with the names of the networks whose place they take. ``glip`` grounds for LGX and GoW,
+``owl`` for OWL-CoW, ``clip`` for CoW; ``yolo`` lists objects."""
+PHANTOMS = ("chair", "box", "bottle", "lamp", "book", "bag", "plant", "shelf")
+"""What false alarms are taken for."""
+
+
+class SimulatedDetector:
+    """Reads what is truly in view, with the errors that its quality states.
+
+    The same seed, thing and place give the same error. ``heed`` is the least score of a detection.
+    """
+
+    def __init__(
+        self, quality: Quality, seed: int = 0, name: str = "custom", heed: float = 0.0
+    ) -> None:
+        self.quality, self._seed, self._name, self._heed = quality, seed, name, heed
+
+    @property
+    def name(self) -> str:
+        return f"simulated:{self._name}"
+
+    def detect(self, view: View) -> list[Detection]:
+        """What is noticed, under its own type's name; false alarms under the name of a phantom."""
+        found = [
+            Detection(
+                thing.kind.replace("_", " "),
+                thing.bearing,
+                thing.away,
+                self._score(self.quality.match, self.quality.spread, thing, view, "detect"),
+                thing.width,
+            )
+            for thing in view.shown
+            if self._noticed(thing, view)
+        ]
+        found += self._phantoms(view)
+        kept = [one for one in found if one.score >= self._heed]
+        return sorted(kept, key=lambda one: (one.distance or 0.0, one.bearing))
+
+    def ground(self, view: View, phrase: str) -> Grounding | None:
+        """The noticed thing that scores best for the phrase."""
+        q, best = self.quality, None
+        for thing in view.shown:
+            if not self._noticed(thing, view):
+                continue
+            if fits(phrase, thing):
+                score = self._score(q.match, q.spread, thing, view, phrase)
+            else:
+                middle = min(1.0, q.other + (q.related if related(phrase, thing) else 0.0))
+                score = self._score(middle, q.other_spread, thing, view, phrase)
+            if best is None or score > best.score:
+                best = Grounding(score, thing.bearing, thing.away)
+        return best
+
+    def _score(self, middle: float, spread: float, thing: Shown, view: View, about: str) -> float:
+        """A draw about ``middle``, less what distance costs, cut to 0 … 1."""
+        own = self._normal(about, thing.id)
+        here = self._normal(about, thing.id, *_spot(view))
+        steady = self.quality.steady
+        noise = spread * (math.sqrt(steady) * own + math.sqrt(1 - steady) * here)
+        return min(1.0, max(0.0, middle - self.quality.fade * thing.away + noise))
+
+    def _noticed(self, thing: Shown, view: View) -> bool:
+        q = self.quality
+        size = math.sqrt(max(0.0, thing.width * thing.height * thing.fraction))
+        chance = q.recall * math.exp(-thing.distance / q.far)
+        chance *= size / (size + q.small) if q.small else 1.0
+        return self._uniform("notice", thing.id, *_spot(view)) < chance
+
+    def _phantoms(self, view: View) -> list[Detection]:
+        spot = (*_spot(view), f"{view.heading:.0f}")
+        if self._uniform("phantom", *spot) >= self.quality.false_alarms:
+            return []
+        kind = PHANTOMS[int(self._uniform("kind", *spot) * len(PHANTOMS))]
+        bearing = (self._uniform("bearing", *spot) - 0.5) * view.field_of_view
+        score = 0.5 + 0.4 * self._uniform("score", *spot)
+        return [Detection(kind, round(bearing, 1), None, score)]
+
+    def _uniform(self, *about: str) -> float:
+        """A number in [0, 1) that depends on the seed and what it is about, on every machine."""
+        text = "/".join((str(self._seed), *about))
+        return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=7).digest()) / 2**56
+
+    def _normal(self, *about: str) -> float:
+        """A standard normal number likewise (Box and Muller)."""
+        radius = math.sqrt(-2 * math.log(1 - self._uniform(*about, "r")))
+        return radius * math.cos(2 * math.pi * self._uniform(*about, "t"))
+
+
+def detector_named(name: str, seed: int = 0, **changes: float) -> SimulatedDetector:
+    """A preset, some of its numbers changed: ``detector_named("glip", recall=0.8)``.
+
+    Raises ``UsageError`` for another name or number.
+    """
+    if name not in PRESETS:
+        raise UsageError(f"no detector is called {name!r}; {suggest(name, list(PRESETS))}")
+    known = list(Quality.__dataclass_fields__)
+    for key in changes:
+        if key not in known:
+            raise UsageError(f"detector: no number {key!r}; {suggest(key, known)}")
+    told = "".join(f",{key}={value:g}" for key, value in sorted(changes.items()))
+    return SimulatedDetector(replace(PRESETS[name], **changes), seed, name + told)
+
+
+def fits(phrase: str, thing: Shown) -> bool:
+    """Whether a phrase truly names a thing: its words, or its type where it has no others."""
+    return _plain(phrase) in (_plain(thing.words), _plain(thing.kind))
+
+
+def related(phrase: str, thing: Shown) -> bool:
+    """Whether phrase and thing share a word (``"cat-shaped mug"`` and another mug)."""
+    words = set(_plain(thing.words).split()) | set(_plain(thing.kind).split())
+    return bool(words & set(_plain(phrase).split()))
+
+
+def caption(detections: Sequence[Detection], most: int = 4) -> str:
+    """A sentence for one direction, made of what was detected there: the largest first.
+
+    >>> caption([Detection("sofa", 0, 2.0, 0.9, 40), Detection("lamp", 9, 2.0, 0.9, 5)])
+    'a sofa and a lamp'
+    """
+    ranked = sorted(detections, key=lambda one: -one.width)
+    names = list(dict.fromkeys(one.name for one in ranked))[:most]
+    told = [f"{'an' if name[0] in 'aeiou' else 'a'} {name}" for name in names]
+    if not told:
+        return "an empty wall"
+    return told[0] if len(told) == 1 else f"{', '.join(told[:-1])} and {told[-1]}"
+
+
+def _spot(view: View) -> tuple[str, str]:
+    """Where a view was taken, to a quarter of a metre: errors stay while a body stays."""
+    return f"{round(view.x * 4)}", f"{round(view.y * 4)}"
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.lower().replace("_", " ").replace("-", " ").split())

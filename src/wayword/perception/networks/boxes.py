@@ -1,0 +1,197 @@
+"""Detectors of the DETR family: DETR, Deformable DETR, RT-DETR, YOLOS, Conditional DETR …
+
+Source: Carion et al. 2020, "End-to-End Object Detection with Transformers".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from wayword.core.errors import UsageError
+from wayword.perception.eyes import Box
+from wayword.perception.networks.network import Network, sizes
+from wayword.perception.panorama import Picture
+
+SURE = 0.5
+"""Boxes with a lower score are left out."""
+
+
+class Detr:
+    """Whatever transformers loads as a detector, with the names of things it was trained on."""
+
+    def __init__(self, weights: str, sure: float = SURE) -> None:
+        self._network = Network(
+            "detr", weights, "AutoModelForObjectDetection", "AutoImageProcessor"
+        )
+        self._sure = sure
+        self.name = self._network.name
+
+    async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
+        """What each picture shows, surest first."""
+        network = self._network
+        inputs = network.inputs(images=list(pictures))
+        with network.thinking():
+            outputs = network.model(**inputs)
+        found = network.processor.post_process_object_detection(
+            outputs, threshold=self._sure, target_sizes=sizes(pictures)
+        )
+        names = network.model.config.id2label
+        return [boxes(one, [str(names[int(n)]) for n in one["labels"]]) for one in found]
+
+
+def boxes(found: Mapping[str, Any], names: Sequence[str]) -> list[Box]:
+    """Scores and edges (left, top, right, bottom; pixels) of one picture as boxes."""
+    scores, edges = found["scores"].tolist(), found["boxes"].tolist()
+    made = [
+        Box(name, score, *map(float, edge))
+        for name, score, edge in zip(names, scores, edges, strict=True)
+    ]
+    return sorted(made, key=lambda box: -box.score)
+
+
+# Open-vocabulary grounding: boxes for whatever the phrases describe.
+#
+# Sources: Liu et al. 2023, Grounding DINO; Minderer et al. 2023, OWLv2 (scaled OWL-ViT).
+
+
+class GroundingDino:
+    """Grounding DINO. Phrases are one text, ended by full stops, as it was trained on."""
+
+    def __init__(self, weights: str, sure: float = 0.25) -> None:
+        self._network = Network("groundingdino", weights, "AutoModelForZeroShotObjectDetection")
+        self._sure = sure
+        self.name = self._network.name
+
+    async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
+        """The boxes of each picture, surest first, each named after its likeliest phrase."""
+        network = self._network
+        text = " ".join(f"{phrase.strip(' .').lower()}." for phrase in phrases)
+        inputs = network.inputs(images=list(pictures), text=[text] * len(pictures), padding=True)
+        with network.thinking():
+            outputs = network.model(**inputs)
+        found = network.processor.post_process_grounded_object_detection(
+            outputs,
+            inputs["input_ids"],
+            threshold=self._sure,
+            text_threshold=self._sure,
+            target_sizes=sizes(pictures),
+        )
+        tokens = outputs.logits.sigmoid()
+        named = [
+            [phrases[n] for n in _likeliest(chances[chances.amax(dim=-1) > self._sure], spans)]
+            for chances, spans in zip(tokens, self._spans(inputs["input_ids"]), strict=True)
+        ]
+        return [boxes(one, names) for one, names in zip(found, named, strict=True)]
+
+    def _spans(self, texts: Any) -> list[list[list[int]]]:
+        """Where each phrase's tokens stand in each text: full stops end them."""
+        stop = self._network.processor.tokenizer.convert_tokens_to_ids(".")
+        spans = []
+        for text in texts.tolist():
+            ends = [place for place, token in enumerate(text) if token == stop]
+            starts = [1, *(end + 1 for end in ends)]
+            pairs = zip(starts, ends, strict=False)
+            spans.append([list(range(start, end)) for start, end in pairs])
+        return spans
+
+
+class Owlv2:
+    """OWLv2 (and OWL-ViT): a score for each phrase in each box."""
+
+    def __init__(self, weights: str, sure: float = 0.1) -> None:
+        self._network = Network("owlv2", weights, "AutoModelForZeroShotObjectDetection")
+        self._sure = sure
+        self.name = self._network.name
+
+    async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
+        """The boxes of each picture, surest first."""
+        network = self._network
+        texts = [[f"a photo of a {phrase}" for phrase in phrases]] * len(pictures)
+        inputs = network.inputs(images=list(pictures), text=texts, padding="max_length")
+        with network.thinking():
+            outputs = network.model(**inputs)
+        found = network.processor.post_process_grounded_object_detection(
+            outputs,
+            threshold=self._sure,
+            target_sizes=sizes(pictures),
+            text_labels=[list(phrases)] * len(pictures),
+        )
+        return [boxes(one, [str(t) for t in one["text_labels"]]) for one in found]
+
+
+def _likeliest(chances: Any, spans: Sequence[Sequence[int]]) -> list[int]:
+    """For each box the phrase of which some token is likeliest; ``chances`` (boxes, tokens)."""
+    if not len(chances):
+        return []
+    best = [chances[:, list(span)].amax(dim=-1).tolist() for span in spans]
+    return [max(range(len(best)), key=lambda n: best[n][box]) for box in range(len(chances))]
+
+
+# A small detector that OpenCV runs by itself: SSD networks frozen by TensorFlow.
+#
+#     wayword perceive pictures --detector ssd:FOLDER --out seen
+#
+# ``FOLDER`` holds ``*.pb`` (the frozen network) and ``*.pbtxt`` (OpenCV's text form of its
+# graph), as SSD-MobileNet on COCO is given out.
+#
+# Source: Liu et al. 2016, "SSD: Single Shot MultiBox Detector"; Lin et al. 2014, COCO, whose 80
+# kinds of thing keep their numbers 1 to 90.
+
+SIDE = 300
+"""The network's input is that many pixels high and wide."""
+"""Boxes with a lower score are left out."""
+# fmt: off
+COCO = (
+    "person", "bicycle", "car", "motorcycle", "airplane", "bus", "train", "truck", "boat",
+    "traffic light", "fire hydrant", "-", "stop sign", "parking meter", "bench", "bird", "cat",
+    "dog", "horse", "sheep", "cow", "elephant", "bear", "zebra", "giraffe", "-", "backpack",
+    "umbrella", "-", "-", "handbag", "tie", "suitcase", "frisbee", "skis", "snowboard",
+    "sports ball", "kite", "baseball bat", "baseball glove", "skateboard", "surfboard",
+    "tennis racket", "bottle", "-", "wine glass", "cup", "fork", "knife", "spoon", "bowl",
+    "banana", "apple", "sandwich", "orange", "broccoli", "carrot", "hot dog", "pizza", "donut",
+    "cake", "chair", "couch", "potted plant", "bed", "-", "dining table", "-", "-", "toilet",
+    "-", "tv", "laptop", "mouse", "remote", "keyboard", "cell phone", "microwave", "oven",
+    "toaster", "sink", "refrigerator", "-", "book", "clock", "vase", "scissors", "teddy bear",
+    "hair drier", "toothbrush",
+)
+# fmt: on
+"""Names by number less one; ``-`` where COCO left a number out."""
+
+
+class Ssd:
+    """A detector of COCO's 80 kinds of thing. Raises ``UsageError`` where it cannot be had."""
+
+    def __init__(self, folder: str) -> None:
+        try:
+            self._cv: Any = import_module("cv2")
+        except ImportError:
+            raise UsageError("ssd needs OpenCV: pip install opencv-python-headless") from None
+        weights = sorted(Path(folder).glob("*.pb")) if folder else []
+        graphs = sorted(Path(folder).glob("*.pbtxt")) if folder else []
+        if not weights or not graphs:
+            raise UsageError(f"ssd:{folder}: name a folder that holds a .pb and a .pbtxt file")
+        try:
+            self._net: Any = self._cv.dnn.readNetFromTensorflow(str(weights[0]), str(graphs[0]))
+        except self._cv.error as error:
+            problem = " ".join(str(error).split())[:200]
+            raise UsageError(f"ssd:{folder}: cannot be loaded: {problem}") from None
+        self.name = f"ssd:{graphs[0].stem}:{weights[0].stat().st_size}"
+
+    async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
+        """What each picture shows, surest first."""
+        return [self._boxes(picture) for picture in pictures]
+
+    def _boxes(self, picture: Picture) -> list[Box]:
+        blob = self._cv.dnn.blobFromImage(picture, size=(SIDE, SIDE), swapRB=False, crop=False)
+        self._net.setInput(blob)
+        rows, columns = picture.shape[:2]
+        found = []
+        for _, kind, score, left, top, right, bottom in self._net.forward()[0, 0].tolist():
+            name = COCO[int(kind) - 1] if 0 < int(kind) <= len(COCO) else "-"
+            if score >= SURE and name != "-":
+                edges = (left * columns, top * rows, right * columns, bottom * rows)
+                found.append(Box(name, float(score), *map(float, edges)))
+        return sorted(found, key=lambda box: -box.score)

@@ -1,0 +1,271 @@
+"""Perspective views out of whole-sphere pictures: equirectangular panoramas and skyboxes.
+
+An equirectangular picture (H, W, 3) shows longitude along its columns and latitude along its rows:
+the middle column faces the panorama's own heading, the top row is the zenith. A skybox is six
+square faces of 90°. Pixels are sampled between the four nearest ones, across the seam too.
+
+Angles are degrees: headings clockwise, elevations up. ``width`` is the horizontal field of view.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.model import Image
+
+Picture = NDArray[np.uint8]
+"""Rows, columns, red-green-blue."""
+Floats = NDArray[np.float64]
+FACES = ("up", "north", "east", "south", "west", "down")
+"""A skybox's faces in Matterport3D's order, which numbers them 0 to 5."""
+
+
+def view(
+    panorama: Picture,
+    heading: float,
+    elevation: float = 0.0,
+    width: float = 60.0,
+    size: tuple[int, int] = (480, 640),
+) -> Picture:
+    """The view of an equirectangular picture towards ``heading`` (0: its middle column).
+
+    ``size`` is rows, columns. Raises ``UsageError`` for a field of view that no plane can show.
+    """
+    longitude, latitude = _angles(_rays(heading, elevation, width, size))
+    rows, columns = panorama.shape[:2]
+    x = (longitude / (2 * np.pi) + 0.5) * columns - 0.5
+    y = (0.5 - latitude / np.pi) * rows - 0.5
+    return _between(panorama, x, y)
+
+
+def pixel(
+    heading: float,
+    elevation: float,
+    towards: tuple[float, float],
+    width: float,
+    size: Sequence[int],
+) -> tuple[float, float] | None:
+    """Where a direction falls in a view: (row, column), None for behind the camera.
+
+    ``towards`` is the view's own (heading, elevation). The inverse of ``direction``.
+    """
+    ray = _unit(np.radians(heading), np.radians(elevation)) @ _turned(*towards)
+    if ray[2] <= 1e-9:
+        return None
+    focal = size[1] / 2 / np.tan(np.radians(width / 2))
+    column, row = focal * ray[0] / ray[2], -focal * ray[1] / ray[2]
+    return float(row + (size[0] - 1) / 2), float(column + (size[1] - 1) / 2)
+
+
+def direction(
+    row: float, column: float, towards: tuple[float, float], width: float, size: Sequence[int]
+) -> tuple[float, float]:
+    """The (heading, elevation) that a pixel of a view looks to; heading in (-180, 180]."""
+    focal = size[1] / 2 / np.tan(np.radians(width / 2))
+    ray = np.array([(column - (size[1] - 1) / 2), -(row - (size[0] - 1) / 2), focal])
+    longitude, latitude = _angles((ray / np.linalg.norm(ray)) @ _turned(*towards).T)
+    return float(np.degrees(longitude)), float(np.degrees(latitude))
+
+
+def from_skybox(faces: Mapping[str, Picture], rows: int = 512) -> Picture:
+    """The equirectangular picture (rows, 2 rows, 3) of six square faces, named as in ``FACES``.
+
+    The four sides stand upright and clockwise from north, which becomes the middle column. ``up``
+    and ``down`` join the north face at its top and bottom edge. Raises ``UsageError`` for a face
+    that is missing or not square.
+    """
+    for name in FACES:
+        if name not in faces or faces[name].shape[0] != faces[name].shape[1]:
+            raise UsageError(f"skybox: the face {name!r} is missing or not square")
+    y, x = np.mgrid[0:rows, 0 : 2 * rows]
+    longitude = ((x + 0.5) / (2 * rows) - 0.5) * 2 * np.pi
+    rays = _unit(longitude, (0.5 - (y + 0.5) / rows) * np.pi)
+    made = np.empty((rows, 2 * rows, 3), np.uint8)
+    frames = {
+        **{name: (90.0 * number, 0.0) for number, name in enumerate(FACES[1:5])},
+        "up": (0.0, 90.0),
+        "down": (0.0, -90.0),
+    }
+    turned = {name: rays @ _turned(*frame) for name, frame in frames.items()}
+    depths = np.stack([turned[name][..., 2] for name in FACES])
+    for number, name in enumerate(FACES):
+        mine = depths.argmax(axis=0) == number
+        ray, side = turned[name][mine], len(faces[name])
+        across = (ray[:, 0] / ray[:, 2] + 1) / 2 * side - 0.5
+        down = (1 - ray[:, 1] / ray[:, 2]) / 2 * side - 0.5
+        face = faces[name]
+        made[mine] = _between(face, across.clip(0, side - 1), down.clip(0, side - 1), wrap=False)
+    return made
+
+
+@lru_cache(maxsize=64)
+def _plane(width: float, size: tuple[int, int]) -> Floats:
+    """The rays of a camera that faces ahead: right, up, forward (rows, columns, 3)."""
+    if not 0.0 < width < 180.0:
+        raise UsageError(f"a view's width lies between 0 and 180 degrees, not {width}")
+    rows, columns = size
+    focal = columns / 2 / np.tan(np.radians(width / 2))
+    right, down = np.meshgrid(
+        np.arange(columns) - (columns - 1) / 2, np.arange(rows) - (rows - 1) / 2
+    )
+    rays = np.stack([right, -down, np.full_like(right, focal)], axis=-1)
+    return np.asarray(rays / np.linalg.norm(rays, axis=-1, keepdims=True))
+
+
+def _rays(heading: float, elevation: float, width: float, size: tuple[int, int]) -> Floats:
+    return np.asarray(_plane(float(width), (size[0], size[1])) @ _turned(heading, elevation).T)
+
+
+def _turned(heading: float, elevation: float) -> Floats:
+    """The camera's axes as columns: its right, up and forward in (east, up, north)."""
+    turn, rise = np.radians(heading), np.radians(elevation)
+    right = np.array([np.cos(turn), 0.0, -np.sin(turn)])
+    forward = _unit(turn, rise)
+    return np.stack([right, np.cross(forward, right), forward], axis=1)
+
+
+def _unit(longitude: Floats | float, latitude: Floats | float) -> Floats:
+    level = np.cos(latitude)
+    east, north = level * np.sin(longitude), level * np.cos(longitude)
+    return np.stack([east, np.broadcast_to(np.sin(latitude), np.shape(east)), north], axis=-1)
+
+
+def _angles(rays: Floats) -> tuple[Floats, Floats]:
+    longitude = np.arctan2(rays[..., 0], rays[..., 2])
+    return longitude, np.arcsin(rays[..., 1].clip(-1.0, 1.0))
+
+
+def _between(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> Picture:
+    """Pixels at fractional places, from the four around each; columns wrap round the seam."""
+    rows, columns = picture.shape[:2]
+    y = y.clip(0.0, rows - 1.0)
+    left, top = np.floor(x).astype(np.int64), np.floor(y).astype(np.int64)
+    across, down = (x - left)[..., None], (y - top)[..., None]
+    below = (top + 1).clip(max=rows - 1)
+    right = left + 1
+    left, right = (
+        (left % columns, right % columns)
+        if wrap
+        else (left.clip(0, columns - 1), right.clip(0, columns - 1))
+    )
+    upper = picture[top, left] * (1 - across) + picture[top, right] * across
+    lower = picture[below, left] * (1 - across) + picture[below, right] * across
+    return np.asarray(np.rint(upper * (1 - down) + lower * down), np.uint8)
+
+
+# Layouts: which views of a place are looked at.
+#
+# Sources: NavGPT (Zhou et al. 2024), section 3.2 and Table 2; DiscussNav (Long et al. 2024),
+# section III-C; VELMA (Schumann et al. 2023), section 5.2; MatterSim's 36 views of 30°.
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """``headings`` (degrees from north, or from the front) times ``elevations``, top first.
+
+    ``width`` is each view's horizontal field of view in degrees, ``size`` its rows and columns.
+    """
+
+    name: str
+    headings: tuple[float, ...]
+    elevations: tuple[float, ...]
+    width: float
+    size: tuple[int, int] = (480, 480)
+
+    def views(self) -> Iterator[tuple[float, float]]:
+        """(heading, elevation) of every view, a direction at a time, from the top down."""
+        return ((heading, rise) for heading in self.headings for rise in self.elevations)
+
+
+def _around(count: int) -> tuple[float, ...]:
+    return tuple(360.0 / count * number for number in range(count))
+
+
+LAYOUTS: dict[str, Layout] = {
+    layout.name: layout
+    for layout in (
+        Layout("navgpt24", _around(8), (30.0, 0.0, -30.0), 45.0),
+        Layout("navgpt12", _around(6), (30.0, -30.0), 60.0),
+        Layout("navgpt36", _around(12), (30.0, 0.0, -30.0), 30.0),
+        Layout("discussnav12", _around(12), (0.0,), 30.0),
+        Layout("velma5", (270.0, 315.0, 0.0, 45.0, 90.0), (0.0,), 60.0, (460, 800)),
+    )
+}
+"""By name. NavGPT's Table 2 gives counts and fields of view; the rows of its 12 views are ours."""
+
+
+def layout(name: str) -> Layout:
+    """The layout of that name. Raises ``UsageError``."""
+    if name not in LAYOUTS:
+        raise UsageError(f"no layout {name!r}; {suggest(name, list(LAYOUTS))}")
+    return LAYOUTS[name]
+
+
+# Picture files in, arrays out, and arrays as the encoded images that messages carry.
+
+SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
+
+
+def read(path: Path) -> Picture:
+    """The pixels of a picture file. Raises ``DataError``, ``UsageError`` without pillow."""
+    pillow = _pillow()
+    try:
+        with pillow.open(path) as picture:
+            return np.asarray(picture.convert("RGB"))
+    except (OSError, ValueError, pillow.DecompressionBombError) as error:
+        raise DataError(path, "", f"is not a whole picture ({error})") from error
+
+
+kept = lru_cache(maxsize=16)(read)
+"""``read``, the last few kept open."""
+
+
+def encode(picture: Picture, quality: int = 90) -> Image:
+    """A picture as JPEG bytes, for a message to a model."""
+    buffer = io.BytesIO()
+    _pillow().fromarray(picture).save(buffer, "JPEG", quality=quality)
+    return Image(buffer.getvalue(), "image/jpeg")
+
+
+def listed(folder: Path) -> dict[str, Path]:
+    """Every picture in a folder, by name without suffix, in order of name.
+
+    Raises ``UsageError`` for a folder that is not there or holds none.
+    """
+    if not folder.is_dir():
+        raise UsageError(f"{folder}: no such folder")
+    found = {
+        path.stem: path for path in sorted(folder.iterdir()) if path.suffix.lower() in SUFFIXES
+    }
+    if not found:
+        raise UsageError(f"{folder}: holds no pictures ({', '.join(SUFFIXES)})")
+    return found
+
+
+def outlined(picture: Picture, boxes: Sequence[tuple[str, float, float, float, float]]) -> Image:
+    """The picture with labelled boxes (label, left, top, right, bottom; pixels), as JPEG."""
+    pillow = _pillow()
+    drawing: Any = import_module("PIL.ImageDraw")
+    shown = pillow.fromarray(picture)
+    pen = drawing.Draw(shown)
+    for label, left, top, right, bottom in boxes:
+        pen.rectangle((left, top, right, bottom), outline=(255, 80, 0), width=2)
+        pen.text((left + 3, top + 2), label, fill=(255, 255, 0))
+    return encode(np.asarray(shown))
+
+
+def _pillow() -> Any:
+    try:
+        return import_module("PIL.Image")
+    except ImportError:
+        raise UsageError("pictures need pillow: pip install 'wayword[images]'") from None

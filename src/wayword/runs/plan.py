@@ -1,0 +1,160 @@
+"""Plan: everything that makes a run what it is, and what only says how to carry it out."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wayword.core import registry
+from wayword.core.errors import UsageError
+
+RESERVED = ("model", "models", "dataset", "actors")
+"""Groups of ``--set`` that do not go to the agent: ``model.threads=2``, ``dataset.houses=5``,
+``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``."""
+
+ANSWERERS = ("", "terminal")
+"""Who answers when an agent asks: nobody, or a person at the terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One run: an agent, on a dataset, with a model.
+
+    ``Plan("navgpt", "r2r:val_seen", "local:smollm2", limit=30)``
+
+    ``actors`` names agents for single actors; the others are played by ``agent``. ``settings`` is
+    the tree of ``--set``: keys go to the agent, save the groups ``model``, ``models``, ``dataset``
+    and ``actors``. ``episode`` plays one episode: an id, a number from 1, or ``next`` for the first
+    that is not finished. ``ask`` says who answers an agent's questions: ``terminal``, a person
+    there, or nobody. ``limit`` plays the first so many episodes (of the order that
+    ``shuffle``, a seed, gives); a later run with a higher limit goes on in the same folder.
+    ``tokens`` and ``dollars`` are budgets for the whole run. ``cache`` is a file for answers.
+    """
+
+    agent: str
+    on: str
+    model: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    limit: int | None = None
+    shuffle: int | None = None
+    shard: str = ""
+    seed: int = 0
+    max_steps: int | None = None
+    concurrency: int = 8
+    data: Path | None = None
+    out: Path | None = None
+    tokens: int | None = None
+    dollars: float | None = None
+    cache: Path | None = None
+    requests_per_minute: float | None = None
+    prices: Path | None = None
+    retries: int = 6
+    actors: Mapping[str, str] = field(default_factory=dict)
+    episode: str = ""
+    ask: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("limit", "max_steps", "concurrency", "tokens"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name.replace('_', '-')} must be at least 1, not {value}")
+        for name in ("dollars", "requests_per_minute", "retries"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < float("inf"):
+                raise UsageError(f"{name.replace('_', '-')} must be 0 or more, not {value}")
+        if self.ask not in ANSWERERS:
+            raise UsageError(f"--ask {self.ask}: questions are answered by {ANSWERERS[1]}")
+        self.shard_of()
+
+    @property
+    def dataset_name(self) -> str:
+        return registry.current("dataset", self.on.partition(":")[0])
+
+    @property
+    def split(self) -> str:
+        """The split asked for; empty means the dataset's first."""
+        return self.on.partition(":")[2]
+
+    def group(self, name: str) -> Mapping[str, Any]:
+        """The settings of one reserved group."""
+        found = self.settings.get(name, {})
+        if not isinstance(found, Mapping):
+            raise UsageError(f"--set {name}={found}: write {name}.KEY=VALUE")
+        return found
+
+    def agent_settings(self) -> dict[str, Any]:
+        """The settings that are the agent's own."""
+        return {key: value for key, value in self.settings.items() if key not in RESERVED}
+
+    def shard_of(self) -> tuple[int, int]:
+        """``"2/8"`` -> (1, 8): the second of eight. The whole is (0, 1)."""
+        if not self.shard:
+            return 0, 1
+        match = re.fullmatch(r"(\d+)/(\d+)", self.shard)
+        part, parts = (int(match[1]), int(match[2])) if match else (0, 0)
+        if not 1 <= part <= parts:
+            raise UsageError(f"--shard {self.shard}: write i/n with 1 <= i <= n, for example 1/4")
+        return part - 1, parts
+
+
+def pairs(given: Sequence[str], option: str) -> dict[str, str]:
+    """``["follower=human"]`` -> ``{"follower": "human"}``. Raises ``UsageError``."""
+    found: dict[str, str] = {}
+    for pair in given:
+        key, sign, value = pair.partition("=")
+        if not (key and sign and value):
+            raise UsageError(f"{option} {pair}: write NAME=AGENT, for example follower=human")
+        if key in found:
+            raise UsageError(f"{option} {pair}: {key} has an agent already")
+        found[key] = value
+    return found
+
+
+def read_config(path: Path | None) -> Mapping[str, Any]:
+    """The settings tree of a YAML file. Raises ``UsageError``."""
+    if path is None:
+        return {}
+    import yaml
+
+    try:
+        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"--config {path}: {error.strerror}") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        problem = " ".join(str(error).split())
+        raise UsageError(f"--config {path}: is not valid YAML: {problem}") from error
+    if tree is not None and not isinstance(tree, dict):
+        raise UsageError(f"--config {path}: must hold keys and values, like decoding: free")
+    return tree or {}
+
+
+def data_folder(named: Path | None) -> Path | None:
+    """``--data``, else ``$WAYWORD_DATA``, else the user's data folder; None if there is none."""
+    if named is not None:
+        if not named.is_dir():
+            raise UsageError(f"--data {named}: no such folder")
+        return named
+    if os.environ.get("WAYWORD_DATA"):
+        folder = Path(os.environ["WAYWORD_DATA"])
+        if not folder.is_dir():
+            raise UsageError(f"WAYWORD_DATA={folder}: no such folder")
+        return folder
+    from platformdirs import user_data_path
+
+    folder = user_data_path("wayword")
+    return folder if folder.is_dir() else None
+
+
+def run_folder(plan: Plan, identity: Mapping[str, Any]) -> Path:
+    """Where a run lies when ``--out`` does not say: the same plan finds the same folder again."""
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True, default=str).encode()).hexdigest()
+    model = plan.model.rsplit("/", 1)[-1]
+    cast = [Path(plan.agent).stem, *(f"{a}.{Path(name).stem}" for a, name in plan.actors.items())]
+    name = "-".join(part for part in (*cast, plan.on, model, digest[:8]) if part)
+    return Path("runs") / re.sub(r"[^A-Za-z0-9._-]+", "-", name)

@@ -1,0 +1,106 @@
+"""A person plays one episode, and is told how an expert would have done."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from wayword.agents.parts.person import Person
+from wayword.core import registry
+from wayword.core.dataset import Dataset, Task
+from wayword.core.errors import UsageError
+from wayword.core.rollout import Setup, rollout
+from wayword.metrics.scoring import score
+from wayword.runs.folder import RunFolder
+from wayword.runs.parts import open_agent, open_dataset
+from wayword.runs.plan import Plan
+from wayword.runs.run import RunResult, run
+
+EXPERTS = ("expert", "oracle", "gold")
+"""Agents that are shown the answer, those to compare with first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Game:
+    """One episode that a person played. ``scores`` is empty where it was not finished.
+
+    ``expert`` names the agent whose ``best`` scores stand beside it, both empty where none plays
+    this episode.
+    """
+
+    result: RunResult
+    episode: str = ""
+    ended: str = ""
+    scores: Mapping[str, float] | None = None
+    expert: str = ""
+    best: Mapping[str, float] | None = None
+
+
+def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
+    """The plan in which a person plays ``actor`` (the first one if none is named).
+
+    ``others`` is the agent of everybody else. Raises ``UsageError`` for an actor that does not
+    exist, or where nobody plays the others.
+    """
+    actors = open_dataset(plan).tasks[0].episode.actors
+    me = actor or actors[0]
+    if me in actors and len(actors) > 1 and not others:
+        rest = ", ".join(name for name in actors if name != me)
+        raise UsageError(f"{rest} must be played too; say by which agent: --with AGENT, or human")
+    if others in ("", "human"):
+        plan = replace(plan, agent="human", actors={})
+        cast = [*plan.actors, *([actor] if actor else [])]
+    else:
+        plan = replace(plan, agent=others, actors={me: "human"})
+        cast = [me]
+    for name in cast:
+        if name not in actors:
+            there = ", ".join(actors)
+            raise UsageError(
+                f"nobody in {plan.dataset_name} is called {name!r}; there are: {there}"
+            )
+    return replace(plan, concurrency=1, episode=plan.episode or "next")
+
+
+def play(plan: Plan, person: Person | None = None) -> Game:
+    """Play one episode. Raises ``UsageError`` for one that was finished before."""
+    result = run(plan, person=person)
+    if result.resumed:
+        remedy = f"watch it with `wayword view {result.path}`, or play it anew with --out FOLDER"
+        raise UsageError(f"episode {plan.episode} was played before; {remedy}")
+    if not result.outcome.finished:
+        return Game(result)
+    episode, ended, scores = _last(result.path)
+    dataset = open_dataset(plan)
+    task = next(task for task in dataset.tasks if task.episode.id == episode)
+    expert, best = expert_scores(plan, dataset, task)
+    return Game(result, episode, ended, scores, expert, best)
+
+
+def expert_scores(
+    plan: Plan, dataset: Dataset, task: Task
+) -> tuple[str, Mapping[str, float] | None]:
+    """The best agent that is shown the answer, and its scores; nothing where none gets through."""
+    for name in EXPERTS:
+        cls = registry.load("agent", name)
+        if cls.families and dataset.family not in cls.families:
+            continue
+        alone = Plan(name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")})
+        steps = plan.max_steps or dataset.max_steps
+        setup = Setup(dataset, open_agent(alone, dataset).maker(), {}, plan.seed, steps)
+        try:
+            trajectory = asyncio.run(rollout(task, setup))
+        except UsageError:
+            continue  # it does not go about tasks of this kind
+        if trajectory.ended != "failed":
+            (scores,) = score(dataset, [(task, trajectory)])
+            return name, scores
+    return "", None
+
+
+def _last(path: Path) -> tuple[str, str, Mapping[str, float]]:
+    """The run's newest episode."""
+    *_, record = RunFolder.read(path).records()
+    return record.episode_id, record.trajectory.ended, record.scores

@@ -1,0 +1,175 @@
+"""A recorded episode, played again by a strategy that is told what to answer."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from wayword.agents.parts.person import answered
+from wayword.agents.parts.strategy import Strategy, StrategySettings
+from wayword.core.action import Decision
+from wayword.core.agent import Toolkit
+from wayword.core.dataset import Dataset, Task
+from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback, World
+from wayword.worlds.household.observation import Answerer
+
+Written = dict[str, str]
+"""A message as chat formats have it: ``{"role": …, "content": …}``."""
+
+
+class Unfit(Exception):
+    """Why an episode cannot be told again, in a few words."""
+
+
+class Dictated:
+    """A model that says what it is told to, and keeps what it was asked."""
+
+    name = "dictated"
+
+    def __init__(self) -> None:
+        self.prompts: list[list[Message]] = []
+        self.next = ""
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        if isinstance(prompt, str):
+            raise Unfit("asked without messages")
+        self.prompts.append(list(prompt))
+        return Completion((self.next,), ("stop",))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        raise Unfit("asked to choose")
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass(slots=True)
+class Told:
+    """One actor's episode: every prompt and the answer to it.
+
+    ``whole`` is whether the strategy told all of it in its last prompt; else its context was too
+    short, and it dropped old steps. ``unlisted`` counts actions that were legal, but not among
+    those listed: a constrained model could not have chosen them.
+    """
+
+    actor: str
+    prompts: list[list[Message]] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+    users: list[str] = field(default_factory=list)
+    whole: bool = True
+    unlisted: int = 0
+
+    def messages(self) -> list[Written]:
+        """The whole conversation, its last answer included; nothing is dropped."""
+        *before, _ = self.prompts[0]
+        chat = [written(message) for message in before]
+        for told, said in zip(self.users, self.answers, strict=True):
+            chat += [{"role": "user", "content": told}, {"role": "assistant", "content": said}]
+        return chat
+
+    def pairs(self) -> Iterator[tuple[list[Written], list[Written]]]:
+        """Each prompt as it was asked, and its answer."""
+        for prompt, said in zip(self.prompts, self.answers, strict=True):
+            asked = [written(message) for message in prompt]
+            yield asked, [{"role": "assistant", "content": said}]
+
+
+def written(message: Message) -> Written:
+    """A message without pictures."""
+    return {"role": message.role, "content": message.content}
+
+
+class _Player:
+    """One actor's strategy, and the model that dictates its answers."""
+
+    def __init__(
+        self, actor: str, cls: type[Strategy], settings: StrategySettings, tools: Mapping[str, Any]
+    ) -> None:
+        self.told, self._model = Told(actor), Dictated()
+        toolkit = Toolkit(models={"main": self._model}, note=self._note, **tools)
+        self.strategy = cls(settings, toolkit)
+
+    def _note(self, kind: str, **details: Any) -> None:
+        if kind == "history_dropped":
+            self.told.whole = False
+
+    async def take(self, step: Step, world: World) -> Feedback:
+        """Take the step's action as the strategy would have. Raises ``Unfit``."""
+        if not isinstance(step.decision, Decision):
+            raise TypeError("only decisions can be taken again")
+        action, told = step.decision.action, self.told
+        seen, space = world.observe(step.actor), world.action_space(step.actor)
+        if action not in space:
+            raise Unfit("not legal when replayed")
+        self._model.next = self.strategy.answer(action, seen, space)
+        asked = len(self._model.prompts)
+        decided = await self.strategy.act(seen, space)
+        if not isinstance(decided, Decision) or decided.action != action:
+            raise Unfit("not readable as the action")
+        if len(self._model.prompts) > asked:  # else the dataset gave the step away
+            told.prompts.append(self._model.prompts[-1])
+            told.answers.append(self._model.next)
+            told.unlisted += (
+                action not in list(space.actions) and action.name not in space.open_verbs
+            )
+        feedback = world.step(step.actor, action)
+        self.strategy.on_feedback(decided, feedback)
+        if len(told.users) < len(told.answers):
+            first = len(told.users) == 0  # the task stands before the first observation
+            now = self._model.prompts[-1][-1].content if first else self.strategy.turns[-1][0]
+            told.users.append(now)
+        return feedback
+
+
+async def retold(
+    task: Task,
+    trajectory: Trajectory,
+    dataset: Dataset,
+    cls: type[Strategy],
+    settings: StrategySettings,
+    shared: dict[str, Any],
+) -> list[Told]:
+    """What each actor was told and answered, those who were asked nothing left out.
+
+    Answers that were rejected in the run changed nothing, and are not told. Raises ``Unfit`` where
+    the world does not answer as it did then, or the strategy does not take the action.
+    """
+    world = answered(dataset.world(task.episode), recorded_answers(trajectory))
+    world.reset(task.episode)
+    players = {
+        actor: _Player(
+            actor,
+            cls,
+            settings,
+            {
+                "perceiver": dataset.perceiver(),
+                "rng": random.Random(f"{task.episode.id}/{actor}"),
+                "shared": shared,
+                "demonstrations": dataset.demonstrations,
+            },
+        )
+        for actor in world.actors
+    }
+    for player in players.values():
+        await player.strategy.begin(task.episode)
+    for step in trajectory.steps:
+        if isinstance(step.decision, Decision):
+            feedback = await players[step.actor].take(step, world)
+            if feedback.status != step.feedback.status:
+                raise Unfit("answered otherwise when replayed")
+    return [player.told for player in players.values() if player.told.prompts]
+
+
+def recorded_answers(trajectory: Trajectory) -> Answerer:
+    """An answerer that gives the answers of then, in order."""
+    asked = [
+        step.feedback.details.get("answer") if step.feedback.ok else None
+        for step in trajectory.steps
+        if isinstance(step.decision, Decision) and step.decision.action.name == "ask"
+    ]
+    given = iter(asked)
+    return lambda actor, question: next(given, None)

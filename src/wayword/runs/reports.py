@@ -1,0 +1,183 @@
+"""From run folders and prediction files to tables and comparisons."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.metrics import compare as comparing
+from wayword.metrics import predictions
+from wayword.metrics import table as tables
+from wayword.metrics.intervals import by_path
+from wayword.metrics.table import Row, summarize
+from wayword.runs.config import Checksums, sessions
+from wayword.runs.folder import RecordedRun, RunFolder
+from wayword.runs.parts import cast_of, open_dataset, split_name
+from wayword.runs.plan import Plan
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """Text for stdout, and lines a person should see beside it."""
+
+    text: str
+    notices: tuple[str, ...] = ()
+
+
+def table(
+    runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = (), together: bool = False
+) -> str:
+    """One row a run; a table for each family of worlds, or all ``together``.
+
+    Raises ``RecordingError`` for a folder that is no run.
+    """
+    rows = _shown([_row(RunFolder.read(path)) for path in _run_folders(runs)], keys)
+    if form in ("json", "csv"):
+        return tables.render(rows, form, _width())
+    # A column must not hold two definitions of a metric unasked, so families stand apart.
+    families = dict.fromkeys(row.family for row in rows)
+    if together and len(families) > 1:
+        own = "SR and the like are each family's own: see docs/metrics.md.\n"
+        return tables.render(rows, form, _width()) + own
+    apart = [[row for row in rows if row.family == family] for family in families]
+    return "\n".join(tables.render(group, form, _width()) for group in apart)
+
+
+def rows_of(runs: Sequence[Path]) -> list[Row]:
+    """The table's rows, one a run folder, in the order given."""
+    return [_row(RunFolder.read(path)) for path in runs]
+
+
+def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> Written:
+    """Two runs, paired by episode. Raises ``UsageError`` where they share none."""
+    one, two = RunFolder.read(first), RunFolder.read(second)
+    family = one.config["family"]
+    if two.config["family"] != family:
+        raise UsageError(f"{first} is of the family {family}, {second} of {two.config['family']}")
+    left, right = dict(one.scores()), dict(two.scores())
+    clusters = {name: _path_of(name, family) for name in left}
+    differ = _differences(one.config["identity"], two.config["identity"])
+    found = comparing.compare(
+        str(first), _only(left, keys), str(second), _only(right, keys),
+        family=family, clusters=clusters,
+    )  # fmt: skip
+    text = comparing.render(found, form, _width())
+    return Written(text, (f"the runs differ in: {', '.join(differ)}",) if differ else ())
+
+
+def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
+    """What the two runs do not share, by its name in config.json."""
+    keys = dict.fromkeys((*one, *two))
+    return [key for key in keys if one.get(key) != two.get(key)]
+
+
+def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False) -> Written:
+    """Predictions made elsewhere, by our metrics. Raises ``DataError`` for a malformed file."""
+    dataset = open_dataset(plan)
+    found = predictions.read(file, dataset)
+    scores = found.score(dataset)
+    names = [task.episode.id for task, _ in found.pairs]
+    notices = []
+    if found.missing:
+        notices.append(f"{found.missing} of {found.of} episodes have no prediction")
+    if illegal := sum(found.illegal_moves):
+        notices.append(f"{illegal} moves are not possible in the world; see illegal_moves")
+    if per_episode:
+        lines = [
+            json.dumps({"episode": name, **_finite(one)})
+            for name, one in zip(names, scores, strict=True)
+        ]
+        return Written("\n".join(lines), tuple(notices))
+    row = summarize(
+        file.name,
+        scores,
+        family=dataset.family,
+        of=found.of,
+        dataset=split_name(plan, dataset),
+        checksum=Checksums().combined(dataset.files),
+        clusters=by_path([task for task, _ in found.pairs]),
+    )
+    return Written(tables.render([row], form, _width()), tuple(notices))
+
+
+def _run_folders(given: Sequence[Path]) -> list[Path]:
+    """The run folders named, and those inside a folder that is none itself."""
+    found: list[Path] = []
+    for path in given:
+        if (path / "config.json").is_file() or not path.is_dir():
+            found.append(path)
+            continue
+        inside = sorted(p.parent for p in path.glob("*/config.json"))
+        if not inside:
+            raise RecordingError(f"{path}: is no run folder and holds none")
+        found += inside
+    return found
+
+
+def _shown(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """The rows with those metrics alone; a key must be known to one of them."""
+    if not keys:
+        return list(rows)
+    kept = _only({str(number): row.values for number, row in enumerate(rows)}, keys)
+    return [replace(row, values=kept[str(number)]) for number, row in enumerate(rows)]
+
+
+def _row(run: RecordedRun) -> Row:
+    config, scored = run.config, run.scores()
+    identity, family = config["identity"], config["family"]
+    finished = {name for name, _ in scored}
+    failed = {failure.episode_id for failure in run.failures()} - finished
+    row = summarize(
+        run.path.name,
+        [scores for _, scores in scored],
+        family=family,
+        of=config["episodes_in_split"],
+        failed=len(failed),
+        agent=cast_of(identity),
+        model=identity["models"].get("main", ""),
+        dataset=identity["dataset"],
+        checksum=identity["data_checksum"],
+        clusters=[_path_of(name, family) for name, _ in scored],
+        wall_seconds=_wall(run, len(scored)),
+    )
+    return replace(row, sees_answer=bool(config.get("sees_answer")))
+
+
+def _wall(run: RecordedRun, finished: int) -> float | None:
+    """Wall time over all sessions; unknown where a killed one finished some of the episodes."""
+    told = list(sessions(run.path))
+    whole = told and sum(session.finished for session in told) >= finished
+    return sum(session.seconds for session in told) if whole else None
+
+
+def _path_of(episode_id: str, family: str) -> Hashable:
+    """Indoors ``{path}_{k}`` are instructions for one path, which are resampled together."""
+    stem, _, index = episode_id.rpartition("_")
+    return stem if family == "indoor" and stem and index.isdigit() else episode_id
+
+
+def _only(scores: Mapping[str, Mapping[str, T]], keys: Sequence[str]) -> dict[str, dict[str, T]]:
+    known = list(dict.fromkeys(key for one in scores.values() for key in one))
+    for key in keys:
+        if key not in known:
+            raise UsageError(f"no metric is called {key!r} here; {suggest(key, known)}")
+    wanted: Callable[[str], bool] = set(keys).__contains__ if keys else lambda key: True
+    return {name: {k: v for k, v in one.items() if wanted(k)} for name, one in scores.items()}
+
+
+def _finite(scores: Mapping[str, float]) -> dict[str, float | None]:
+    """JSON knows no infinity: an unreachable goal's error is null."""
+    return {key: value if abs(value) < float("inf") else None for key, value in scores.items()}
+
+
+def _width() -> int:
+    """Columns of the terminal, or 100 where the output goes elsewhere."""
+    return shutil.get_terminal_size((100, 40)).columns if sys.stdout.isatty() else 100

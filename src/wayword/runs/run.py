@@ -1,0 +1,321 @@
+"""Carry a plan out: parts, run folder, episodes, scores.
+
+from wayword.runs import Plan, run
+
+result = run(Plan("navgpt", "houses", "local:smollm2", limit=20))
+print(result.path, result.outcome.finished)
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
+from wayword.core.dataset import Dataset, Task
+from wayword.core.errors import UsageError, suggest
+from wayword.core.model import Model
+from wayword.core.rollout import Outcome, Setup
+from wayword.core.rollout import run as run_episodes
+from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.metrics import scoring
+from wayword.metrics.scoring import score
+from wayword.models.middleware.budget import Account
+from wayword.models.parts.opening import Options, open_model, wrap
+from wayword.runs.config import Checksums, Session, add_session, sessions
+from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.parts import (
+    AgentParts,
+    identity,
+    model_choices,
+    omitted,
+    open_agent,
+    open_dataset,
+    split_name,
+    versions,
+)
+from wayword.runs.plan import Plan, run_folder
+
+# The models of a run, one a role, with the run's wrappers around them.
+
+Choices = Mapping[str, tuple[str, Mapping[str, Any]]]
+"""Role -> a model's name and settings."""
+
+
+def open_models(plan: Plan, choices: Choices, account: Account | None = None) -> dict[str, Model]:
+    """Role -> model, wrapped as the plan asks; roles with the same model share one.
+
+    ``account`` adds up what is spent and holds the budget. Raises ``UsageError`` for a name or
+    setting that does not exist.
+    """
+    options = Options(
+        cache=plan.cache,
+        retries=plan.retries,
+        requests_per_minute=plan.requests_per_minute or 0,
+        prices=plan.prices,
+    )
+    opened: dict[str, Model] = {}
+    models: dict[str, Model] = {}
+    for role, (name, settings) in choices.items():
+        key = f"{name} {sorted(settings.items())!r}"
+        if key not in opened:
+            opened[key] = wrap(open_model(name, settings, _recorded), options, account)
+        models[role] = opened[key]
+    return models
+
+
+def add_earlier(account: Account, run: RunFolder) -> None:
+    """Count what earlier sessions of the run spent, on dropped episodes too."""
+    finished = [scores for _, scores in run.scores()]
+    before = list(sessions(run.path))
+    account.tokens += sum(map(tokens_of, finished)) + sum(s.dropped_tokens for s in before)
+    account.dollars += sum(s.get("cost", 0.0) for s in finished)
+    account.dollars += sum(s.dropped_dollars for s in before)
+
+
+def tokens_of(scores: Mapping[str, float]) -> int:
+    """All tokens of an episode, read and written."""
+    return int(scores.get("prompt_tokens", 0) + scores.get("completion_tokens", 0))
+
+
+def _recorded(folder: str) -> Iterable[ModelCall]:
+    """The model calls of a run folder, for ``replay:RUN``."""
+    for record in RunFolder.read(folder).records():
+        yield from record.trajectory.calls()
+
+
+# How often a run's episodes may be tried, and who tells whether a trial succeeded.
+
+
+def trials(agent: AgentParts, dataset: Dataset) -> Mapping[str, Any]:
+    """``trials`` and ``judge`` of a :class:`~wayword.core.rollout.Setup`, by the agents' settings.
+
+    Of several agents the one that may try most often decides; there is a judge where one of them
+    is told. Agents that do not learn try once, whatever their settings are called.
+    """
+    learners = [parts.settings for parts in agent.playing() if hasattr(parts.cls, "reflect")]
+    most = max((int(getattr(settings, "trials", 1)) for settings in learners), default=1)
+    told = any(getattr(settings, "verdict", "told") == "told" for settings in learners)
+    return {"trials": most, "judge": scoring.judge(dataset) if told and most > 1 else None}
+
+
+OnProgress = Callable[[int, int, Mapping[str, float]], None]
+"""Told after every step and episode: how many episodes are finished, of how many, and the last
+one's scores, or ``{"steps_so_far": n}`` after a step.
+"""
+QUIET = {"state", "lesson"}
+"""Notes that every step leaves by design; the others are told at the end of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run left: its folder, how it ended, and what a user should know."""
+
+    path: Path
+    outcome: Outcome
+    resumed: int
+    notices: Sequence[str] = ()
+
+
+@dataclass(slots=True)
+class _Run:
+    plan: Plan
+    dataset: Dataset
+    agent: AgentParts
+    folder: RunFolder
+    tasks: list[Task]
+    on_progress: OnProgress
+    person: Person | None = None
+    done: int = 0
+    finished_tokens: int = 0
+    finished_dollars: float = 0.0
+    steps: int = 0
+    noted: Counter[str] = field(default_factory=Counter)
+    reasons: dict[str, str] = field(default_factory=dict)
+
+    def stepped(self, step: Step) -> None:
+        """A sign of life: with a slow model the first episode takes a while to end."""
+        self.steps += 1
+        self.on_progress(self.done, len(self.tasks), {"steps_so_far": self.steps})
+
+    def ended(self, task: Task, trajectory: Trajectory) -> None:
+        """Put the episode on disk, then tell of it."""
+        name = task.episode.id
+        self.noted.update({note.kind for note in trajectory.notes()})
+        if trajectory.ended == "failed":
+            self.folder.fail(name, trajectory.error, trajectory)
+            self.reasons[trajectory.error] = name
+            return
+        (scores,) = score(self.dataset, [(task, trajectory)])
+        self.folder.append(EpisodeRecord(name, scores, trajectory))
+        self.done += 1
+        self.finished_tokens += tokens_of(scores)
+        self.finished_dollars += scores.get("cost", 0.0)
+        self.on_progress(self.done, len(self.tasks), scores)
+
+
+class _Session:
+    """One start of a run, written down when it ends."""
+
+    def __init__(self, going: _Run, account: Account) -> None:
+        self._going, self._account = going, account
+        self._done, self._tokens, self._dollars = going.done, account.tokens, account.dollars
+        self._began = time.perf_counter()
+        self._started = datetime.now(UTC).isoformat(timespec="seconds")
+
+    def end(self) -> None:
+        """Append the session to the run folder."""
+        going, account = self._going, self._account
+        session = Session(
+            self._started,
+            time.perf_counter() - self._began,
+            going.done - self._done,
+            max(0, account.tokens - self._tokens - going.finished_tokens),
+            max(0.0, account.dollars - self._dollars - going.finished_dollars),
+        )
+        add_session(going.folder.path, session)
+
+
+def run(
+    plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
+) -> RunResult:
+    """Play the plan's episodes, those finished before left out. Blocks; see ``run_async``."""
+    return asyncio.run(run_async(plan, on_progress, person))
+
+
+async def run_async(
+    plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
+) -> RunResult:
+    """Play the plan's episodes, those finished before left out.
+
+    Where a person plays or answers, it is ``person``, else the one at the terminal; episodes then
+    come one after the other.
+    Every finished episode is on disk at once; after a crash the same plan goes on where it was.
+    Raises ``UsageError``, ``DataError``, ``RecordingError`` before or instead of a broken run.
+    """
+    dataset = open_dataset(plan)
+    agent = open_agent(plan, dataset)
+    account = Account(plan.tokens, plan.dollars)
+    models = open_models(plan, model_choices(plan, agent), account)  # before anything is written
+    try:
+        there = (person or Terminal()) if agent.needs_person or plan.ask else None
+        return await _run(plan, dataset, agent, models, account, on_progress or _silent, there)
+    finally:
+        for model in models.values():
+            await model.aclose()
+
+
+async def _run(
+    plan: Plan,
+    dataset: Dataset,
+    agent: AgentParts,
+    models: Mapping[str, Model],
+    account: Account,
+    on_progress: OnProgress,
+    person: Person | None,
+) -> RunResult:
+    config = _config(plan, dataset, agent, models)
+    path = plan.out or run_folder(plan, config["identity"])
+    with RunFolder.open(path, config) as folder:
+        tasks = choose_tasks(plan, dataset.tasks, folder)
+        going = _Run(plan, dataset, agent, folder, tasks, on_progress, person)
+        todo = [task for task in tasks if task.episode.id not in folder]
+        going.done = resumed = len(tasks) - len(todo)
+        going.on_progress(resumed, len(tasks), {})
+        outcome = await _play(going, todo, models, account) if todo else Outcome()
+        return RunResult(path, outcome, resumed, _notices(going))
+
+
+def choose_tasks(
+    plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
+) -> list[Task]:
+    """The plan's episodes: shuffled by its seed if asked, its shard, the first ``limit``; or the
+    one it names. Raises ``UsageError`` where there is none of that name."""
+    chosen = list(tasks)
+    if plan.shuffle is not None:
+        random.Random(plan.shuffle).shuffle(chosen)
+    part, parts = plan.shard_of()
+    chosen = chosen[part::parts][: plan.limit]
+    return [_named(plan, chosen, finished)] if plan.episode else chosen
+
+
+def _named(plan: Plan, tasks: Sequence[Task], finished: Container[str]) -> Task:
+    """The one episode: by its id, else by its number from 1, else the next that is not finished."""
+    name, ids = plan.episode, [task.episode.id for task in tasks]
+    if name == "next":
+        left = (task for task in tasks if task.episode.id not in finished)
+        if (task := next(left, None)) is None:
+            raise UsageError(f"all {len(tasks)} episodes are finished; give another folder (--out)")
+        return task
+    if name in ids:
+        return tasks[ids.index(name)]
+    if name.isdecimal() and 1 <= int(name) <= len(tasks):
+        return tasks[int(name) - 1]
+    remedy = suggest(name, ids) if len(ids) <= 40 else f"give a number from 1 to {len(ids)}"
+    raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
+
+
+async def _play(
+    going: _Run, todo: Sequence[Task], models: Mapping[str, Model], account: Account
+) -> Outcome:
+    plan, person = going.plan, going.person
+    add_earlier(account, going.folder)
+    session = _Session(going, account)
+    setup = Setup(
+        answered_by(going.dataset, person) if person else going.dataset,
+        going.agent.maker(),
+        models,
+        plan.seed,
+        plan.max_steps or going.dataset.max_steps,
+        on_step=going.stepped,
+        shared={PERSON: person} if person else {},
+        **trials(going.agent, going.dataset),
+    )
+    try:
+        return await run_episodes(todo, setup, going.ended, 1 if person else plan.concurrency)
+    finally:
+        session.end()
+
+
+def _config(
+    plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
+) -> dict[str, Any]:
+    checksums = Checksums()
+    perceiver = dataset.perceiver()
+    return {
+        "identity": identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
+        "sees_answer": agent.sees_answer,
+        "family": dataset.family,
+        "split": split_name(plan, dataset),
+        "episodes_in_split": len(dataset.tasks),
+        "left_out": omitted(dataset),
+        "perception": perceiver.name if perceiver else "",
+        "checksums": checksums.each(dataset.files),
+        "versions": dict(versions()),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _notices(going: _Run) -> list[str]:
+    failed = [f"episode {name} failed: {reason}" for reason, name in going.reasons.items()]
+    noted = [
+        f"noted in {count} of {going.done + len(going.reasons)} episodes: {kind.replace('_', ' ')}"
+        for kind, count in sorted(going.noted.items())
+        if kind not in QUIET
+    ]
+    left = ", ".join(f"{n:,} {cause}" for cause, n in omitted(going.dataset).items())
+    gone = [f"left out of the split: {left}"] if left else []
+    typed, now = going.plan.on.partition(":")[0], going.plan.dataset_name
+    named = [f"the dataset {typed} is called {now} now"] if typed != now else []
+    return [*named, *going.folder.notices, *gone, *failed[:5], *noted]
+
+
+def _silent(done: int, total: int, scores: Mapping[str, float]) -> None:
+    return None

@@ -1,0 +1,255 @@
+"""The promises of an agent."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+from wayword.agents.parts.person import PERSON, Style
+from wayword.core.action import STOP, Action, Decision, Rejection
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.dataset import Dataset
+from wayword.core.episode import Episode, Reference
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, user
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.core.world import Observation, World
+from wayword.settings import make
+
+NOISE = (
+    "",
+    "   ",
+    "I would rather not say.",
+    "Action Input: \nAction Input: ",
+    "{",
+    "[" * 8000,
+    '{"action": "\ud800"}',
+    "\x00\ufffd" * 5000,
+)
+
+
+class Noise:
+    """A model that answers anything but what it was asked, whatever the constraint."""
+
+    name = "noise"
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        self._asked += 1
+        texts = [NOISE[(self._asked + i) % len(NOISE)] for i in range(sampling.n)]
+        return Completion(tuple(texts), ("stop",) * sampling.n)
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        return Choice(tuple(options), (0.0,) * len(options))
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+class Typist:
+    """Somebody at the keyboard who types noise, and a legal action now and then."""
+
+    def __init__(self) -> None:
+        self._asked = 0
+
+    def tell(self, text: str, style: Style = "") -> None:
+        """Nobody reads it."""
+
+    def ask(self, question: str) -> str:
+        self._asked += 1
+        return "1" if self._asked % 4 == 0 else NOISE[self._asked % len(NOISE)]
+
+    def leave(self) -> None:
+        """Nobody waits."""
+
+
+def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None) -> None:
+    """Default settings work, the same seed plays the same, and noise never breaks an episode, nor
+    another trial of it where the agent learns.
+
+    ``model`` answers in the first two checks (a scripted one will do); without it, noise does.
+    """
+    settings = make(agent.Settings, {}, agent.__name__)
+    sensible = model or Noise()
+    first = _play(agent, settings, dataset, sensible)
+    assert first.ended != "failed", f"an episode failed: {first.error}"
+    assert first.steps, "an agent acts at least once"
+    if model is None:
+        again = _play(agent, settings, dataset, Noise())
+        decided = [step.decision for step in first.steps]
+        assert decided == [step.decision for step in again.steps], "same seed, same decisions"
+    noisy = _play(agent, settings, dataset, Noise(), trials=3)
+    assert noisy.ended != "failed", f"noise from a model ended the episode: {noisy.error}"
+    for step in (step for trial in noisy.trials() for step in trial.steps):
+        kind = type(step.decision).__name__
+        assert isinstance(step.decision, Decision | Rejection), f"{kind} is no decision"
+        _rejection_is_small(step.decision)
+
+
+def _play(
+    agent: type[Agent], settings: Any, dataset: Dataset, model: Model, trials: int = 1
+) -> Trajectory:
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        made: Agent = agent(settings, toolkit)  # type: ignore[call-arg]
+        return made
+
+    shared: dict[str, Any] = {PERSON: Typist()}  # no test waits for a real one
+    setup = Setup(dataset, build, {"main": model}, seed=1, max_steps=6, shared=shared)
+    return asyncio.run(rollout(dataset.tasks[0], setup))
+
+
+def _rejection_is_small(decision: Decision | Rejection) -> None:
+    if isinstance(decision, Rejection):
+        assert decision.reason, "a rejection says why"
+        assert len(decision.said) <= 2000, "a rejected answer is kept in short form"
+
+
+# The promises of a dataset.
+
+
+def check_dataset(dataset: Dataset, most: int = 200) -> None:
+    """Episodes are whole, named apart and JSON-able, and hold no part of the answer.
+
+    Looks at the first ``most`` tasks, and at all of the IDs.
+    """
+    tasks = dataset.tasks
+    assert len(tasks) > 0, "a dataset has at least one episode"
+    ids = [task.episode.id for task in tasks]
+    assert len(set(ids)) == len(ids), "episode IDs are unique within a split"
+    assert dataset.splits, "a dataset names its splits, the default first"
+    assert dataset.max_steps > 0, "max_steps says when an episode is cut off"
+    for task in tasks[:most]:
+        episode, reference = task.episode, task.reference
+        assert isinstance(reference, Reference), f"{episode.id}: the answer is a Reference"
+        assert reference.episode_id == episode.id, f"{episode.id}: its reference is another's"
+        assert episode.instruction.strip(), f"{episode.id}: the instruction is empty"
+        assert episode.actors, f"{episode.id}: nobody acts"
+        json.dumps([dict(episode.start), dict(episode.extra)])
+        _holds_no_answer(episode)
+    for name, path in dataset.files.items():
+        assert path.is_file(), f"{name}: {path} is named for checksums but is not there"
+
+
+def _holds_no_answer(episode: Episode) -> None:
+    for field in fields(episode):
+        value = getattr(episode, field.name)
+        assert not isinstance(value, Reference), f"{episode.id}: {field.name} holds the answer"
+    keys = {*episode.start, *episode.extra}
+    leaked = keys & {"goal", "path", "gold", "target_viewpoint", "answer", "reference"}
+    assert not leaked, f"{episode.id}: the episode itself tells {sorted(leaked)}"
+
+
+# The promises of a model backend.
+
+COLOURS = ("red", "green", "blue")
+
+
+async def check_model(model: Model) -> None:
+    """Samples are counted, constraints hold, rankings are whole, and calls may overlap."""
+    question = [user("Name a colour of the rainbow.")]
+    one = await model.complete(question, Sampling(max_tokens=16))
+    assert model.name, "a model has a name for tables and run folders"
+    assert len(one.texts) == 1, "one sample unless more are asked for"
+    assert one.usage.prompt >= one.usage.reused >= 0, "reused tokens are part of the prompt's"
+    several = await model.complete(question, Sampling(max_tokens=8, n=3, temperature=1.0, seed=1))
+    assert len(several.texts) == 3, "n samples where n are asked for"
+    bound = await model.complete(question, Sampling(max_tokens=16, choices=COLOURS))
+    assert bound.text in COLOURS, f"an answer out of a closed list is one of it: {bound.text!r}"
+    await _ranks(model)
+    both = [model.complete(question, Sampling(max_tokens=8)) for _ in range(4)]
+    assert len(await asyncio.gather(*both)) == 4, "calls may overlap"
+
+
+async def _ranks(model: Model) -> None:
+    ranked = await model.choose("The sky on a clear day is", (" blue", " green", " made of cheese"))
+    assert ranked.options == (" blue", " green", " made of cheese"), "options keep their order"
+    assert len(ranked.logprobs) == 3, "every option has its log-probability"
+    assert all(p <= 1e-6 and not math.isnan(p) for p in ranked.logprobs), "at most zero"
+    assert ranked.best in ranked.options, "the best option is one of them"
+
+
+# The promises of a world.
+
+
+def check_world(dataset: Dataset, episodes: int = 3, steps: int = 15, seed: int = 0) -> None:
+    """Twins stay twins, looking changes nothing, and only what is on the menu can be done."""
+    for task in dataset.tasks[:episodes]:
+        _twins_agree(dataset, task.episode, steps, random.Random(seed))
+        _refuses_what_is_off_the_menu(_started(dataset, task.episode))
+        _stops(_started(dataset, task.episode))
+
+
+def _started(dataset: Dataset, episode: Episode) -> World:
+    world = dataset.world(episode)
+    world.reset(episode)
+    return world
+
+
+def _twins_agree(dataset: Dataset, episode: Episode, steps: int, rng: random.Random) -> None:
+    one, two = _started(dataset, episode), _started(dataset, episode)
+    assert one.actors == two.actors, f"{episode.id}: twin worlds have the same actors"
+    for _ in range(steps):
+        for actor in one.actors:
+            if one.done(actor):
+                continue
+            seen, space = one.observe(actor), one.action_space(actor)
+            _is_observation(seen)
+            assert seen == one.observe(actor), "observing changes nothing"
+            assert seen == two.observe(actor), "the same actions lead to the same observation"
+            choices = [action for action in space.actions if action != STOP]
+            assert list(space.actions) == list(two.action_space(actor).actions), "menus agree"
+            if not choices:
+                continue
+            action = choices[rng.randrange(len(choices))]
+            assert action in space, f"{action} is listed, so it is on the menu"
+            assert one.step(actor, action) == two.step(actor, action), f"{action}: same feedback"
+            _is_place(one.pose(actor))
+            assert one.pose(actor) == two.pose(actor), "and to the same place"
+    json.dumps(dict(one.state()))
+    assert one.state() == two.state(), "and to the same final state"
+    one.reset(episode)
+    fresh = _started(dataset, episode)
+    assert one.state() == fresh.state(), "reset starts the episode anew"
+
+
+def _is_observation(seen: Observation) -> None:
+    assert isinstance(seen, Observation), "an observation is a core.world.Observation"
+    assert is_dataclass(seen), "an observation is a dataclass"
+
+
+def _is_place(where: Mapping[str, object]) -> None:
+    json.dumps(dict(where))
+    heading = where.get("heading")
+    if isinstance(heading, int | float):
+        assert 0 <= heading < 360, f"headings lie in [0, 360), not {heading}"
+
+
+def _refuses_what_is_off_the_menu(world: World) -> None:
+    actor = world.actors[0]
+    before = dict(world.state())
+    for action in (Action("goto", ("no such place",)), Action("fly"), Action("stop", ("a", "b"))):
+        if action in world.action_space(actor):
+            continue
+        try:
+            world.step(actor, action)
+        except ValueError:
+            assert dict(world.state()) == before, f"refusing {action} changes nothing"
+        else:
+            raise AssertionError(f"{action} is not on the menu, yet the world carried it out")
+
+
+def _stops(world: World) -> None:
+    for actor in world.actors:
+        space = world.action_space(actor)
+        ending = STOP if STOP in space else Action("stop", ("nothing",))
+        assert ending in space, "every actor can stop at any time"
+        assert not world.done(actor), "nobody has stopped at the start"
+        world.step(actor, ending)
+        assert world.done(actor), "who stops is done"

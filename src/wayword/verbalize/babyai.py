@@ -1,0 +1,116 @@
+"""Levels of BabyAI in words: what an actor sees, and what came of its last action.
+
+    >>> place(2, -1)
+    '2 steps ahead and 1 to the left'
+
+Templates only; the order of the sentences is the same at every step.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+from wayword.core.world import Feedback
+from wayword.worlds.babyai.view import BabyAIObservation, GridThing
+
+FACING = {0.0: "north", 90.0: "east", 180.0: "south", 270.0: "west"}
+
+SENTENCES: dict[str, str] = {
+    "ok.move_ahead": "You moved one step ahead.",
+    "ok.turn_left": "You turned left.",
+    "ok.turn_right": "You turned right.",
+    "ok.pick_up": "You picked up {object}.",
+    "ok.drop": "You put {object} down before you.",
+    "ok.toggle": "You {opens} {object}.",
+    "ok.goto": "You went up to {object}.",
+    "ok.go_grab": "You went up to {object} and picked it up.",
+    "ok.go_open": "You went up to {object} and opened it.",
+    "ok.go_put": "You put {object} beside {place}.",
+    "ok.go_explore": "You walked on to where you had not looked. New: {seen}.",
+    "ok.stop": "You stopped.",
+    "blocked": "The way is blocked by {by}.",
+    "nothing_there": "There is nothing right ahead of you.",
+    "not_pickupable": "{object} cannot be picked up.",
+    "not_openable": "{object} cannot be opened.",
+    "hands_full": "Your hands are full: you hold {holding}.",
+    "hands_empty": "Your hands are empty.",
+    "taken": "The square ahead is taken by {by}.",
+    "locked": "{object} is locked, and you do not hold a {key}.",
+    "already_open": "{object} is open already.",
+    "already_held": "You hold {object} already.",
+    "no_such_object": "You know of no {object}.",
+    "no_path": "You know of no free way to {place}.",
+    "nothing_unseen": "There is nothing left to explore on foot; a shut door may hide more.",
+}
+"""Status, or ``status.verb`` where a verb has its own, -> sentence."""
+
+
+def describe(seen: BabyAIObservation) -> str:
+    """An observation in words: facing and holding, walls, things; a line each."""
+    return f"{own(seen)}\n{around(seen)}"
+
+
+def own(seen: BabyAIObservation) -> str:
+    """Which way the actor faces, and what it holds."""
+    held = seen.holding[0].name if seen.holding else "nothing"
+    return f"You face {FACING[seen.heading]}.\nYou hold {held}."
+
+
+def around(seen: BabyAIObservation) -> str:
+    """Walls and things in view."""
+    walls = _walls(seen.walls)
+    if not seen.things:
+        return f"{walls}\nYou see no things."
+    return f"{walls}\nYou see: {'; '.join(map(_thing, seen.things))}."
+
+
+def feedback(told: Feedback) -> str:
+    """What came of an action, in a sentence. A status without one reads as itself."""
+    details = told.details
+    said = _plain(told.status, str(details.get("action", "")))
+    if "{" in said:
+        words: dict[str, Any] = dict(details)
+        if "opens" in details:
+            words["opens"] = "opened" if details["opens"] else "closed"
+        if "seen" in details:
+            words["seen"] = ", ".join(details["seen"]) or "nothing"
+        said = said.format_map(words)
+    if "succeeded" in details:
+        said += " " + ("The task is done." if details["succeeded"] else "The task is over.")
+    return said
+
+
+@lru_cache(maxsize=256)
+def place(ahead: int, right: int) -> str:
+    """``2 steps ahead and 1 to the left``; ``right ahead`` for the next square."""
+    side = f"to the {'right' if right > 0 else 'left'}"
+    if not right:
+        return "right ahead" if ahead == 1 else f"{ahead} steps ahead"
+    if not ahead:
+        return f"{_steps(abs(right))} {side}"
+    return f"{_steps(ahead)} ahead and {abs(right)} {side}"
+
+
+def _steps(count: int) -> str:
+    return "1 step" if count == 1 else f"{count} steps"
+
+
+def _thing(seen: GridThing) -> str:
+    state = f"{seen.state}, " if seen.state else ""
+    return f"{seen.name} ({state}{place(seen.ahead, seen.right)})"
+
+
+@lru_cache(maxsize=1024)
+def _walls(walls: tuple[int | None, int | None, int | None]) -> str:
+    ways = ("straight ahead", "to the left", "to the right")
+    told = [f"{_steps(n)} {way}" for n, way in zip(walls, ways, strict=True) if n is not None]
+    none = [way for n, way in zip(walls, ways, strict=True) if n is None]
+    parts = [f"Walls: {', '.join(told)}."] if told else []
+    parts += [f"No wall in view {' or '.join(none)}."] if none else []
+    return " ".join(parts)
+
+
+@lru_cache(maxsize=256)
+def _plain(status: str, verb: str) -> str:
+    return SENTENCES.get(f"{status}.{verb}") or SENTENCES.get(status) or f"Result: {status}."

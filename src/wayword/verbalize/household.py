@@ -1,0 +1,241 @@
+"""Houses in words: what an actor sees, and what came of its last action.
+
+Templates only. ``describe`` takes a ``HouseholdObservation`` of the rooms world, ``feedback`` any
+feedback of it; the types here name just the fields that are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol
+
+from wayword.core.world import Feedback
+
+COMPASS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
+SIDES = {"left": "On your left", "middle": "Ahead", "right": "On your right"}
+
+SENTENCES: dict[str, str] = {
+    "ok.move_ahead": "You moved ahead {distance:g} m.",
+    "ok.turn_left": "You turned left.",
+    "ok.turn_right": "You turned right.",
+    "ok.pan_left": "You turned a little to the left.",
+    "ok.pan_right": "You turned a little to the right.",
+    "ok.sidestep_left": "You stepped {distance:g} m to the left.",
+    "ok.sidestep_right": "You stepped {distance:g} m to the right.",
+    "ok.pick_up": "You picked up {object}.",
+    "ok.drop": "You dropped {object}.",
+    "ok.put": "You put {object} {preposition} {receptacle}.",
+    "ok.open": "You opened {object}.",
+    "ok.open_receptacle": "You opened {object}. In it: {contents}.",
+    "ok.close": "You closed {object}.",
+    "ok.toggle_on": "You switched on {object}.",
+    "ok.toggle_off": "You switched off {object}.",
+    "ok.slice": "You sliced {object} with {tool}.",
+    "ok.stop": "You stopped.",
+    "ok.stop_answer": "You stopped and answered: {answer}",
+    "ok.goto": "You went to {place}.",
+    "ok.heat": "You heated {object} with {tool}.",
+    "ok.cool": "You cooled {object} with {tool}.",
+    "ok.clean": "You cleaned {object} with {tool}.",
+    "ok.go_explore": "You explored the {room}. There you saw: {seen}.",
+    "ok.go_check": "You checked {receptacle}. {Preposition} it: {contents}.",
+    "ok.go_grab": "You went to {object} and picked it up.",
+    "ok.go_put": "You went to {receptacle} and put {object} {preposition} it.",
+    "ok.chat": "You told {to}.",
+    "ok.ask": "You were answered: {answer}",
+    "blocked": "The way is blocked by {by}.",
+    "blocked.close": "{object} cannot close: the doorway is taken by {by}.",
+    "no_such_object": "You know of no {object}.",
+    "no_such_room": "There is no room called {room}.",
+    "not_visible": "You do not see {object} here.",
+    "closed": "{receptacle} is closed.",
+    "too_far": "{object} is too far away: {distance:g} m, and you reach {reach:g} m.",
+    "hands_full": "Your hands are full: you hold {holding}.",
+    "hands_empty": "Your hands are empty.",
+    "not_holding": "You do not hold {object}.",
+    "already_held": "You hold {object} already.",
+    "not_pickupable": "{object} cannot be picked up.",
+    "not_receptacle": "{receptacle} cannot hold things.",
+    "full": "{receptacle} is full.",
+    "does_not_fit": "{object} does not belong in {receptacle}.",
+    "inside_itself": "{object} cannot go into itself.",
+    "not_openable": "{object} cannot be opened or closed.",
+    "already_open": "{object} is open already.",
+    "already_closed": "{object} is closed already.",
+    "running": "{object} cannot be opened while it is on.",
+    "not_toggleable": "{object} cannot be switched on or off.",
+    "already_on": "{object} is on already.",
+    "already_off": "{object} is off already.",
+    "must_be_closed": "{object} must be closed before it can be switched on.",
+    "not_sliceable": "{object} cannot be sliced.",
+    "already_sliced": "{object} is sliced already.",
+    "wrong_tool.slice": "You hold nothing that cuts {object}.",
+    "wrong_tool": "{tool} does not do that to {object}.",
+    "no_path": "There is no way to {place}.",
+    "nobody_listens": "There is nobody to hear you.",
+    "nobody_answers": "Nobody answers.",
+    "rejected": "That was no action: {reason}",
+}
+"""Status, or ``status.verb`` where a verb has its own, -> sentence."""
+
+
+class Seen(Protocol):
+    """What all things in view have: ``distance`` in metres."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def direction(self) -> str: ...
+    @property
+    def distance(self) -> float: ...
+
+
+class Object(Seen, Protocol):
+    """An object in view."""
+
+    @property
+    def preposition(self) -> str: ...
+    @property
+    def container(self) -> str: ...
+    @property
+    def attributes(self) -> tuple[str, ...]: ...
+
+
+class Door(Seen, Protocol):
+    """A door in view."""
+
+    @property
+    def open(self) -> bool: ...
+    @property
+    def rooms(self) -> tuple[str, ...]: ...
+
+
+class Other(Seen, Protocol):
+    """Another actor in view."""
+
+    @property
+    def holding(self) -> tuple[str, ...]: ...
+
+
+class Held(Protocol):
+    """Something in the hands."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def attributes(self) -> tuple[str, ...]: ...
+    @property
+    def contents(self) -> tuple[str, ...]: ...
+
+
+class Said(Protocol):
+    """A message."""
+
+    @property
+    def sender(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+
+
+class View(Protocol):
+    """The fields of a ``HouseholdObservation``; ``heading`` in degrees clockwise from north."""
+
+    @property
+    def room(self) -> str: ...
+    @property
+    def heading(self) -> float: ...
+    @property
+    def holding(self) -> Sequence[Held]: ...
+    @property
+    def objects(self) -> Sequence[Object]: ...
+    @property
+    def doors(self) -> Sequence[Door]: ...
+    @property
+    def others(self) -> Sequence[Other]: ...
+    @property
+    def messages(self) -> Sequence[Said]: ...
+
+
+def describe(view: View) -> str:
+    """An observation in words: where, holding, what is where, what was said; a line each."""
+    lines = [f"You are in the {spoken(view.room)}, facing {facing(view.heading)}."]
+    lines.append(f"You hold {listed([_held(h) for h in view.holding])}.")
+    found: dict[str, list[str]] = {"left": [], "middle": [], "right": []}
+    for door in view.doors:
+        found[door.direction].append(_door(door, view.room))
+    for other in view.others:
+        carries = f"holds {listed(other.holding)}, " if other.holding else ""
+        found[other.direction].append(f"{other.name} ({carries}{other.distance:.1f} m)")
+    for thing in view.objects:
+        found[thing.direction].append(_object(thing))
+    seen = [f"{SIDES[side]}: {', '.join(names)}." for side, names in found.items() if names]
+    lines += seen or ["You see nothing."]
+    lines += [f"{message.sender} says: {message.text}" for message in view.messages]
+    return "\n".join(lines)
+
+
+def feedback(told: Feedback) -> str:
+    """What came of an action, in a sentence. A status without one reads as itself."""
+    details = told.details
+    template = _template(told.status, details)
+    if template is None:
+        return told.status
+    words: dict[str, Any] = {
+        key: listed(value) if isinstance(value, (list, tuple)) else value
+        for key, value in details.items()
+    }
+    if "room" in words:
+        words["room"] = spoken(words["room"])
+    words["Preposition"] = str(details.get("preposition", "in")).capitalize()
+    return template.format_map(words)
+
+
+def facing(heading: float) -> str:
+    """``north`` for 0, ``30°`` for what lies between the eight main directions."""
+    return COMPASS[int(heading // 45)] if heading % 45 == 0 else f"{heading:g}°"
+
+
+def spoken(room: str) -> str:
+    """A room's name as it is said."""
+    return room.replace("_", " ")
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a, b and c``; ``nothing`` for none."""
+    if not names:
+        return "nothing"
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _template(status: str, details: Mapping[str, Any]) -> str | None:
+    verb = str(details.get("action", ""))
+    if status == "ok":
+        if verb in ("pan_left", "pan_right") and "distance" in details:
+            verb = verb.replace("pan", "sidestep")
+        elif verb == "open" and details.get("kind") == "receptacle":
+            verb = "open_receptacle"
+        elif verb == "stop" and details.get("answer"):
+            verb = "stop_answer"
+    return SENTENCES.get(f"{status}.{verb}") or SENTENCES.get(status)
+
+
+def _object(thing: Object) -> str:
+    notes = [*thing.attributes]
+    if thing.container:
+        notes.append(f"{thing.preposition} {thing.container}")
+    notes.append(f"{thing.distance:.1f} m")
+    return f"{thing.name} ({', '.join(notes)})"
+
+
+def _door(door: Door, room: str) -> str:
+    state = "open" if door.open else "closed"
+    beyond = [spoken(other) for other in door.rooms if other != room]
+    to = f"to the {' and the '.join(beyond)}, " if beyond else ""
+    return f"{door.name} ({state}, {to}{door.distance:.1f} m)"
+
+
+def _held(thing: Held) -> str:
+    notes = [*thing.attributes]
+    if thing.contents:
+        notes.append(f"with {listed(thing.contents)}")
+    return f"{thing.name} ({', '.join(notes)})" if notes else thing.name

@@ -1,0 +1,202 @@
+"""What the pages need of a run folder, without holding it in memory.
+
+The table of a run needs ids, scores and endings, which stand at the beginning of each line; whole
+trajectories are read only for the episodes that get a page.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wayword.core import registry
+from wayword.core.dataset import Dataset, Task, of_ids
+from wayword.core.episode import Json, PathReference
+from wayword.core.errors import RecordingError, WaywordError
+from wayword.core.perceiver import Percept
+from wayword.core.trajectory import Trajectory
+from wayword.runs.codec import from_json
+from wayword.runs.config import Checksums
+from wayword.runs.folder import EpisodeRecord, RecordedRun
+from wayword.runs.jsonl import corrupt, parse_line, read_lines, restore
+from wayword.runs.parts import open_dataset
+from wayword.runs.plan import Plan
+
+_STRING = rb'"(?:[^"\\]|\\.)*"'
+_ID = re.compile(rb'\{"episode":(' + _STRING + rb")")
+_ENDED = re.compile(rb',"trajectory":\{"episode_id":' + _STRING + rb',"ended":"([a-z_]+)"')
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """One line of a run's table. A failed episode has no scores and says why in ``error``."""
+
+    episode_id: str
+    ended: str
+    scores: dict[str, float]
+    error: str = ""
+
+
+def heads(run: RecordedRun) -> list[Head]:
+    """Failed episodes first (those not finished since), then the finished ones as they ended."""
+    scored = run.scores()  # first, as it says clearly what is wrong with a line
+    endings = dict(_endings(run))
+    finished = [Head(name, endings.get(name, ""), scores) for name, scores in scored]
+    there = {head.episode_id for head in finished}
+    failed = {
+        failure.episode_id: Head(failure.episode_id, "failed", {}, failure.reason)
+        for failure in run.failures()
+        if failure.episode_id not in there
+    }
+    return [*failed.values(), *finished]
+
+
+def records(run: RecordedRun, wanted: Set[str]) -> Iterator[EpisodeRecord]:
+    """The episodes asked for, one in memory at a time; of a failed one, its latest try.
+
+    A failure without a trajectory comes with an empty one.
+    """
+    path = run.path / "episodes.jsonl"
+    finished = set()
+    for number, line in read_lines(path):
+        if _episode(line) in wanted:
+            parsed = parse_line(path, number, line)
+            finished.add(str(parsed["episode"]))
+            yield EpisodeRecord(str(parsed["episode"]), *_whole(path, number, parsed))
+    failed: dict[str, Trajectory] = {}
+    for failure in run.failures() if wanted - finished else ():
+        name = failure.episode_id
+        if name in wanted and name not in finished:
+            empty = Trajectory(name, {}, ended="failed", error=failure.reason)
+            failed[name] = failure.trajectory or empty
+    for name, trajectory in failed.items():
+        yield EpisodeRecord(name, {}, trajectory)
+
+
+def _whole(path: Path, number: int, parsed: Json) -> tuple[dict[str, float], Trajectory]:
+    try:
+        told = from_json(parsed["trajectory"])
+    except RecordingError as error:
+        raise corrupt(path, number, f"field 'trajectory' {error}") from error
+    scores = restore(parsed["scores"])
+    return {k: v for k, v in scores.items() if isinstance(v, int | float)}, told
+
+
+def _endings(run: RecordedRun) -> Iterator[tuple[str, str]]:
+    path = run.path / "episodes.jsonl"
+    for number, line in read_lines(path):
+        found = _ENDED.search(line)
+        if found is not None:
+            yield _episode(line), found[1].decode()
+            continue
+        parsed = parse_line(path, number, line)
+        told = parsed.get("trajectory")
+        yield str(parsed.get("episode")), str(told.get("ended") if isinstance(told, dict) else "")
+
+
+def _episode(line: bytes) -> str:
+    found = _ID.match(line)
+    if found is None:  # a line written by other means, with its fields in another order
+        parsed = json.loads(line)
+        return str(parsed.get("episode")) if isinstance(parsed, dict) else ""
+    return str(json.loads(found[1]))
+
+
+# The dataset behind a run, where it can be opened: instructions, gold paths, maps.
+#
+# A run folder may come from somebody else, so only datasets that are part of this installation are
+# opened, never a file that the folder names; and only when the data are the run's own.
+
+
+@dataclass(slots=True)
+class Sources:
+    """What the dataset adds to a run. Without one, ``notice`` says why."""
+
+    dataset: Dataset | None = None
+    tasks: dict[str, Task] = field(default_factory=dict)
+    notice: str = ""
+    layouts: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    """Each scene's places on paper, worked out once: a city has tens of thousands."""
+
+    def instruction(self, episode_id: str) -> str:
+        """What the agent was told, or empty where that is not known."""
+        task = self.tasks.get(episode_id)
+        return task.episode.instruction if task else ""
+
+    def told_alone(self, episode_id: str) -> dict[str, str]:
+        """What single actors were told, by actor."""
+        task = self.tasks.get(episode_id)
+        given = task.episode.extra.get("instructions", {}) if task else {}
+        return {str(actor): str(text) for actor, text in given.items()}
+
+    def gold(self, episode_id: str) -> tuple[str, ...]:
+        """The gold path's places, or none."""
+        task = self.tasks.get(episode_id)
+        known = task is not None and isinstance(task.reference, PathReference)
+        return task.reference.path if known else ()  # type: ignore[union-attr]
+
+    def scene(self, episode_id: str) -> str:
+        """The episode's scene, or empty."""
+        task = self.tasks.get(episode_id)
+        return task.episode.scene if task else ""
+
+    def reference(self, episode_id: str) -> Any:
+        """What was right, or None where that is not known."""
+        task = self.tasks.get(episode_id)
+        return task.reference if task else None
+
+    def world(self, episode_id: str) -> Any:
+        """A fresh world for an episode, or None. Raises ``WaywordError`` as the dataset does."""
+        task = self.tasks.get(episode_id)
+        return self.dataset.world(task.episode) if self.dataset and task else None
+
+    def graph(self, scene: str) -> Any:
+        """The scene's graph (ids, index, positions, edges), or None."""
+        return self._ask("graph", scene)
+
+    def plan(self, scene: str) -> Any:
+        """The scene's floor plan (rooms, doors), or None."""
+        return getattr(self._ask("house", scene), "plan", None)
+
+    def percept(self, scene: str, place: str) -> Percept | None:
+        """What there is around a place, in the words of the run's perceiver."""
+        perceiver = self.dataset.perceiver() if self.dataset else None
+        if perceiver is None or not scene:
+            return None
+        try:
+            return perceiver.perceive(scene, place)
+        except WaywordError:
+            return None
+
+    def _ask(self, name: str, scene: str) -> Any:
+        method = getattr(self.dataset, name, None)
+        if not callable(method) or not scene:
+            return None
+        try:
+            return method(scene)
+        except WaywordError:
+            return None
+
+
+def open_sources(config: Mapping[str, Any], ids: Sequence[str], data: Path | None) -> Sources:
+    """The dataset that the run's config names, with the tasks of ``ids``."""
+    identity = config["identity"]
+    name = str(identity.get("dataset", ""))
+    if name.partition(":")[0] not in registry.names("dataset"):
+        return Sources(notice=f"Instructions and maps are left out: there is no dataset {name!r}.")
+    settings = identity.get("dataset_settings") or {}
+    try:
+        dataset = open_dataset(Plan("view", name, settings={"dataset": settings}, data=data))
+        found = Checksums().combined(dataset.files)
+        if found != identity.get("data_checksum"):
+            return Sources(
+                notice="Instructions and maps are left out: the data here are not the run's "
+                f"({found}, and the run had {identity.get('data_checksum')})."
+            )
+        return Sources(dataset, of_ids(dataset.tasks, set(ids)))
+    except WaywordError as error:
+        return Sources(notice=f"Instructions and maps are left out: {error}")

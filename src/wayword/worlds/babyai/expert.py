@@ -1,0 +1,84 @@
+"""The expert of BabyAI's levels: the package's own bot, and what it does not know.
+
+The bot explores as it goes: it uses what has come into view, not the whole grid. It cannot look for
+a key in a box (level KeyInBox), so boxes that hold the key of a locked door are opened first.
+
+Source: ``minigrid.utils.baby_ai_bot`` (Chevalier-Boisvert et al. 2019, section 4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any
+
+from wayword.core.action import Action
+from wayword.worlds.babyai.level import DONE, TOGGLE, Level
+from wayword.worlds.babyai.motions import CODES
+from wayword.worlds.babyai.view import route
+from wayword.worlds.babyai.world import BabyAIWorld
+from wayword.worlds.household.errands import ActionPlan, PlanningFailed
+
+VERBS = {code: verb for verb, code in CODES.items()}
+
+
+def solve(world: BabyAIWorld) -> ActionPlan:
+    """Every action until the level ends. Raises ``Stuck`` where the bot knows no way on."""
+    for code in plan(world.level):
+        yield Action(VERBS[code])
+
+
+def play(world: BabyAIWorld) -> list[Action]:
+    """The expert's actions, carried out in a world that was reset."""
+    actions = []
+    for action in solve(world):
+        world.step(world.actors[0], action)
+        actions.append(action)
+    return actions
+
+
+@lru_cache(maxsize=4096)
+def expert_length(level: str, seed: int) -> int | None:
+    """How many actions the expert needs for a level as drawn by ``seed``; None where it fails."""
+    opened = Level(level)
+    opened.start(seed)
+    try:
+        for code in plan(opened):
+            opened.act(code)
+    except PlanningFailed:
+        return None
+    return opened.steps if opened.reward > 0 else None
+
+
+def plan(level: Level) -> Iterator[int]:
+    """Actions of the package's, each to be carried out before the next one is asked for."""
+    from minigrid.utils.baby_ai_bot import BabyAIBot, DisappearedBoxError
+
+    yield from _unpack(level)
+    make: Any = BabyAIBot  # its methods have no annotations
+    bot = make(level.env)
+    taken: Any = None
+    while not level.over:
+        try:
+            taken = bot.replan(taken)
+        except (AssertionError, DisappearedBoxError) as error:
+            raise PlanningFailed(f"{level.name}: the package's bot gave up: {error}") from error
+        if taken == DONE:
+            raise PlanningFailed(f"{level.name}: the package's bot takes the task for done")
+        yield int(taken)
+
+
+def _unpack(level: Level) -> Iterator[int]:
+    """Open the boxes that hold the key of a locked door."""
+    things = [thing for thing in level.env.grid.grid if thing is not None]
+    locked = {thing.color for thing in things if thing.type == "door" and thing.is_locked}
+    for box in things:
+        key = box.contains if box.type == "box" else None
+        if key is not None and key.type == "key" and key.color in locked:
+            place = level.find(box)
+            way = route(level, lambda _, front, place=place: front == place)  # type: ignore[misc]
+            if way is None:
+                raise PlanningFailed(
+                    f"{level.name}: no free way leads to the box with the {key.color} key"
+                )
+            yield from [*way, TOGGLE]

@@ -1,0 +1,320 @@
+"""From goals to errands: what a body that knows the house does to bring a state about.
+
+The things to handle are read off the goals, each becomes a chain of sub-tasks (slice, fetch, treat,
+put), the cheapest of the chains is chosen by steps on foot, and its errands are carried out.
+
+Source: the expert of LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from wayword.core.action import STOP, Action
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode
+from wayword.worlds.household.errands import (
+    TOOLS,
+    ActionPlan,
+    Errands,
+    PlannedReference,
+    PlanningFailed,
+    carry_out,
+    cheapest,
+)
+from wayword.worlds.household.goals import (
+    AnswerReference,
+    Beside,
+    GoalCondition,
+    Has,
+    Held,
+    HouseholdReference,
+    Ids,
+    Inside,
+    Lit,
+    Near,
+    Restored,
+    Stacked,
+    Trait,
+)
+from wayword.worlds.household.verbs import VERBS
+from wayword.worlds.household.world import HouseholdWorld
+
+RANKS: tuple[type, ...] = (Stacked, Inside, Beside, Restored, Has, Held, Lit, Near)
+"""Kinds of goals in the order in which they are gone about."""
+ROUNDS = 3
+"""How often the goals are gone through: the second time for what was undone by another."""
+
+
+def solve(world: HouseholdWorld, actor: str, reference: HouseholdReference) -> ActionPlan:
+    """Every low-level action up to the stop. Raises ``Stuck`` where a goal cannot be met."""
+    if isinstance(reference, AnswerReference):
+        yield from _look(Errands(world, actor), reference.look, reference.enough)
+        yield Action("stop", (reference.answer,))
+        return
+    if isinstance(reference, PlannedReference):
+        if actor == reference.worker:
+            yield from carry_out(Errands(world, actor), reference.plan)
+        yield STOP
+        return
+    tidy = any(isinstance(goal, Restored) for goal in reference.goals)
+    errands = Errands(world, actor, tidy)
+    for _ in range(ROUNDS):
+        state = world.state()
+        left = [goal for goal in reference.goals if goal.met(state) < goal.parts]
+        if not left:
+            break
+        while left:
+            goal = _next(errands, left)
+            left.remove(goal)
+            yield from _meet(errands, goal)
+    yield STOP
+
+
+def play(world: HouseholdWorld, actor: str, reference: HouseholdReference) -> list[Action]:
+    """The expert's actions, the stop included, carried out in a world that was reset."""
+    actions: list[Action] = []
+    doing = solve(world, actor, reference)
+    try:
+        action = next(doing)
+        while True:
+            actions.append(action)
+            feedback = world.step(actor, action)
+            if world.done(actor):
+                return actions
+            action = doing.send(feedback)
+    except StopIteration:
+        return actions
+
+
+def rehearse(
+    world: HouseholdWorld, episode: Episode, reference: HouseholdReference
+) -> list[Action]:
+    """The expert's actions for an episode, with a body that is able to do all there is to do."""
+    actor = reference.worker if isinstance(reference, PlannedReference) else episode.actors[0]
+    given = episode.start.get("bodies", {})
+    able = {**given, actor: {**given.get(actor, {}), "actions": list(VERBS), "step_limit": 0}}
+    world.reset(replace(episode, start={**episode.start, "bodies": able}))
+    return play(world, actor, reference)
+
+
+def expert_length(world: HouseholdWorld, task: Task) -> int | None:
+    """L*: how many low-level actions the expert needs, its stop included; None where it fails."""
+    reference = task.reference
+    if not isinstance(reference, HouseholdReference):
+        return None
+    if reference.expert_length is not None:
+        return reference.expert_length
+    try:
+        actions = rehearse(world, task.episode, reference)
+    except PlanningFailed:
+        return None
+    solved = reference.met(world.state()) == reference.parts()
+    return len(actions) if solved else None
+
+
+def _next(errands: Errands, left: Sequence[GoalCondition]) -> GoalCondition:
+    """Of the goals that come first, the one whose thing is nearest."""
+    first = min(map(_rank, left))
+    goals = [goal for goal in left if _rank(goal) == first]
+    if len(goals) == 1:
+        return goals[0]
+    owner = {thing: goal for goal in reversed(goals) for thing in _handled(goal)}
+    nearest = cheapest(errands.world, errands.actor, [list(owner)])
+    return owner[nearest[0]] if nearest else goals[0]
+
+
+def _handled(goal: GoalCondition) -> Ids:
+    """What a goal is about."""
+    if isinstance(goal, Restored):
+        return (goal.thing,)
+    things: Ids = goal.lamps if isinstance(goal, Lit) else goal.things  # type: ignore[attr-defined]
+    return things
+
+
+def _rank(goal: GoalCondition) -> tuple[int, int]:
+    """Goals that bring others about come first, those that a later errand would undo last.
+
+    What should stand open is opened before things are put in it, the rest is shut after that.
+    """
+    if type(goal) not in RANKS:
+        raise PlanningFailed(f"the expert knows no way to bring about {type(goal).__name__}")
+    if isinstance(goal, Restored):
+        return RANKS.index(Restored), 0 if goal.open else 1 if goal.receptacle else 2
+    traits = getattr(goal, "traits", ())
+    return RANKS.index(type(goal)), -len(traits) - goal.parts
+
+
+def _meet(errands: Errands, goal: GoalCondition) -> ActionPlan:
+    for _ in range(goal.parts):
+        if goal.met(errands.world.state()) == goal.parts:
+            return
+        yield from _PLANS[type(goal)](errands, goal)
+
+
+def _inside(errands: Errands, goal: Inside) -> ActionPlan:
+    """One more of the things into the receptacle that has most of them already."""
+    there = {
+        r: [
+            t for t in goal.things if errands.within(t, r) and _lacks(errands, t, goal.traits) == []
+        ]
+        for r in goal.receptacles
+    }
+    most = max(len(found) for found in there.values())
+    places = [r for r, found in there.items() if len(found) == most]
+    done = {t for r in places for t in there[r]}
+    things = [t for t in goal.things if t not in done] or list(goal.things)
+    chain = _chain(errands, things, goal.traits, [places])
+    yield from _prepare(errands, chain, goal.traits)
+    yield from errands.put(chain[0], chain[-1])
+
+
+def _stacked(errands: Errands, goal: Stacked) -> ActionPlan:
+    chain = _chain(errands, goal.things, goal.traits, [goal.movables, goal.receptacles])
+    thing, movable, receptacle = chain[0], chain[-2], chain[-1]
+    if not errands.within(thing, movable):
+        yield from _prepare(errands, chain, goal.traits)
+        yield from errands.put(thing, movable)
+    if not errands.within(movable, receptacle):
+        yield from errands.put(movable, receptacle)
+
+
+def _has(errands: Errands, goal: Has) -> ActionPlan:
+    switched = [trait for trait in goal.traits if trait[0] in ("on", "open")]
+    traits = tuple(trait for trait in goal.traits if trait not in switched)
+    chain = _chain(errands, goal.things, traits, [])
+    yield from _prepare(errands, chain, traits)
+    for name, value in switched:
+        yield from (errands.turn if name == "on" else errands.swing)(chain[0], bool(value))
+
+
+def _held(errands: Errands, goal: Held) -> ActionPlan:
+    yield from errands.take(_chain(errands, goal.things, (), [])[0])
+
+
+def _beside(errands: Errands, goal: Beside) -> ActionPlan:
+    under = [errands.things.holders(errands.number(other)) for other in goal.others]
+    places = dict.fromkeys(errands.world.layout.ids[holders[0]] for holders in under if holders)
+    if not places:
+        raise PlanningFailed(f"none of {', '.join(goal.others)} is in or on anything")
+    yield from _inside(errands, Inside(goal.things, tuple(places)))
+
+
+def _near(errands: Errands, goal: Near) -> ActionPlan:
+    yield from errands.uncover(_chain(errands, goal.things, (), [])[0])
+
+
+def _lit(errands: Errands, goal: Lit) -> ActionPlan:
+    (lamp,) = _chain(errands, goal.lamps, (), [])
+    yield from errands.reach(lamp)
+    yield from errands.turn(lamp, True)
+
+
+def _restored(errands: Errands, goal: Restored) -> ActionPlan:
+    i = errands.number(goal.thing)
+    if "pickupable" in errands.things.specs[i].affordances:
+        if goal.receptacle and goal.at is not None:
+            x, y = float(errands.things.x[i]), float(errands.things.y[i])
+            under = errands.number(goal.receptacle)
+            if int(errands.things.inside[i]) != under or not goal.lies(x, y):
+                yield from errands.put_near(goal.thing, goal.receptacle, goal.at, goal.within)
+        elif goal.receptacle:
+            yield from errands.put(goal.thing, goal.receptacle)
+        else:
+            yield from errands.take(goal.thing)
+            yield from errands.do("drop", goal.thing)
+    yield from errands.swing(goal.thing, goal.open)
+
+
+_PLANS: dict[type, Callable[[Errands, Any], ActionPlan]] = {
+    Inside: _inside,
+    Stacked: _stacked,
+    Beside: _beside,
+    Near: _near,
+    Has: _has,
+    Held: _held,
+    Lit: _lit,
+    Restored: _restored,
+}
+
+
+def _look(errands: Errands, things: Sequence[str], enough: int) -> ActionPlan:
+    """See things and look into receptacles, the nearest first: all, or ``enough`` of them."""
+    left = list(things)
+    while len(left) > (len(things) - enough if enough else 0):
+        nearest = cheapest(errands.world, errands.actor, [left])
+        if nearest is None:
+            raise PlanningFailed(f"no way leads to any of {', '.join(left)}")
+        left.remove(nearest[0])
+        i = errands.number(nearest[0])
+        if errands.things.encloses[i]:
+            yield from errands.unlock(nearest[0])
+        elif not errands.me.known[i]:
+            yield from errands.uncover(nearest[0])
+
+
+def _lacks(errands: Errands, thing: str, traits: Sequence[Trait]) -> list[Trait]:
+    return [trait for trait in traits if not errands.has(thing, trait)]
+
+
+def _chain(
+    errands: Errands, things: Sequence[str], traits: Sequence[Trait], after: Sequence[Sequence[str]]
+) -> list[str]:
+    """The cheapest thing, tools for the traits it lacks in order, and places after that.
+
+    The things that lack least are looked at alone. Raises ``Stuck``.
+    """
+    least = min(len(_lacks(errands, thing, traits)) for thing in things)
+    best = [t for t in things if len(_lacks(errands, t, traits)) == least]
+    chains = []
+    for lacking in {tuple(_lacks(errands, t, traits)) for t in best}:
+        some = [t for t in best if tuple(_lacks(errands, t, traits)) == lacking]
+        tools = [_tools(errands, some[0], t) for t in lacking if t in TOOLS]
+        places = [[r for r in stop if _open_to(errands, some[0], r)] or stop for stop in after]
+        chains.append(cheapest(errands.world, errands.actor, [some, *tools, *places]))
+    found = next((chain for chain in chains if chain), None)
+    if found is None:
+        raise PlanningFailed(f"no way leads to any of {', '.join(things)} and on")
+    return found
+
+
+def _open_to(errands: Errands, thing: str, receptacle: str) -> bool:
+    there = errands.within(thing, receptacle)
+    return there or (errands.takes(receptacle, thing) and not errands.full(receptacle))
+
+
+def _tools(errands: Errands, thing: str, trait: Trait) -> Ids:
+    """What gives a trait to such a thing, and can be switched where it must."""
+    things, kind = errands.things, TOOLS[trait]
+    ids = errands.world.layout.ids[: things.objects]
+    able = [r for r in ids if things.does(errands.number(r), kind) and errands.takes(r, thing)]
+    if trait == ("heated", True):
+        able = [r for r in able if things.encloses[errands.number(r)]]
+    switched = [
+        r
+        for r in able
+        if kind == "cooler"
+        or things.does(errands.number(r), "toggleable")
+        or errands.number(r) in things.switches
+    ]
+    if not switched:
+        raise PlanningFailed(f"no {kind} takes {thing}")
+    free = [r for r in switched if _open_to(errands, thing, r)]
+    return tuple(free or switched)
+
+
+def _prepare(errands: Errands, chain: Sequence[str], traits: Sequence[Trait]) -> ActionPlan:
+    """Give the chain's thing the traits it lacks: slicing first, then tool after tool."""
+    thing = chain[0]
+    lacking = _lacks(errands, thing, traits)
+    if ("sliced", True) in lacking:
+        ids = errands.world.layout.ids[: errands.things.objects]
+        knives = [k for k in ids if errands.things.does(errands.number(k), "slicer")]
+        found = cheapest(errands.world, errands.actor, [knives, [thing]])
+        if found is None:
+            raise PlanningFailed(f"no knife for {thing}")
+        yield from errands.slice(thing, found[0])
+    for trait, tool in zip([t for t in lacking if t in TOOLS], chain[1:], strict=False):
+        yield from errands.treat(thing, trait, tool)

@@ -1,0 +1,308 @@
+"""The rooms world: houses of words, where walls hide, doors matter, and several bodies act.
+
+    >>> from wayword.core.action import Action
+    >>> from wayword.core.episode import Episode
+    >>> from wayword.worlds.household.builder import SceneBuilder
+    >>> house = SceneBuilder("flat")
+    >>> house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])
+    >>> table = house.furniture("table", 2, 2.5, 1.0, 0.6, 0.8, receptacle="on")
+    >>> apple = house.thing("apple", parent=table)
+    >>> world = HouseholdWorld(house.build())
+    >>> start = {"poses": {"agent": {"x": 2.0, "y": 0.5, "heading": 0.0}}}
+    >>> world.reset(Episode("1", "Bring me the apple.", "flat", start))
+    >>> [seen.name for seen in world.observe("agent").objects]
+    ['table_1', 'apple_1']
+    >>> world.step("agent", Action("pick_up", ("apple_1",))).status
+    'too_far'
+    >>> world.step("agent", Action("go_grab", ("apple_1",))).status
+    'ok'
+
+What a body is able to do is :class:`~wayword.worlds.household.verbs.Body`; what there is in a house
+:class:`~wayword.worlds.household.scene.Scene`; the verbs ``housework.verbs``, what each can answer
+``housework.statuses``. The menu takes every well-formed action, and the world answers with a
+status. A failed action changes nothing.
+
+Source: LangSuitE (Jia et al. 2024, arXiv:2406.16294), section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from wayword.core.action import STOP, Action, ActionSpace, ListedWhenAsked
+from wayword.core.episode import Episode, Json
+from wayword.core.errors import DataError
+from wayword.core.geometry import absolute
+from wayword.core.world import Feedback
+from wayword.worlds.household import verbs as st
+from wayword.worlds.household.high import HIGH
+from wayword.worlds.household.house import Actor, Fail, House, observation, report
+from wayword.worlds.household.layout import Layout, fits
+from wayword.worlds.household.low import LOW, primitive
+from wayword.worlds.household.observation import Answerer, HouseholdObservation
+from wayword.worlds.household.route import route_into, route_to, shut_doors
+from wayword.worlds.household.scene import Room, Scene
+from wayword.worlds.household.verbs import SPEECH, VERBS, Body, Slot, Verb, from_json, well_formed
+
+# KnownActions: what an actor may try, made only when listed.
+
+
+class KnownActions(ListedWhenAsked):
+    """The closed choices of an actor.
+
+    *Listed* is what makes sense by what the actor knows: each verb with things it has seen that
+    show the affordance, in the order of first sight. *Contained* is every well-formed action: the
+    verb is one of the body's, and it has as many words as it takes. The world answers it, with a
+    failure where it must.
+    """
+
+    def __init__(self, house: House, me: Actor) -> None:
+        self._house, self._me = house, me
+        self._verbs = me.body.actions
+        self._count, self._hands = len(me.names.order), tuple(me.hands)
+
+    def __contains__(self, action: object) -> bool:
+        return (
+            isinstance(action, Action)
+            and action.name in self._verbs
+            and action.name not in SPEECH
+            and well_formed(action.name, action.arguments)
+        )
+
+    def listed(self) -> list[Action]:
+        things, me = self._house.things, self._me
+        known = [i for i in me.names.order[: self._count] if me.known[i]]
+        people = [i for i in me.view.things if i >= things.first_actor]
+        return [
+            action
+            for name in self._verbs
+            if name not in SPEECH
+            for action in self._of(VERBS[name], known, people)
+        ]
+
+    def _of(self, verb: Verb, known: list[int], people: list[int]) -> Iterator[Action]:
+        if verb.name == "stop":
+            yield STOP
+            return
+        name = self._me.names.of
+        choices: dict[Slot, Callable[[], list[str]]] = {
+            "held": lambda: [name[i] for i in self._hands],
+            "room": lambda: [room.name for room in self._house.layout.scene.rooms],
+            "place": lambda: [name[i] for i in (*known, *people)],
+            "receptacle": lambda: [name[i] for i in known if self._receives(i)],
+            "object": lambda: [name[i] for i in known if self._suits(i, verb.needs)],
+            "tool": lambda: [name[i] for i in known if self._suits(i, verb.needs)],
+        }
+        filled: list[tuple[str, ...]] = [()]
+        for slot in verb.slots:
+            options = choices[slot]() if filled else []
+            filled = [(*words, option) for words in filled for option in options]
+        yield from (Action(verb.name, words) for words in filled)
+
+    def _suits(self, i: int, affordance: str) -> bool:
+        return self._house.things.does(i, affordance)
+
+    def _receives(self, i: int) -> bool:
+        things = self._house.things
+        return i < things.objects and bool(things.specs[i].receptacle)
+
+
+HANDS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
+"""Verbs of bodies that can change something in a house."""
+
+
+class HouseholdWorld:
+    """One house and those who act in it; family ``"household"``.
+
+    ``Episode.start`` holds ``"poses"``: actor -> ``{"x", "y", "heading"}`` (metres, degrees), one
+    for each of the episode's actors; optionally ``"scene"``, the name the scene must have, and
+    ``"bodies"``: actor -> fields of ``Body`` that differ. ``body`` is everybody's body else.
+    ``answerer`` answers ``ask``, and may be set later. With ``shared_names`` a thing that
+    one actor has named has that name for all, so that they can talk about it; each still sees only
+    its own view. With ``named`` everything has such a name from the start, in the scene's order, so
+    that one who knows the house can tell of it. ``layout`` may be one made before from a scene with
+    the same rooms, doors and furniture.
+    """
+
+    family = "household"
+
+    def __init__(
+        self,
+        scene: Scene,
+        body: Body | None = None,
+        *,
+        answerer: Answerer | None = None,
+        shared_names: bool = False,
+        named: bool = False,
+        layout: Layout | None = None,
+    ) -> None:
+        self.scene = scene
+        self.layout = layout or Layout(scene)
+        self._body = body or Body()
+        self.answerer, self._shared, self._named = answerer, shared_names, named
+        self._house: House | None = None
+
+    @property
+    def house(self) -> House:
+        """The true state. For oracles, judges and tests."""
+        if self._house is None:
+            raise ValueError("reset the world first")
+        return self._house
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        return tuple(self._house.actors) if self._house else ("agent",)
+
+    def reset(self, episode: Episode) -> None:
+        """Start an episode. Raises ``DataError`` for another scene, a missing pose, or one in a
+        wall, in furniture or in somebody else."""
+        named = episode.start.get("scene", self.scene.name)
+        if named != self.scene.name:
+            problem = f"is {named!r}, but this world holds {self.scene.name!r}"
+            raise DataError(f"episode {episode.id}", "field 'scene'", problem)
+        poses = {actor: self._pose(episode, actor) for actor in episode.actors}
+        given = episode.start.get("bodies", {})
+        bodies = {a: from_json(given.get(a, {}), self._body) for a in episode.actors}
+        naming = self._shared, self._named
+        house = House(self.layout, bodies, poses, self.answerer, *naming)
+        self._check(house, episode)
+        self._house = house
+
+    def observe(self, actor: str) -> HouseholdObservation:
+        return observation(self.house, self._actor(actor))
+
+    def action_space(self, actor: str) -> ActionSpace:
+        me = self._actor(actor)
+        return ActionSpace(KnownActions(self.house, me), me.body.open_verbs)
+
+    def step(self, actor: str, action: Action) -> Feedback:
+        """Carry out any well-formed action of the body's; others raise ``ValueError``."""
+        me, verb, words = self._actor(actor), action.name, action.arguments
+        if me.stopped or verb not in me.body.actions or not well_formed(verb, words):
+            raise ValueError(f"{action} is not on the menu of {actor}")
+        self.house.mailbox.read(actor)
+        try:
+            details = self._do(me, verb, words)
+            feedback = Feedback(st.OK, {"action": verb, **details})
+        except Fail as failure:
+            feedback = Feedback(failure.status, {"action": verb, **failure.details})
+        me.actions += 1
+        if me.body.step_limit and me.actions >= me.body.step_limit:
+            me.stopped = True
+        return feedback
+
+    def done(self, actor: str) -> bool:
+        me = self._actor(actor)
+        return me.stopped or self._left_alone(me)
+
+    def pose(self, actor: str) -> Mapping[str, Json]:
+        me = self._actor(actor)
+        return {"room": me.room, "x": me.x, "y": me.y, "heading": me.heading}
+
+    def state(self) -> Mapping[str, Json]:
+        """Everything: see ``housework.report``."""
+        return report(self.house)
+
+    def name(self, actor: str, object_id: str) -> str | None:
+        """What an actor calls an object or door of the scene, None before it has a name."""
+        return self._actor(actor).names.of[self.layout.index[object_id]] or None
+
+    def object_id(self, actor: str, name: str) -> str | None:
+        """The object or door of the scene that an actor calls so, None for none and for actors."""
+        i = self._actor(actor).names.thing.get(name)
+        return None if i is None or i >= self.house.things.first_actor else self.layout.ids[i]
+
+    def route(self, actor: str, target: str) -> list[Action] | None:
+        """Low-level actions that bring an actor where it sees and reaches an object or door (an id
+        of the scene), wherever it truly is, or into a room (its name). None where there is no way
+        as the doors stand. For oracles and experts."""
+        me, to = self._actor(actor), self._target(target)
+        try:
+            if isinstance(to, Room):
+                verbs = route_into(self.house, me, to)
+            else:
+                verbs = route_to(self.house, me, to)
+        except Fail:
+            return None
+        return [Action(verb) for verb in verbs]
+
+    def doors_to_open(self, actor: str, target: str) -> list[str] | None:
+        """The ids of the shut doors on the shortest way there, in order; None for no way at all.
+        For oracles and experts."""
+        try:
+            doors = shut_doors(self.house, self._actor(actor), self._target(target))
+        except Fail:
+            return None
+        return [self.layout.ids[i] for i in doors]
+
+    def _target(self, target: str) -> int | Room:
+        i = self.layout.index.get(target)
+        if i is not None:
+            return i
+        room = next((room for room in self.scene.rooms if room.name == target), None)
+        if room is None:
+            raise ValueError(f"{target!r} is no object, door or room of scene {self.scene.name}")
+        return room
+
+    def _left_alone(self, me: Actor) -> bool:
+        """A body without hands has nothing left to do once all the others have stopped."""
+        others = [actor for actor in self.house.actors.values() if actor is not me]
+        handless = not HANDS.intersection(me.body.actions)
+        return handless and bool(others) and all(other.stopped for other in others)
+
+    def _actor(self, name: str) -> Actor:
+        found = self.house.actors.get(name)
+        if found is None:
+            raise ValueError(f"nobody here is called {name!r}")
+        return found
+
+    def _do(self, me: Actor, verb: str, words: tuple[str, ...]) -> dict[str, Json]:
+        if verb in LOW:
+            return primitive(self.house, me, verb, *words)
+        if verb in HIGH:
+            return self.house.attempt(lambda: HIGH[verb](self.house, me, *words))
+        if verb == "chat":
+            return self._chat(me, words[0])
+        if verb == "ask":
+            return self._ask(me, words[0])
+        me.stopped, me.answer = True, words[0] if words else None
+        return {"answer": me.answer}
+
+    def _chat(self, me: Actor, text: str) -> dict[str, Json]:
+        others = [a.name for a in self.house.actors.values() if a is not me and not a.stopped]
+        if not others:
+            raise Fail(st.NOBODY_LISTENS)
+        self.house.mailbox.send(me.name, others, text)
+        return {"to": others}
+
+    def _ask(self, me: Actor, text: str) -> dict[str, Json]:
+        answer = self.answerer(me.name, text) if self.answerer else None
+        if answer is None:
+            raise Fail(st.NOBODY_ANSWERS)
+        return {"answer": answer}
+
+    def _pose(self, episode: Episode, actor: str) -> tuple[float, float, float]:
+        try:
+            pose: Any = episode.start["poses"][actor]
+            return float(pose["x"]), float(pose["y"]), absolute(float(pose.get("heading", 0.0)))
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            problem = "needs numbers x and y (and heading)"
+            raise DataError(f"episode {episode.id}", f"pose of {actor!r}", problem) from error
+
+    def _check(self, house: House, episode: Episode) -> None:
+        shut = house.things.shut.tolist()
+        for a in house.actors.values():
+            near = [
+                n
+                for n, x, y, r in house.others(a)
+                if (x - a.x) ** 2 + (y - a.y) ** 2 < (r + a.body.radius - 1e-6) ** 2
+            ]
+            if near or not fits(self.layout, a.body.radius, (a.x, a.y), shut):
+                where = f"in scene {self.scene.name}, pose of {a.name!r}"
+                problem = f"({a.x}, {a.y}) is in a wall, in furniture, outside, or taken"
+                remedy = "housework.collision.nearest_place finds a free one"
+                raise DataError(f"episode {episode.id}", where, problem, remedy)
+
+
+world = HouseholdWorld

@@ -1,0 +1,1 @@
+"""Viewpoint graphs: ``graph`` has the places and their neighbors, ``world`` the rules."""

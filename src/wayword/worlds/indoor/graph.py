@@ -1,0 +1,210 @@
+"""Viewpoint graphs: places one can stand at indoors, and the ways between them.
+
+Loads MatterSim connectivity (position = pose[3], pose[7], pose[11] in metres; an edge where both
+ends are included and the way is unobstructed, as long as the straight line between them), and
+computes all-pairs geodesic distances once, cached on disk under the file's own checksum.
+
+Source: Matterport3DSimulator, ``connectivity/README.md``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
+from scipy.sparse.csgraph import dijkstra, floyd_warshall
+
+from wayword.core.errors import DataError
+from wayword.core.files import read_json
+from wayword.core.geometry import absolute
+
+CACHE_VERSION = 1
+SMALL = 200
+"""Viewpoints up to which Floyd-Warshall's plain loop beats a search from every place."""
+_VISIBLE = re.compile(rb'"visible"\s*:\s*\[[^\]]*\]\s*,')
+"""Half of every connectivity file, and never read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbor:
+    """A way to a neighbour: absolute heading and elevation (degrees), straight length (metres)."""
+
+    viewpoint: str
+    heading: float
+    elevation: float
+    distance: float
+
+
+@dataclass(frozen=True, eq=False)
+class ViewpointGraph:
+    """One scan. Read-only once made, and shared by every episode in it.
+
+    ``positions`` (N, 3) metres, z up. ``edges`` (E, 2) indices, both directions listed, sorted.
+    ``distances`` (N, N) metres along the graph, ``inf`` where there is no way.
+    """
+
+    scan: str
+    ids: tuple[str, ...]
+    positions: NDArray[np.float64]
+    edges: NDArray[np.int32]
+    distances: NDArray[np.float64]
+    index: dict[str, int] = field(init=False, repr=False)
+    _ways: dict[str, tuple[Neighbor, ...]] = field(init=False, repr=False, default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", {name: i for i, name in enumerate(self.ids)})
+
+    @cached_property
+    def neighbours(self) -> dict[str, tuple[str, ...]]:
+        """The viewpoints one step away, in the file's order."""
+        found: dict[str, list[str]] = {name: [] for name in self.ids}
+        for start, end in self.edges.tolist():
+            found[self.ids[start]].append(self.ids[end])
+        return {name: tuple(ends) for name, ends in found.items()}
+
+    def distance(self, start: str, end: str) -> float:
+        """Geodesic distance in metres."""
+        return float(self.distances[self.index[start], self.index[end]])
+
+    def bearing(self, start: str, end: str) -> tuple[float, float, float]:
+        """Heading and elevation (degrees) and straight distance (metres) from one to the other."""
+        x, y, z = (self.positions[self.index[end]] - self.positions[self.index[start]]).tolist()
+        flat = (x * x + y * y) ** 0.5
+        heading = absolute(float(np.degrees(np.arctan2(x, y))))
+        elevation = float(np.degrees(np.arctan2(z, flat)))
+        return heading, elevation, (flat * flat + z * z) ** 0.5
+
+    def neighbors(self, viewpoint: str) -> tuple[Neighbor, ...]:
+        """The ways out, clockwise from north; worked out once a viewpoint."""
+        if viewpoint not in self._ways:
+            found = [
+                Neighbor(end, *self.bearing(viewpoint, end)) for end in self.neighbours[viewpoint]
+            ]
+            found.sort(key=lambda way: (way.heading, way.viewpoint))
+            self._ways[viewpoint] = tuple(found)
+        return self._ways[viewpoint]
+
+    def shortest_path(self, start: str, end: str) -> list[str]:
+        """A shortest path, both ends included. Raises ``ValueError`` where there is none."""
+        if not np.isfinite(self.distance(start, end)):
+            raise ValueError(f"no way from {start} to {end} in {self.scan}")
+        path = [start]
+        while path[-1] != end:
+            here = path[-1]
+            path.append(
+                min(
+                    self.neighbours[here],
+                    key=lambda n: self.bearing(here, n)[2] + self.distance(n, end),
+                )
+            )
+        return path
+
+
+def build(
+    scan: str, ids: tuple[str, ...], positions: NDArray[np.float64], edges: NDArray[np.int32]
+) -> ViewpointGraph:
+    """A graph with its distances. ``edges`` (E, 2) must list both directions."""
+    lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
+    weights = csr_matrix((lengths, (edges[:, 0], edges[:, 1])), shape=(len(ids), len(ids)))
+    all_pairs = floyd_warshall if len(ids) < SMALL else dijkstra
+    distances = np.asarray(all_pairs(weights, directed=True), dtype=np.float64)
+    return ViewpointGraph(scan, ids, positions, edges, distances)
+
+
+def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
+    """Read ``{scan}_connectivity.json`` or ``.json.gz``.
+
+    ``cache`` is a folder for the parsed graph and its distances; a cached file that is stale or
+    damaged is made anew. Raises ``DataError``.
+    """
+    scan = path.name.split("_connectivity")[0]
+    if cache is None:
+        return _parse(scan, path)
+    try:
+        digest = hashlib.sha1(path.read_bytes()).hexdigest()[:16]
+    except OSError as error:
+        raise DataError(path, "", f"cannot be read ({error.strerror})") from error
+    stored = cache / f"{scan}-{CACHE_VERSION}-{digest}.graph"
+    graph = _from_cache(scan, stored)
+    if graph is None:
+        graph = _parse(scan, path)
+        _to_cache(graph, stored)
+    return graph
+
+
+def _parse(scan: str, path: Path) -> ViewpointGraph:
+    records: list[dict[str, Any]] = read_json(path, without=_VISIBLE)
+    kept = [i for i, record in enumerate(records) if _field(path, i, record, "included")]
+    poses = [_field(path, i, records[i], "pose") for i in kept]
+    try:
+        positions = np.array([(p[3], p[7], p[11]) for p in poses], dtype=np.float64).reshape(-1, 3)
+        rows = b"".join(bytes(_field(path, i, records[i], "unobstructed")) for i in kept)
+        free = np.frombuffer(rows, np.bool_).reshape(len(kept), len(records))
+        open_ways = free[:, kept]
+    except (IndexError, TypeError, ValueError) as error:
+        raise DataError(path, "pose or unobstructed", f"has the wrong shape ({error})") from error
+    ids = tuple(_field(path, i, records[i], "image_id") for i in kept)
+    edges = np.argwhere(open_ways | open_ways.T).astype(np.int32)
+    return build(scan, ids, positions, edges)
+
+
+def _field(path: Path, number: int, record: Any, name: str) -> Any:
+    try:
+        return record[name]
+    except (KeyError, TypeError, IndexError):
+        raise DataError(path, f"record {number}, field {name!r}", "is missing") from None
+
+
+# A cached graph is one array file: names (32 bytes each), then positions, edges and distances.
+# One read and no unzipping makes the second start of a command fast.
+
+
+def _to_cache(graph: ViewpointGraph, stored: Path) -> None:
+    header = json.dumps({"ids": graph.ids, "edges": len(graph.edges)}).encode()
+    blob = b"".join(
+        [
+            len(header).to_bytes(8, "little"),
+            header,
+            graph.positions.tobytes(),
+            graph.distances.tobytes(),
+            graph.edges.tobytes(),
+        ]
+    )
+    try:
+        stored.parent.mkdir(parents=True, exist_ok=True)
+        partial = stored.with_suffix(f".{np.random.default_rng().integers(1 << 62)}.tmp")
+        partial.write_bytes(hashlib.sha1(blob).digest() + blob)
+        partial.replace(stored)
+    except OSError:
+        return  # a cache that cannot be written only costs time
+
+
+def _from_cache(scan: str, stored: Path) -> ViewpointGraph | None:
+    try:
+        data = stored.read_bytes()
+    except OSError:
+        return None
+    digest, blob = data[:20], data[20:]
+    if hashlib.sha1(blob).digest() != digest:
+        return None
+    size = int.from_bytes(blob[:8], "little")
+    header = json.loads(blob[8 : 8 + size])
+    ids, count = tuple(header["ids"]), len(header["ids"])
+    floats = np.frombuffer(blob, np.float64, count * 3 + count * count, 8 + size)
+    edges = np.frombuffer(blob, np.int32, header["edges"] * 2, 8 + size + floats.nbytes)
+    positions, distances = floats[: count * 3], floats[count * 3 :]
+    return ViewpointGraph(
+        scan,
+        ids,
+        positions.reshape(count, 3),
+        edges.reshape(-1, 2),
+        distances.reshape(count, count),
+    )

@@ -1,0 +1,13 @@
+"""Finding a thing: a base with a camera, simulated or real.
+
+    observation    depth images and what one capture shows
+    base           what any base must offer, and its actions
+    ground         where a base may stand, and the shortest ways
+    simulated      a base in a household scene
+    world          the rules; the reference
+    thor           a base in AI2-THOR itself
+    robot          a base over ROS 2 and Nav2: with rosbridge (the link), ros_messages (the frames)
+
+ROS has x forward or east, y left or north, angles counter-clockwise from x. Here x is east, y is
+north and headings are degrees clockwise from north. ``ros_messages`` converts, nothing else does.
+"""

@@ -1,0 +1,187 @@
+"""The street world: stand in a panorama, look along a heading, walk from one to the next.
+
+    >>> from wayword.core.action import Action
+    >>> from wayword.core.episode import Episode
+    >>> from wayword.worlds.street.graph import build
+    >>> graph = build("corner", ["a", "b"], [("a", 0, "b"), ("b", 180, "a")])
+    >>> world = StreetWorld(Navigator(graph))
+    >>> world.reset(Episode("1", "Go on.", "corner", {"panorama": "a", "heading": 0}))
+    >>> world.step("agent", Action("forward")).status
+    'ok'
+    >>> world.pose("agent")
+    {'panorama': 'b', 'heading': 0}
+
+Source: Schumann et al. 2023 (VELMA), section 3, and the navigator released with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, cast
+
+from wayword.core.action import Action, ActionSpace
+from wayword.core.episode import Episode, Json
+from wayword.core.errors import DataError
+from wayword.core.geometry import relative
+from wayword.core.world import Feedback, Observation
+from wayword.worlds.street.moves import (
+    WORDS,
+    Navigator,
+    State,
+    Word,
+    path_actions,
+    shortest_actions,
+)
+
+DeadEnds = Literal["open", "released"]
+
+_MENU = ActionSpace(tuple(Action(word) for word in WORDS))
+
+
+@dataclass(frozen=True, slots=True)
+class StreetObservation(Observation):
+    """Where the actor stands and which ways lead on.
+
+    ``heading``: whole degrees clockwise from north. ``angles``: one for each way out, relative to
+    the heading, in (-180, 180], right positive, sorted from left to right; so ``len(angles)`` is
+    the number of ways a junction has. ``changed``: whether this panorama is another than before
+    the last action (true at the start). ``step`` counts the actions so far.
+    """
+
+    scene: str
+    panorama: str
+    heading: int
+    angles: tuple[int, ...]
+    changed: bool
+    step: int
+
+    @property
+    def exits(self) -> int:
+        """The number of ways out; 3 or more make a junction."""
+        return len(self.angles)
+
+
+class StreetWorld:
+    """A walk by one actor. Actions: forward, left, right, turn_around, stop; all always legal.
+
+    An action that cannot be done is carried out as the released VELMA navigator does it, except
+    under the ``original`` transition function, which knows no such rule:
+
+    - left or right where there are just two ways out (``no_turn``): as forward;
+    - forward, left or right at a dead end (``dead_end``): as stop.
+
+    Feedback holds what was carried out (``executed``) and whether the panorama changed
+    (``moved``). With ``dead_ends="open"``, forward follows the only way out when the actor faces
+    it, so that an episode may start in a dead end or be turned around there; ``"released"`` stops
+    then, too. ``episode.start`` holds ``panorama`` and ``heading`` (degrees; rounded, not snapped).
+    """
+
+    def __init__(self, navigator: Navigator, dead_ends: DeadEnds = "open") -> None:
+        self.navigator, self.dead_ends = navigator, dead_ends
+        self.graph = navigator.graph
+        self._outcomes: dict[tuple[State, str], tuple[State, Feedback]] = {}
+        self._state = navigator.start(0, 0)
+        self._before: State | None = None
+        self._steps = 0
+        self._stopped = False
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        return ("agent",)
+
+    def reset(self, episode: Episode) -> None:
+        panorama, heading = episode.start["panorama"], episode.start.get("heading", 0)
+        number = self.graph.index.get(panorama)
+        if number is None:
+            where = f"episode {episode.id}, field 'panorama'"
+            raise DataError(self.graph.name, where, f"{panorama!r} is not in this street graph")
+        self._state = self.navigator.start(number, round(heading) % 360)
+        self._before = None
+        self._steps = 0
+        self._stopped = False
+
+    def observe(self, actor: str) -> StreetObservation:
+        here = self.navigator.stand(self._state)
+        around = (relative(way, here.heading) for way, _ in self.graph.exits(here.panorama))
+        before = None if self._before is None else self.navigator.stand(self._before).panorama
+        return StreetObservation(
+            self.graph.name,
+            self.graph.ids[here.panorama],
+            here.heading,
+            tuple(sorted(round(angle) for angle in around)),
+            before != here.panorama,
+            self._steps,
+        )
+
+    def action_space(self, actor: str) -> ActionSpace:
+        return _MENU
+
+    def step(self, actor: str, action: Action) -> Feedback:
+        word, state = action.name, self._state
+        found = self._outcomes.get((state, word))
+        if found is None:
+            found = self._work_out(state, action)
+        self._before = state
+        self._state, feedback = found
+        self._steps += 1
+        if feedback.details["executed"] == "stop":
+            self._stopped = True
+        return feedback
+
+    def done(self, actor: str) -> bool:
+        return self._stopped
+
+    def pose(self, actor: str) -> Mapping[str, Json]:
+        here = self.navigator.stand(self._state)
+        return {"panorama": self.graph.ids[here.panorama], "heading": here.heading}
+
+    def state(self) -> Mapping[str, Json]:
+        return {**self.pose("agent"), "stopped": self._stopped}
+
+    def route(self, actor: str, goal: str) -> list[Action]:
+        """A shortest way to a panorama, no stop at the end. Raises ``ValueError`` without one."""
+        words = shortest_actions(self.navigator, self._state, self.graph.index[goal])
+        return [Action(word) for word in words]
+
+    def along(self, actor: str, path: Sequence[str]) -> list[Action]:
+        """A path that begins where the actor is, as actions that end in ``stop``.
+
+        Raises ``ValueError`` for a path that leaves the links.
+        """
+        numbers = [self.graph.index[panorama] for panorama in path]
+        return [Action(word) for word in path_actions(self.navigator, self._state, numbers)]
+
+    def _work_out(self, state: State, action: Action) -> tuple[State, Feedback]:
+        if action not in _MENU:
+            raise ValueError(f"{action} is not on the menu")
+        executed = self._carried_out(state, action.name)
+        after = self.navigator.step(state, executed)
+        stand = self.navigator.stand
+        moved = stand(after).panorama != stand(state).panorama
+        feedback = Feedback(_status(action.name, executed), {"executed": executed, "moved": moved})
+        self._outcomes[state, action.name] = after, feedback
+        return after, feedback
+
+    def _carried_out(self, state: State, word: str) -> Word:
+        """The action that is done where ``word`` was said."""
+        here = self.navigator.stand(state)
+        ways = self.graph.exits(here.panorama)
+        asked = cast("Word", word)
+        if self.navigator.transition == "original" or asked in ("stop", "turn_around"):
+            return asked
+        if len(ways) <= 1:
+            leaves = asked == "forward" and any(heading == here.heading for heading, _ in ways)
+            return asked if leaves and self.dead_ends == "open" else "stop"
+        if len(ways) == 2 and asked in ("left", "right"):
+            return "forward"
+        return asked
+
+
+def _status(said: str, executed: str) -> str:
+    if executed == said:
+        return "ok"
+    return "no_turn" if executed == "forward" else "dead_end"
+
+
+world = StreetWorld

@@ -1,0 +1,128 @@
+"""The two-phase test as a world: leave a room for the hallway, then choose the right room.
+
+    >>> from wayword.core.action import Action
+    >>> from wayword.core.episode import Reference, Episode
+    >>> rooms = {"kitchen": ("sink", "fridge"), "office": ("desk", "computer")}
+    >>> world = TwoPhaseWorld(rooms)
+    >>> start = {"room": "office", "objects": ["desk", "computer", "hallway"],
+    ...          "beyond": ["sink", "desk", "fridge", "computer"]}
+    >>> world.reset(Episode("1", "Find the can.", "home", start, extra={"target": "can"}))
+    >>> world.step("agent", Action("go", ("hallway",))).status
+    'ok'
+    >>> world.observe("agent").objects
+    ('sink', 'desk', 'fridge', 'computer')
+    >>> world.step("agent", Action("go", ("fridge",))).details["room"]
+    'kitchen'
+
+No geometry and no detector: a list of things is shown and one is chosen, at most twice.
+
+Source: LGX (Dorbala et al. 2024, section V-A, Table II and Fig. 4), without its robot.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.episode import Episode, Json, Reference
+from wayword.core.errors import DataError
+from wayword.core.world import Feedback, Observation
+
+HALLWAY = "hallway"
+"""The thing in the start room that leads out of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPhaseObservation(Observation):
+    """What is listed now, in the order in which it is told.
+
+    ``phase`` is 1 in the start room and 2 in the hallway; ``place`` is where one is. ``objects``
+    is empty once the test is over.
+    """
+
+    target: str
+    phase: int
+    place: str
+    objects: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TwoPhaseReference(Reference):
+    """The room that holds the target."""
+
+    room: str
+
+
+class TwoPhaseWorld:
+    """Two choices; family ``"two_phase"``. Actions: ``go[thing]`` for each thing listed, ``stop``.
+
+    ``rooms``: room -> the common objects in it. Going to a thing of the start room, or to one of a
+    room beyond the hallway, ends the episode there. Nobody is told whether it was right.
+    """
+
+    family = "two_phase"
+
+    def __init__(self, rooms: Mapping[str, Sequence[str]]) -> None:
+        self._room_of = {thing: room for room, things in rooms.items() for thing in things}
+        self._target = self._place = ""
+        self._lists: tuple[tuple[str, ...], ...] = ((), ())
+        self._phase, self._done, self._chosen = 1, False, list[str]()
+
+    @property
+    def actors(self) -> tuple[str, ...]:
+        return ("agent",)
+
+    def reset(self, episode: Episode) -> None:
+        """Start the test. Raises ``DataError`` for a start with things that are in no room."""
+        start = episode.start
+        lists = tuple(tuple(map(str, start.get(key, ()))) for key in ("objects", "beyond"))
+        unknown = {*lists[0], *lists[1]} - {*self._room_of, HALLWAY}
+        if unknown or HALLWAY not in lists[0] or not lists[1]:
+            problem = f"things in no room: {sorted(unknown)}" if unknown else "no way to choose"
+            raise DataError("two_phase", f"episode {episode.id}", problem)
+        self._lists, self._target = lists, str(episode.extra.get("target", episode.instruction))
+        self._place, self._phase, self._done = str(start["room"]), 1, False
+        self._chosen = []
+
+    def observe(self, actor: str) -> TwoPhaseObservation:
+        return TwoPhaseObservation(self._target, self._phase, self._place, self._listed())
+
+    def action_space(self, actor: str) -> ActionSpace:
+        return ActionSpace((*(Action("go", (thing,)) for thing in self._listed()), STOP))
+
+    def step(self, actor: str, action: Action) -> Feedback:
+        """Go to a listed thing, or stop. Raises ``ValueError`` for any other action."""
+        if action not in self.action_space(actor):
+            raise ValueError(f"{action} is not on the menu")
+        if action == STOP:
+            self._done = True
+            return Feedback("ok", {"action": "stop"})
+        thing = action.arguments[0]
+        self._chosen.append(thing)
+        if thing == HALLWAY:
+            self._place, self._phase = HALLWAY, 2
+        else:
+            self._place, self._done = self._room_of[thing], True
+        return Feedback("ok", {"thing": thing, "room": self._place})
+
+    def done(self, actor: str) -> bool:
+        return self._done
+
+    def pose(self, actor: str) -> Mapping[str, Json]:
+        return {"place": self._place}
+
+    def state(self) -> Mapping[str, Json]:
+        """Where the test ended, in which phase, and what was chosen."""
+        return {
+            "place": self._place,
+            "phase": self._phase,
+            "chosen": list(self._chosen),
+            "done": self._done,
+        }
+
+    def _listed(self) -> tuple[str, ...]:
+        return () if self._done else self._lists[self._phase - 1]
+
+
+world = TwoPhaseWorld

@@ -1,0 +1,77 @@
+"""The expert as an agent: in the run loop, with company in the house, and where it is stuck."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from dataclasses import replace
+
+from wayword.agents.expert import Expert, ExpertSettings
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.dataset import Task
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.datasets.household import Household
+from wayword.datasets.ma_wah import MaWah
+from wayword.datasets.procedural.homes.home import build_home
+from wayword.worlds.household.goals import Held, HouseholdReference
+from wayword.worlds.household.verbs import LOW_LEVEL
+
+
+def played(dataset: Household | MaWah, task: Task) -> Trajectory:
+    def make(toolkit: Toolkit, actor: str) -> Agent:
+        return Expert(ExpertSettings(), toolkit)
+
+    return asyncio.run(rollout(task, Setup(dataset, make, max_steps=dataset.max_steps)))
+
+
+def household() -> Household:
+    return Household(settings=Household.Settings(homes=2, episodes=7))
+
+
+def test_every_decision_is_a_low_level_action_that_succeeds() -> None:
+    dataset = household()
+    trajectory = played(dataset, dataset.tasks[0])
+    assert trajectory.ended == "stopped"
+    assert {action.name for action in trajectory.actions("agent")} <= set(LOW_LEVEL)
+    assert all(step.feedback.ok for step in trajectory.steps)
+
+
+def test_where_it_cannot_go_on_it_stops_and_a_note_says_why() -> None:
+    dataset = household()
+    task = dataset.tasks[0]
+    fridge = HouseholdReference(task.episode.id, "impossible", (Held(("fridge|1",)),))
+    trajectory = played(dataset, replace(task, reference=fridge))
+    notes = [note for step in trajectory.steps for note in step.notes]
+    assert [note.kind for note in notes] == ["expert_stuck"]
+    assert notes[0].details["reason"] == "pick_up fridge|1: not_pickupable"
+    assert trajectory.ended == "stopped"
+
+
+def test_two_experts_in_one_home_do_not_stop_each_other() -> None:
+    dataset = household()
+    task = dataset.tasks[0]
+    goal, here = task.reference, task.episode.start["poses"]["agent"]
+    assert isinstance(goal, HouseholdReference)
+    free = build_home(task.episode.scene).starts
+    x, y = next(at for at in free if 0.6 < math.dist(at, (here["x"], here["y"])) < 1.2)
+    poses = {"agent": here, "other": {"x": x, "y": y, "heading": 0.0}}
+    start = {**task.episode.start, "poses": poses}
+    episode = replace(task.episode, start=start, actors=("agent", "other"))
+    trajectory = played(dataset, replace(task, episode=episode))
+    assert trajectory.ended == "stopped", trajectory.error
+    assert goal.met(trajectory.state) == goal.parts()
+
+
+def test_experts_of_a_shared_job_try_again_where_another_foiled_a_plan() -> None:
+    dataset = MaWah(settings=MaWah.Settings(homes=3, episodes=6))
+    foiled = 0
+    for task in dataset.tasks:
+        trajectory = played(dataset, task)
+        goal = task.reference
+        assert isinstance(goal, HouseholdReference)
+        assert trajectory.ended == "stopped", trajectory.error
+        assert goal.met(trajectory.state) == goal.parts(), task.episode.id
+        assert not [note for step in trajectory.steps for note in step.notes]
+        foiled += any(not step.feedback.ok for step in trajectory.steps)
+    assert foiled  # otherwise there was nothing to try again

@@ -1,0 +1,98 @@
+"""The prompts of the five strategies to the letter: the second of a trial, in each of the tasks.
+
+Of Reflexion it is a second trial, after a lesson. ``WAYWORD_WRITE_GOLDEN=1`` writes them anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.playing import flat
+from helpers.small_flat import play_in
+from helpers.small_house import SmallHouse
+from wayword.core import registry
+from wayword.core.model import Prompt, Sampling
+from wayword.core.trajectory import Trajectory
+from wayword.runs.parts import open_dataset
+from wayword.runs.plan import Plan
+
+GOLDEN = Path(__file__).parent.parent / "golden"
+TASKS = {
+    "grounding": "turn_left",
+    "rearrangement": "turn_left",
+    "iqa": "turn_left",
+    "household": "turn_left",
+    "ma_household": "turn_left",
+    "ma_wah": "go_explore[kitchen]",
+    "houses": "goto[d800c0]",
+    "towns": "forward",
+}
+"""A dataset without files, and what can be done at once in its first episode: one line each."""
+THOUGHT = "Thought: This is the way on.\n"
+STATE = (
+    "State:\n  place: where I began\n  facing: north\n  holding: nothing\n"
+    "  seen: what is before me\n  done: nothing yet\n  left: everything\n"
+    "Plan: This is the way on.\n"
+)
+STRATEGIES = {
+    "act": "",
+    "react": THOUGHT,
+    "react_emmem": STATE,
+    "reflexion": THOUGHT,
+    "reflexion_emmem": STATE,
+}
+LESSON = "Lesson: I stopped before the task was done. Next time I look around before I stop."
+
+
+def failed(task: Any, trial: Trajectory) -> bool:
+    """A judge who has not seen a success."""
+    return False
+
+
+def says(answer: str) -> Callable[[Prompt, Sampling], str]:
+    """The answer, and the lesson where one is asked for."""
+    return lambda prompt, _: LESSON if "look back" in str(prompt[-1]) else answer
+
+
+def check(name: str, text: str) -> None:
+    golden = GOLDEN / name
+    if os.environ.get("WAYWORD_WRITE_GOLDEN"):
+        golden.write_text(text + "\n", encoding="utf-8")
+    assert text + "\n" == golden.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+@pytest.mark.parametrize("task", TASKS)
+def test_the_second_prompt_of_a_trial(
+    strategy: str, task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WAYWORD_DATA", raising=False)
+    agent: Any = registry.load("agent", strategy)
+    tried = {"trials": 2} if strategy.startswith("reflexion") else {}
+    answers = says(f"{STRATEGIES[strategy]}Action: {TASKS[task]}")
+    dataset = open_dataset(Plan(strategy, task))
+    played, _ = play_in(dataset, agent, answers, 3, failed, decoding="free", **tried)
+    assert played.ended != "failed", played.error
+    actor = next(iter(played.start))
+    prompts = [call.prompt for step in played.of(actor) for call in step.calls]
+    check(f"strategies_{strategy}_{task}.txt", flat(prompts[1]))
+
+
+def test_the_questions_after_a_trial() -> None:
+    asked = []
+    for verdict in ("told", "self", "none"):
+        for decoding in ("free", "constrained"):
+            agent: Any = registry.load("agent", "reflexion")
+            played, model = play_in(
+                SmallHouse(), agent, says("Action: goto[b]"), 1, failed,
+                decoding=decoding, verdict=verdict, trials=2,
+            )  # fmt: skip
+            assert played.ended != "failed", played.error
+            question = model.prompts[1].rpartition("<user>\n")[2]
+            asked.append(f"--- verdict={verdict} decoding={decoding}\n{question}\n")
+    check("strategies_questions.txt", "\n".join(asked).rstrip("\n"))

@@ -1,0 +1,117 @@
+"""The text-embedding prior: the network is the right one, and knows what lies beside what."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from pathlib import Path
+
+import pytest
+
+from wayword.agents.prior import PriorAgent
+from wayword.core.errors import UsageError
+from wayword.core.rollout import Setup, rollout
+from wayword.datasets.apartments import Apartments
+from wayword.datasets.two_phase import COMMON, TARGETS
+from wayword.models.local import LocalModel
+from wayword.models.parts import fetch, weights
+from wayword.perception import similarity as module
+from wayword.perception.similarity import TextSimilarity, similarity
+from wayword.settings import make
+
+PAIRS = {
+    "cereal": ("fridge", "couch", "bed", "desk"),
+    "pillow": ("bed", "sink", "desk", "fridge"),
+    "toothbrush": ("sink", "couch", "computer", "bed"),
+    "keyboard": ("computer", "bed", "fridge", "sink"),
+    "milk": ("fridge", "tv", "bed", "desk"),
+    "game console": ("tv", "sink", "blanket", "fridge"),
+    "cushion": ("couch", "fridge", "computer", "sink"),
+    "soap": ("sink", "tv", "computer", "desk"),
+    "printer": ("computer", "bed", "sink", "couch"),
+    "frozen pizza": ("fridge", "bed", "tv", "computer"),
+    "stapler": ("desk", "bed", "fridge", "couch"),
+    "remote control": ("tv", "sink", "bed", "fridge"),
+}
+"""Target -> where one would look first, then other things around."""
+
+
+def test_it_finds_what_lies_beside_what() -> None:
+    right = [pair for pair in PAIRS.items() if similarity().best(*pair) == pair[1][0]]
+    wrong = sorted(set(PAIRS) - {target for target, _ in right})
+    assert len(right) >= 11, f"of {len(PAIRS)} only {len(right)}; wrong: {wrong}"
+
+
+def test_it_finds_the_rooms_of_the_two_phase_table() -> None:
+    things = [thing for own in COMMON.values() for thing in own]
+    found = {target: similarity().best(target, things) for target in TARGETS}
+    wrong = {
+        target: thing for target, thing in found.items() if thing not in COMMON[TARGETS[target]]
+    }
+    assert wrong == {"coffee table": "desk"}
+
+
+def test_embeddings_have_length_one_and_do_not_depend_on_company() -> None:
+    alike = similarity()
+    both = alike.embed(["a mug", "a bed"])
+    assert both.shape == (2, 384)
+    assert [float((row**2).sum()) for row in both] == pytest.approx([1.0, 1.0], abs=1e-5)
+    alone = TextSimilarity(*(weights.installed(part) or Path() for part in weights.MINILM.parts))
+    assert (alone.embed(["a bed"])[0] == both[1]).all()
+    assert alike.likeness("a mug", ["a mug"])[0] == pytest.approx(1.0, abs=1e-5)
+    assert alike.likeness("mug", ["cup"])[0] > alike.likeness("mug", ["television"])[0]
+
+
+def test_it_goes_to_the_thing_most_like_the_target() -> None:
+    lost = Apartments(settings=Apartments.Settings(homes=1, episodes=2, rooms=3))
+    settings = make(PriorAgent.Settings, {"grounding_threshold": 1.1, "turns": 3}, "prior")
+    setup = Setup(lost, lambda toolkit, _: PriorAgent(settings, toolkit), max_steps=150)
+    trajectory = asyncio.run(rollout(lost.tasks[0], setup))
+    picked = [note.details for note in trajectory.notes() if note.kind == "picked"]
+    assert picked, trajectory.error
+    target = str(lost.tasks[0].episode.extra["target"])
+    for note in picked:
+        cosines = dict(
+            zip(note["listed"], similarity().likeness(target, note["listed"]), strict=True)
+        )
+        assert math.isclose(cosines[note["answer"]], max(cosines.values()))
+
+
+def test_absent_files_name_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WAYWORD_MODELS", str(tmp_path))
+    monkeypatch.setattr(weights.importlib.util, "find_spec", lambda name: None)
+    similarity.cache_clear()
+    with pytest.raises(UsageError, match="wayword models fetch minilm") as told:
+        similarity()
+    assert "\n" not in str(told.value)
+    assert [status.name for status in fetch.statuses() if status.present] == []
+    (tmp_path / weights.MINILM.file).write_bytes(b"onnx")
+    (tmp_path / weights.MINILM_TOKENS.file).write_bytes(b"{}")
+    with pytest.raises(UsageError, match="sha256"):
+        similarity()
+    with pytest.raises(UsageError, match="wrong checksum"):
+        fetch.checked("minilm")
+
+
+def test_absent_libraries_name_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    parts = [weights.installed(part) or Path() for part in weights.MINILM.parts]
+    for name in ("onnxruntime", "tokenizers"):
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, name, None)
+            with pytest.raises(
+                UsageError, match=rf"need {name}; run `pip install 'wayword\[prior\]'`"
+            ):
+                TextSimilarity(*parts).embed(["mug"])
+
+
+def test_it_is_listed_checked_and_no_language_model() -> None:
+    status = {one.name: one for one in fetch.statuses()}["minilm"]
+    assert status.present
+    assert status.size == weights.MINILM.size + weights.MINILM_TOKENS.size
+    assert fetch.checked("minilm") == fetch.fetch("minilm") == status.path
+    assert not fetch.writes("minilm")
+    with pytest.raises(UsageError, match="writes no text"):
+        LocalModel("minilm")
+    assert module.MINILM.parts == (weights.MINILM, weights.MINILM_TOKENS)

@@ -1,0 +1,153 @@
+"""Searchers, oracle and scores on generated homes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wayword.agents.frontier import FrontierAgent, FrontierSettings
+from wayword.agents.gold import GoldOracle, GoldSettings
+from wayword.agents.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.parts.costmap import Costmap
+from wayword.agents.wander import WanderAgent
+from wayword.core.agent import Toolkit
+from wayword.core.dataset import Task
+from wayword.core.errors import UsageError
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Note, Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.datasets.apartments import Apartments
+from wayword.metrics.objectnav import scorer
+from wayword.worlds.objectnav.world import ObjectNavReference
+
+SMALL = Apartments(settings=Apartments.Settings(homes=2, episodes=8, rooms=3))
+
+
+def play(
+    agent: type[Any], settings: Any, task: Task, max_steps: int = 500
+) -> tuple[Trajectory, Any]:
+    made: list[Any] = []
+
+    def build(toolkit: Toolkit, actor: str) -> Any:
+        made.append(agent(settings, toolkit))
+        return made[-1]
+
+    trajectory = asyncio.run(rollout(task, Setup(SMALL, build, max_steps=max_steps)))
+    assert trajectory.ended != "failed", trajectory.error
+    return trajectory, made[-1]
+
+
+def scores(task: Task, trajectory: Trajectory) -> dict[str, float]:
+    return scorer.score(SMALL, [(task, trajectory)])[0]
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_oracle_and_gold_find_every_thing_by_the_shortest_way(number: int) -> None:
+    task = SMALL.tasks[number]
+    assert isinstance(task.reference, ObjectNavReference)
+    for agent, settings in (
+        (ShortestPathOracle, OracleSettings()), (GoldOracle, GoldSettings())
+    ):  # fmt: skip
+        trajectory, _ = play(agent, settings, task)
+        found = scores(task, trajectory)
+        assert found["success_challenge"] == found["success_visible"] == 1.0
+        assert found["tl"] == pytest.approx(task.reference.shortest, abs=0.1)
+        assert found["spl_challenge"] > 0.97
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_frontier_exploration_comes_to_know_the_reachable_floor(number: int) -> None:
+    task = SMALL.tasks[number]
+    never = FrontierSettings(grounding_threshold=1.01)
+    trajectory, agent = play(FrontierAgent, never, task, 1500)
+    assert trajectory.ended == "stopped"
+    assert coverage(agent.costmap, task) >= 0.95
+
+
+def coverage(costmap: Costmap, task: Task) -> float:
+    """Share of the floor that a body can get to which the map knows to be free."""
+    ground = SMALL.place(task.episode.scene).ground
+    start = task.episode.start["x"], task.episode.start["y"]
+    rows, columns = np.nonzero(np.isfinite(ground.reach(start)))
+    known = [
+        costmap.is_free(*costmap.cell(ground.x + i * ground.spacing, ground.y + j * ground.spacing))
+        for j, i in zip(rows, columns, strict=True)
+    ]
+    return float(np.mean(known))
+
+
+def test_a_perfect_eye_and_frontiers_find_most_things() -> None:
+    settings = FrontierSettings(grounding="perfect")
+    found = [scores(t, play(FrontierAgent, settings, t)[0]) for t in SMALL.tasks[:4]]
+    assert sum(one["success_visible"] for one in found) >= 3
+    assert sum(one["success_challenge"] for one in found) >= 2
+
+
+def test_a_low_threshold_stops_at_the_wrong_thing_and_a_high_one_goes_on() -> None:
+    task = SMALL.tasks[0]
+    low, _ = play(WanderAgent, WanderAgent.Settings(grounding_threshold=0.05), task)
+    high, _ = play(WanderAgent, WanderAgent.Settings(grounding_threshold=1.01), task)
+    assert "grounded" in kinds(low)
+    assert "grounded" not in kinds(high)
+    assert "gave_up" in kinds(high)
+    assert scores(task, high)["turns"] == 5.0
+    assert scores(task, low)["turns"] == 0.0
+
+
+def kinds(trajectory: Trajectory) -> set[str]:
+    return {note.kind for step in trajectory.steps for note in step.notes}
+
+
+def test_wandering_repeats_itself_for_a_seed() -> None:
+    settings = WanderAgent.Settings(grounding_threshold=1.01)
+    first, again = (play(WanderAgent, settings, SMALL.tasks[1])[0] for _ in range(2))
+    assert first.actions("agent") == again.actions("agent")
+
+
+def ended(stopped: bool, metres: float, distance: float, notes: list[Note]) -> Trajectory:
+    seen = [{"id": "mug", "kind": "mug", "distance": distance, "fraction": 1.0}]
+    state = {"stopped": stopped, "metres": metres, "in_view": seen, "moves": 8, "turns": 3}
+    step = Step("agent", {}, None, Feedback(), {}, [], notes)  # type: ignore[arg-type]
+    return Trajectory("1", {"agent": {}}, [step], state)
+
+
+def test_scores_worked_out_by_hand() -> None:
+    reference = ObjectNavReference("1", frozenset({"mug"}), (), 4.0)
+    task = Task(SMALL.tasks[0].episode, reference)
+    asked = [Note("asked", {"valid": True}), Note("asked", {"valid": False}), Note("turn", {})]
+    near = scores(task, ended(True, 8.0, 0.9, asked))
+    assert (near["success_visible"], near["spl_visible"]) == (1.0, 0.5)
+    assert (near["success_challenge"], near["spl_challenge"]) == (1.0, 0.5)
+    assert (near["psr"], near["tl"], near["turns"], near["motions"]) == (0.5, 8.0, 1.0, 11.0)
+    far = scores(task, ended(True, 2.0, 1.2, []))
+    assert (far["success_visible"], far["spl_visible"]) == (1.0, 1.0)
+    assert (far["success_challenge"], far["spl_challenge"]) == (0.0, 0.0)
+    assert "psr" not in far
+    cut = scores(task, ended(False, 8.0, 0.9, []))
+    assert (cut["success_visible"], cut["success_challenge"]) == (0.0, 0.0)
+
+
+def test_descriptions_fit_one_thing_alone_and_lie_in_the_open() -> None:
+    for task in SMALL.tasks:
+        place = SMALL.place(task.episode.scene)
+        words = list(place.words.values())
+        assert words.count(task.episode.extra["target"]) == 1
+        (target,) = task.reference.targets  # type: ignore[attr-defined]
+        assert any(thing.id == target for thing in place.surfaces.things)
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        ({"grounding": "yolo9"}, "no detector is called 'yolo9'"),
+        ({"resolution": 0.0}, "resolution=0 must lie in 1 to 360"),
+        ({"turns": -1}, "turns must not be negative"),
+        ({"quality": {"recal": 1.0}}, "no number 'recal'"),
+    ],
+)
+def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], problem: str) -> None:
+    with pytest.raises(UsageError, match=problem):
+        WanderAgent.Settings(**settings)

@@ -1,0 +1,278 @@
+"""What counts as one legal action: forgiving in form, strict in substance."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wayword.agents.parts.examples import heading, names, stated
+from wayword.agents.parts.legal import Legal, Refusal
+from wayword.agents.parts.reading import (
+    MOST_LISTED,
+    Lengths,
+    answer_schema,
+    read,
+    read_free,
+    read_json,
+)
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.errors import UsageError
+from wayword.models.scripted import smallest
+
+MENU = ActionSpace(
+    (
+        Action("forward"),
+        Action("turn_left"),
+        Action("goto", ("Ab3",)),
+        Action("goto", ("mug_1",)),
+        Action("put", ("mug_1", "table_1")),
+        STOP,
+    ),
+    ("chat", "stop"),
+)
+LEGAL = Legal(MENU, {Action("goto", ("cellar",))})
+REACT = read("Thought: why\nAction: what", "react")
+EMMEM = read("State:\n  place: a\n  facing: b\n  holding: c\nPlan: d\nAction: e", "emmem")
+
+
+@pytest.mark.parametrize(
+    ("words", "action"),
+    [
+        ("forward", "forward"),
+        (" Forward.\n", "forward"),
+        ("TURN LEFT", "turn_left"),
+        ("turn-left", "turn_left"),
+        ("`goto[Ab3]`", "goto[Ab3]"),
+        ("goto [ab3]", "goto[Ab3]"),
+        ("GoTo[ 'mug 1' ]", "goto[mug_1]"),
+        ("put[mug_1,TABLE_1]", "put[mug_1, table_1]"),
+        ("chat[hello, you two; go [slowly]]", "chat[hello, you two; go [slowly]]"),
+        ("Chat[ one\ntwo ]", "chat[one two]"),
+        ("stop", "stop"),
+        ("stop[]", "stop"),
+        ("Stop[ two forks ]", "stop[two forks]"),
+    ],
+)
+def test_actions_are_read_whatever_their_case_and_spacing(words: str, action: str) -> None:
+    assert str(LEGAL.read(words)) == action
+
+
+@pytest.mark.parametrize(
+    ("words", "kind", "reason"),
+    [
+        ("", "empty", "no action was named"),
+        ("``", "empty", "no action was named"),
+        ("fly", "unknown", "the actions are: forward, turn_left, goto, put, stop, chat"),
+        ("goto[attic]", "unknown", "for example: goto[Ab3], goto[mug_1]"),
+        ("goto", "unknown", "for example: goto[Ab3]"),
+        ("goto[cellar]", "illegal", "was possible earlier and is not from here"),
+        ("goto mug_1", "no_action", "write it like this: goto[Ab3]"),
+        ("goto(mug_1)", "no_action", "write it like this: goto[Ab3]"),
+        ("turn left quickly", "no_action", "write it like this: turn_left"),
+        ("chat: hello", "no_action", "write it like this: chat[what you say]"),
+        ("goto the mug", "no_action", "write it like this: goto[Ab3]"),
+        ("forward[2]", "unknown", "forward[2] is not possible here; for example: forward"),
+        ("put[mug_1]", "unknown", "for example: put[mug_1, table_1]"),
+        ("chat", "empty", "chat[what you say]"),
+        ("chat[ ]", "empty", "chat[what you say]"),
+        ("forward, forward", "several_actions", "give exactly one"),
+        ("forward then goto[Ab3]", "several_actions", "give exactly one"),
+        ("goto[Ab3] goto[mug_1]", "several_actions", "give exactly one"),
+        ("I walk on!", "no_action", "is not an action"),
+        ("x" * 3000, "too_long", "3,000 characters"),
+    ],
+)
+def test_what_is_no_legal_action_says_why(words: str, kind: str, reason: str) -> None:
+    refused = LEGAL.read(words)
+    assert isinstance(refused, Refusal)
+    assert refused.kind == kind
+    assert reason in refused.reason
+
+
+def test_ids_that_differ_only_in_case_are_told_apart() -> None:
+    legal = Legal(ActionSpace((Action("goto", ("ab",)), Action("goto", ("AB",)))))
+    assert str(legal.read("goto[AB]")) == "goto[AB]"
+    assert isinstance(legal.read("goto[Ab]"), Refusal)
+
+
+def test_an_id_with_signs_of_its_own_is_taken_as_written() -> None:
+    odd = Action("goto", ("a,b [c]",))
+    assert Legal(ActionSpace((odd,))).read("goto[a,b [c]]") == odd
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "thought"),
+    [
+        ("Thought: on\nAction: forward", "forward", "on"),
+        ("**Thought:** on\n**Action:** forward", "forward", "on"),
+        ("on and on\nACTION : forward\n", "forward", "on and on"),
+        ("- Thought 1: on\n- Action 1: forward", "forward", "on"),
+        ("Action: forward\nI hope so.", "forward", ""),
+        ("Thought: a\nb\nAction: chat[over\ntwo lines]", "chat[over two lines]", "a b"),
+        ("forward", "forward", ""),
+        ("goto[mug 1]", "goto[mug_1]", ""),
+    ],
+)
+def test_free_answers(text: str, action: str, thought: str) -> None:
+    outcome = read_free(text, REACT, LEGAL).outcome
+    assert isinstance(outcome, Decision)
+    assert (str(outcome.action), outcome.thought) == (action, thought)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "empty"),
+        (" \n\t", "empty"),
+        ("Action:", "empty"),
+        ("Thought: I think", "no_action"),
+        ("I would rather not say.", "no_action"),
+        ("fly", "unknown"),
+        ("Action: forward\nAction: forward", "several_actions"),
+        ("Thought: x\nAction: goto[nowhere]", "unknown"),
+        ("Thought: x\nAction: goto[cellar]", "illegal"),
+        ("x " * 50_000, "too_long"),
+    ],
+)
+def test_free_answers_that_are_no_action(text: str, kind: str) -> None:
+    outcome = read_free(text, REACT, LEGAL).outcome
+    assert isinstance(outcome, Rejection)
+    assert outcome.kind == kind
+    assert outcome.reason
+    assert len(outcome.said) <= 500
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("", "empty"),
+        ("forward", "no_action"),
+        ("[1]", "no_action"),
+        ("{}", "no_action"),
+        ('{"action": 3}', "no_action"),
+        ('{"action": "fly"}', "unknown"),
+        ('{"action": "chat", "argument": "  "}', "empty"),
+        ("[" * 100_000, "too_long"),
+        ("[" * 7_000, "no_action"),
+    ],
+)
+def test_json_answers_that_are_no_action(text: str, kind: str) -> None:
+    outcome = read_json(text, REACT, LEGAL).outcome
+    assert isinstance(outcome, Rejection)
+    assert outcome.kind == kind
+
+
+@given(st.text(max_size=400))
+def test_no_text_whatever_breaks_the_readers(text: str) -> None:
+    for recipe in (REACT, EMMEM):
+        for said in (text, f"Action: {text}", f"State: {text}\nAction: goto[{text}]"):
+            for answer in (read_free(said, recipe, LEGAL), read_json(said, recipe, LEGAL)):
+                assert isinstance(answer.outcome, Rejection) or answer.outcome.action in MENU
+                stated(answer.parts)
+
+
+def test_long_noise_is_read_in_no_time() -> None:
+    import time
+
+    rng = random.Random(0)
+    pieces = ["Action", ":", " ", "\n", "[", "]", "*", "place", ";", "and ", "goto", "_", "-", "\t"]
+    began = time.perf_counter()
+    for _ in range(20):
+        text = "".join(rng.choices(pieces, k=2500))[:8000]
+        read_free(text, EMMEM, LEGAL)
+        read_free("Action: " + text, EMMEM, LEGAL)
+    assert time.perf_counter() - began < 5
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        "State:\n  place: kitchen\n  facing: NE\n  holding: mug_1",
+        "State: place: kitchen; facing: NE; holding: mug_1",
+        "**State:**\n- **place**: kitchen\n- **Facing**: NE\n- holding = mug_1",
+    ],
+)
+def test_a_state_is_read_from_lines_or_from_one(state: str) -> None:
+    answer = read_free(f"{state}\nPlan: on\nAction: forward", EMMEM, LEGAL)
+    assert stated(answer.parts) == {"place": "kitchen", "heading": 45.0, "holding": ["mug_1"]}
+
+
+@pytest.mark.parametrize(
+    ("words", "degrees"),
+    [
+        ("north", 0.0),
+        ("North-West.", 315.0),
+        ("I face the south east", 135.0),
+        ("sw", 225.0),
+        ("30°", 30.0),
+        ("about 275.5 degrees", 275.5),
+        ("-90°", 270.0),
+        ("405", 45.0),
+        ("45° (north-east)", 45.0),
+        ("the fridge", None),
+        ("northern light", None),
+        ("mug_1", None),
+        ("", None),
+    ],
+)
+def test_headings(words: str, degrees: float | None) -> None:
+    assert heading(words) == degrees
+
+
+@pytest.mark.parametrize(
+    ("words", "held"),
+    [
+        ("nothing", []),
+        ("None.", []),
+        ("empty-handed", []),
+        ("a mug_1 (dirty, filled) and the knife_1", ["mug_1", "knife_1"]),
+        ("mug_1; knife_1, apple_2", ["mug_1", "knife_1", "apple_2"]),
+    ],
+)
+def test_holdings(words: str, held: list[str]) -> None:
+    assert names(words) == held
+
+
+def test_what_is_not_said_is_none() -> None:
+    assert stated({}) == {"place": None, "heading": None, "holding": None}
+    assert stated({"holding": " "})["holding"] is None
+
+
+def test_the_schema_lists_what_is_legal() -> None:
+    schema = answer_schema(EMMEM, MENU, Lengths())
+    fields = schema["properties"]
+    assert list(fields) == ["state", "plan", "action", "argument"]
+    assert fields["action"]["enum"] == [
+        *("forward", "turn_left", "goto[Ab3]", "goto[mug_1]", "put[mug_1, table_1]", "stop", "chat")
+    ]
+    assert list(fields["state"]["properties"]) == ["place", "facing", "holding"]
+    assert schema["required"] == list(fields)
+
+
+def test_every_answer_the_schema_allows_is_read() -> None:
+    rng = random.Random(0)
+    space = ActionSpace(MENU.actions)
+    for recipe in (REACT, EMMEM):
+        schema = answer_schema(recipe, space, Lengths())
+        for _ in range(50):
+            answer = json.dumps(smallest(schema, rng))
+            assert isinstance(read_json(answer, recipe, Legal(space)).outcome, Decision)
+
+
+def test_a_long_menu_is_not_listed() -> None:
+    many = ActionSpace(tuple(Action("goto", (str(n),)) for n in range(MOST_LISTED + 1)))
+    assert "enum" not in answer_schema(REACT, many, Lengths())["properties"]["action"]
+    outcome = read_json('{"action": "Goto[ 7 ]"}', REACT, Legal(many)).outcome
+    assert outcome == Decision(Action("goto", ("7",)))
+
+
+@pytest.mark.parametrize(
+    "form", ["", "Action", "Thought: x", "  place: x\nAction: y", "Action: x\nThought: y"]
+)
+def test_a_recipe_must_end_in_its_action(form: str) -> None:
+    with pytest.raises(UsageError, match="recipe mine"):
+        read(form, "mine")

@@ -1,0 +1,100 @@
+"""Generated homes: the same on every machine, of any size, with a way to everything."""
+
+from __future__ import annotations
+
+import random
+from itertools import combinations
+
+import pytest
+
+from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
+from wayword.datasets.procedural.homes.furniture import furnish
+from wayword.datasets.procedural.homes.home import build_home, home_name
+from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
+from wayword.datasets.procedural.homes.plan import draw
+from wayword.worlds.household.scene import from_json, validate
+from wayword.worlds.household.world import HouseholdWorld
+
+
+@pytest.mark.parametrize("rooms", [1, 2, 3, 4, 5, 8, 12, 17])
+def test_homes_have_the_rooms_asked_for_and_places_to_start_from(rooms: int) -> None:
+    home = build_home(home_name("test", 0, rooms, 0))
+    assert len(home.scene.rooms) == rooms
+    assert len(home.starts) > 5 * rooms
+    types = {o.type for o in home.scene.objects}
+    assert {"fridge", "microwave", "sink_basin", "faucet", "counter_top"} <= types
+
+
+def test_a_name_gives_the_same_home_again_and_another_name_another() -> None:
+    one, again = build_home(home_name("test", 0, 5, 3)), build_home(home_name("test", 0, 5, 3))
+    assert one.scene == again.scene
+    assert one.starts == again.starts
+    assert build_home(home_name("train", 0, 5, 3)).scene.objects != one.scene.objects
+
+
+def test_a_name_that_is_none_is_refused_in_one_line() -> None:
+    with pytest.raises(UsageError, match="names no generated home"):
+        build_home("FloorPlan1")
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_two_pieces_of_furniture_overlap_and_all_are_in_their_rooms(seed: int) -> None:
+    rng = random.Random(seed)
+    plan = draw(rng, 9)
+    pieces = furnish(rng, plan)
+    for one, other in combinations(pieces, 2):
+        a, b = one.box, other.box
+        apart = a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
+        assert apart, f"{one} overlaps {other}"
+    for piece in pieces:
+        room, (west, south, east, north) = plan.rooms[piece.room], piece.box
+        assert room.x0 <= west < east <= room.x1
+        assert room.y0 <= south < north <= room.y1
+
+
+def _arranged(seed: int) -> Arrangement:
+    return arrange(random.Random(seed), build_home(home_name("test", 0, 6, 1)))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_things_lie_where_such_things_lie_within_their_receptacles(seed: int) -> None:
+    made = _arranged(seed)
+    scene = made.scene()
+    validate(scene)
+    assert from_json(scene.to_json()) == scene
+    small = [o for o in scene.objects if "pickupable" in o.affordances]
+    assert len(small) > 30
+    for thing in small:
+        under = made.objects[thing.parent]
+        assert under.type in OBJECTS[thing.type].places
+        assert abs(thing.x - under.x) <= under.width / 2
+        assert abs(thing.y - under.y) <= under.depth / 2
+        assert made.space(under) >= 0
+        assert (thing.temperature == "cold") == (under.type == "fridge")
+
+
+def test_arrangements_differ_by_seed_and_share_the_furniture() -> None:
+    one, other = _arranged(0), _arranged(1)
+    assert one.objects != other.objects
+    furniture = [o for o in one.objects.values() if "pickupable" not in o.affordances]
+    assert furniture == list(one.home.scene.objects)
+
+
+def test_plenty_multiplies_the_things() -> None:
+    home = build_home(home_name("test", 0, 6, 1))
+    few, many = (arrange(random.Random(0), home, plenty) for plenty in (1.0, 5.0))
+    assert len(many.objects) > 2 * len(few.objects)
+
+
+@pytest.mark.parametrize("number", [4, 27])
+def test_everything_can_be_seen_and_reached_on_foot(number: int) -> None:
+    home = build_home(home_name("test", 0, 5, number))
+    for seed in range(2):
+        scene = arrange(random.Random(seed), home).scene()
+        world = HouseholdWorld(scene, layout=home.with_things(scene))
+        x, y = home.starts[0]
+        start = {"poses": {"agent": {"x": x, "y": y, "heading": 0.0}}}
+        world.reset(Episode("1", "Look around.", home.name, start))
+        for thing in scene.objects:
+            assert world.doors_to_open("agent", thing.id) is not None, thing

@@ -1,0 +1,130 @@
+"""Household tasks: drawn fairly, worded fully, solved by the expert's low-level actions alone."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+
+import pytest
+
+from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
+from wayword.datasets.household import Household
+from wayword.datasets.procedural.homes.chores import KINDS, SENTENCES, Chore, ask_for, plural
+from wayword.datasets.procedural.homes.episodes import turn
+from wayword.worlds.household.expert import play
+from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.invariants import violations
+from wayword.worlds.household.verbs import LOW_LEVEL
+
+EACH = 9
+"""Episodes of each of the seven types."""
+
+
+def household(split: str = "generated_test", **settings: int | str) -> Household:
+    given: dict[str, object] = {"homes": 9, "episodes": EACH * len(KINDS), **settings}
+    return Household(split, None, Household.Settings(**given))  # type: ignore[arg-type]
+
+
+def goals(reference: object) -> HouseholdReference:
+    assert isinstance(reference, HouseholdReference)
+    return reference
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_expert_solves_every_episode_by_low_level_actions_that_all_succeed(kind: str) -> None:
+    dataset = household(kind=kind, episodes=EACH)
+    for task in dataset.tasks:
+        world, reference = dataset.world(task.episode), goals(task.reference)
+        world.reset(task.episode)
+        assert reference.met(world.state()) < reference.parts(), "not solved from the start"
+        actions = play(world, "agent", reference)
+        assert {action.name for action in actions} <= set(LOW_LEVEL)
+        state = world.state()
+        assert reference.met(state) == reference.parts(), task.episode.id
+        assert state["actors"]["agent"]["low_level"] == len(actions) - 1, "no action failed"
+        assert actions[-1].name == "stop"
+        assert len(actions) <= dataset.max_steps
+        assert not violations(world.house)
+
+
+@pytest.mark.parametrize("rooms", [1, 3, 10])
+def test_homes_of_other_sizes_are_solved_too(rooms: int) -> None:
+    dataset = household(rooms=rooms, homes=2, episodes=len(KINDS))
+    for task in dataset.tasks:
+        world, reference = dataset.world(task.episode), goals(task.reference)
+        world.reset(task.episode)
+        play(world, "agent", reference)
+        assert reference.met(world.state()) == reference.parts(), task.episode.id
+
+
+@pytest.mark.parametrize("homes", [1, 6, 7, 14, 20])
+def test_types_come_equally_often_and_each_home_has_them_all(homes: int) -> None:
+    tasks = [(turn(KINDS, n, homes), n % homes) for n in range(7 * 7 * homes)]
+    assert set(Counter(kind for kind, _ in tasks).values()) == {7 * homes}
+    assert len(set(tasks)) == 7 * homes
+
+
+def test_types_take_turns_and_the_first_episodes_lie_in_different_homes() -> None:
+    tasks = household().tasks
+    assert [goals(task.reference).kind for task in tasks[:7]] == list(KINDS)
+    assert len({task.episode.scene for task in tasks[:9]}) == 9
+    assert len({task.episode.id for task in tasks}) == len(tasks)
+
+
+def test_an_episode_means_the_same_for_any_number_of_episodes() -> None:
+    few, many = household(episodes=5), household(episodes=50)
+    assert list(few.tasks) == list(many.tasks[:5])
+    assert tuple(few.world(few.tasks[0].episode).scene.objects) == tuple(
+        many.world(many.tasks[0].episode).scene.objects
+    )
+
+
+def test_an_episode_names_no_object_of_its_goals_by_id() -> None:
+    for task in household().tasks[:21]:
+        told = json.dumps([task.episode.instruction, dict(task.episode.start)])
+        ids = {i for goal in goals(task.reference).goals for i in getattr(goal, "things", ())}
+        assert not [name for name in ids if name in told]
+        assert isinstance(task.episode, Episode)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_wording_names_the_thing_and_the_place(kind: str) -> None:
+    chore = Chore(kind, (), "butter_knife", "counter_top", "plate", "floor_lamp")
+    said = {ask_for(random.Random(seed), chore) for seed in range(200)}
+    assert len(said) == len(SENTENCES[kind]) >= 5
+    for sentence in said:
+        assert "butter kni" in sentence.lower()
+        assert ("floor lamp" in sentence) == (kind == "look_at_obj_in_light")
+        assert ("counter" in sentence) == (kind != "look_at_obj_in_light")
+        assert ("plate" in sentence) == (kind == "pick_and_place_with_movable_recep")
+        assert "{" not in sentence
+
+
+def test_plurals() -> None:
+    found = [plural(words) for words in ("butter knife", "loaf of bread", "watch", "apple")]
+    assert found == ["butter knives", "loaves of bread", "watches", "apples"]
+
+
+def test_demonstrations_come_from_the_train_split_and_solve_it() -> None:
+    dataset = household()
+    shown = dataset.demonstrations(2, seed=1)
+    assert shown == dataset.demonstrations(2, seed=1) or len(shown) == 2
+    train = {task.episode.id: task for task in household("generated_train").tasks}
+    for each in shown:
+        world, reference = each.world(), goals(train[each.episode.id].reference)
+        world.reset(each.episode)
+        for action in each.actions:
+            world.step("agent", action)
+        assert reference.met(world.state()) == reference.parts()
+        assert "train" in each.episode.scene
+
+
+def test_settings_that_cannot_be_are_refused() -> None:
+    with pytest.raises(UsageError, match="no kind 'cook'"):
+        Household.Settings(kind="cook")
+    with pytest.raises(UsageError, match="must lie between"):
+        Household.Settings(rooms=101)
+    with pytest.raises(UsageError, match="has no split"):
+        Household("valid")

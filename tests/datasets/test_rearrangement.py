@@ -1,0 +1,76 @@
+"""Rearrangement: named without doubt, solved by the expert with nothing else disturbed."""
+
+from __future__ import annotations
+
+import pytest
+
+from wayword.datasets.procedural.homes.chores import spoken
+from wayword.datasets.rearrangement import Rearrangement
+from wayword.metrics.household import rearranged
+from wayword.worlds.household.expert import play
+from wayword.worlds.household.goals import RearrangementReference
+from wayword.worlds.household.invariants import violations
+from wayword.worlds.household.verbs import LOW_LEVEL
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Rearrangement:
+    return Rearrangement(settings=Rearrangement.Settings(homes=8, episodes=60))
+
+
+def wanted(reference: object) -> RearrangementReference:
+    assert isinstance(reference, RearrangementReference)
+    return reference
+
+
+def test_the_expert_restores_every_home_and_disturbs_nothing(dataset: Rearrangement) -> None:
+    counts = set()
+    for task in dataset.tasks:
+        world, reference = dataset.world(task.episode), wanted(task.reference)
+        world.reset(task.episode)
+        start = world.state()
+        assert reference.met(start) == 0, "everything named is out of place at first"
+        assert all(other.met(start) for other in reference.others), "and nothing else is"
+        assert rearranged(reference, start) == {"misplaced": 1.0, "fixed_strict": 0.0}
+        actions = play(world, "agent", reference)
+        assert {action.name for action in actions} <= set(LOW_LEVEL)
+        end = world.state()
+        assert rearranged(reference, end) == {"misplaced": 0.0, "fixed_strict": 1.0}, task
+        assert end["actors"]["agent"]["low_level"] == len(actions) - 1, "no action failed"
+        assert len(actions) <= dataset.max_steps
+        assert not violations(world.house)
+        counts.add(len(reference.goals))
+    assert counts == {1, 2, 3, 4, 5}
+
+
+def test_requests_name_things_and_receptacles_that_are_the_only_ones(
+    dataset: Rearrangement,
+) -> None:
+    swung = 0
+    for task in dataset.tasks[:30]:
+        world, reference = dataset.world(task.episode), wanted(task.reference)
+        specs = {o.id: o for o in world.scene.objects}
+        rooms = {i: world.layout.room_at(o.x, o.y) for i, o in specs.items()}
+        for goal in reference.goals:
+            kind = specs[goal.thing].type
+            place = goal.receptacle or goal.thing
+            assert spoken(kind) in task.episode.instruction
+            assert f"in the {rooms[place]}" in task.episode.instruction
+            if goal.receptacle:
+                assert sum(o.type == kind for o in specs.values()) == 1
+            else:
+                swung += 1
+            alike = [i for i, o in specs.items() if o.type == specs[place].type]
+            assert sum(rooms[i] == rooms[place] for i in alike) == 1
+    assert swung
+
+
+def test_every_movable_thing_counts(dataset: Rearrangement) -> None:
+    task = dataset.tasks[0]
+    world, reference = dataset.world(task.episode), wanted(task.reference)
+    moving = {
+        o.id
+        for o in world.scene.objects
+        if not o.affordances.isdisjoint(("pickupable", "openable"))
+    }
+    assert {goal.thing for goal in (*reference.goals, *reference.others)} == moving

@@ -1,0 +1,135 @@
+"""A whole LGX episode with a robot over a real websocket, through every fault there is."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from helpers.rosbridge_server import Robot, running, started
+from wayword.agents.lgx import LGX, LGXSettings
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.errors import UsageError
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.datasets.robot import RobotSettings, RobotTasks
+from wayword.metrics.scoring import scorer
+from wayword.models.scripted import ScriptedModel
+from wayword.perception.detectors import Detection, Grounding, detector_named
+from wayword.runs.parts import open_dataset
+from wayword.runs.plan import Plan
+from wayword.worlds.objectnav.observation import Shown, View
+from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from worlds.objectnav.test_finding_world import flat
+
+QUICK = {"settle": 0.0, "throttle": 0, "answer": 20.0, "motion": 2.0}
+
+
+class ReadsPictures:
+    """The tests' pictures say what is in them; otherwise a simulated detector."""
+
+    def __init__(self, name: str) -> None:
+        self._detector = detector_named(name)
+        self.name = f"pictures:{name}"
+
+    def detect(self, view: View) -> list[Detection]:
+        return self._detector.detect(seen_in(view))
+
+    def ground(self, view: View, phrase: str) -> Grounding | None:
+        return self._detector.ground(seen_in(view), phrase)
+
+
+def seen_in(view: View) -> View:
+    assert view.shown == ()  # a robot is told nothing but what its camera gives
+    return replace(view, shown=tuple(Shown(*one) for one in json.loads(view.image)))
+
+
+class Settings(LGXSettings):
+    """LGX's, with eyes for the tests' pictures."""
+
+    def detector(self) -> Any:
+        return ReadsPictures("perfect")
+
+    def lister(self) -> Any:
+        return ReadsPictures("perfect")
+
+
+def play(robot: Robot, target: str = "vase", **changes: Any) -> Trajectory:
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        return LGX(Settings(), toolkit)
+
+    dataset = RobotTasks(settings=RobotSettings(url=robot.url, target=target, **QUICK, **changes))
+    setup = Setup(dataset, build, {"main": ScriptedModel("first")}, seed=0, max_steps=60)
+    return asyncio.run(rollout(dataset.tasks[0], setup))
+
+
+def robot(faults: Mapping[int, str] | None = None) -> Robot:
+    """In the kitchen, from where the vase in the hall cannot be seen."""
+    base = SimulatedBase(Place(flat(), {}))
+    return Robot(started(base, 1.0, 0.5, 90.0), faults)
+
+
+def statuses(trajectory: Trajectory) -> list[str]:
+    return [step.feedback.status for step in trajectory.steps if not step.feedback.ok]
+
+
+def test_lgx_finds_the_vase_through_a_dropped_connection_a_refusal_and_silence() -> None:
+    body = robot({3: "drop", 7: "refuse", 10: "ignore"})
+    with running(body):
+        trajectory = play(body)
+    assert (trajectory.ended, trajectory.error) == ("stopped", "")
+    assert statuses(trajectory) == ["lost", "refused", "lost"]
+    reasons = [s.feedback.details["reason"] for s in trajectory.steps if not s.feedback.ok]
+    assert reasons[0].startswith("the connection broke; back after")
+    assert reasons[1:] == ["Action goal was rejected", "not done within 2 s, and cancelled"]
+    blocked = [note.details["status"] for note in trajectory.notes() if note.kind == "blocked"]
+    assert blocked == ["lost", "refused", "lost"]
+    assert any(note.kind == "asked" and note.details["valid"] for note in trajectory.notes())
+    assert any(note.kind == "grounded" for note in trajectory.notes())
+    assert (trajectory.state["lost"], trajectory.state["refused"]) == (2, 1)
+    assert trajectory.state["reconnections"] == 1
+    assert "vase" in {one["id"] for one in body.base.report()["in_view"]}  # it truly is in view
+
+
+def test_a_drop_while_it_goes_leaves_the_robot_where_the_agent_thinks_it_is() -> None:
+    for number in (13, 14):  # the first goals after the full turn: going, not turning
+        body = robot({number: "drop"})
+        with running(body):
+            trajectory = play(body)
+        assert trajectory.ended == "stopped"
+        assert statuses(trajectory)[:1] == ["lost"]
+        where, truth = trajectory.steps[-1].where, body.base.pose()
+        assert (where["x"], where["y"]) == pytest.approx((truth["x"], truth["y"]), abs=1e-3)
+        assert "vase" in {one["id"] for one in body.base.report()["in_view"]}
+
+
+def test_a_robot_that_cannot_be_reached_fails_its_episode_in_one_line() -> None:
+    body = robot()
+    body.url = "ws://127.0.0.1:9"
+    trajectory = play(body, patience=1.0)
+    assert trajectory.ended == "failed"
+    assert "no rosbridge at ws://127.0.0.1:9 within 1 s" in trajectory.error
+
+
+def test_episodes_are_typed_and_nobody_judges_them() -> None:
+    tasks = RobotTasks(settings=RobotSettings(target="cat-shaped mug | red ball")).tasks
+    assert [task.episode.id for task in tasks] == ["1_cat_shaped_mug", "2_red_ball"]
+    assert [task.episode.instruction for task in tasks] == [
+        "Find the cat-shaped mug.",
+        "Find the red ball.",
+    ]
+    walk = RobotTasks(settings=RobotSettings(instruction="Go through the door.")).tasks
+    assert (walk[0].episode.instruction, walk[0].episode.extra) == ("Go through the door.", {})
+    scored = scorer("objectnav").score(RobotTasks(settings=RobotSettings(target="x")), [
+        (tasks[0], Trajectory("1", start={}, state={"stopped": True, "metres": 3.0}))
+    ])  # fmt: skip
+    assert scored == [{}]
+
+
+def test_without_a_target_one_line_says_what_to_type() -> None:
+    with pytest.raises(UsageError, match=r"robot: say what to look for: --set dataset.target="):
+        open_dataset(Plan("robot", "robot"))

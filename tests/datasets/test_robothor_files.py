@@ -1,0 +1,129 @@
+"""Reading RoboTHOR's files: one small apartment made up for the purpose, and broken ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wayword.core.errors import DataError, UsageError
+from wayword.datasets.robothor import Robothor, RobothorSettings
+from wayword.testing.contracts import check_dataset, check_world
+from wayword.worlds.objectnav.world import ObjectNavReference
+
+SCENE = "FloorPlan_Train1_1"
+
+
+def point(x: float, z: float, y: float = 0.9) -> dict[str, float]:
+    return {"x": x, "y": y, "z": z}
+
+
+def thing(label: str, x: float, z: float, size: tuple[float, float, float]) -> dict[str, Any]:
+    box = {"center": point(x, z, size[1] / 2), "size": dict(zip("xyz", size, strict=True))}
+    return {
+        "objectId": f"{label}|{x}|{z}", "name": f"{label}_1", "objectType": label,
+        "position": point(x, z), "rotation": point(0, 0, 0), "aabb": box,
+        "pickupable": label == "Mug", "receptacle": label != "Mug",
+    }  # fmt: skip
+
+
+def episode(number: int, x: float, z: float, **other: Any) -> dict[str, Any]:
+    end = point(2.0, 2.0, 0.0)
+    return {
+        "id": f"{SCENE}_Mug_{number}", "scene": SCENE, "object_type": "Mug",
+        "initial_position": point(x, z), "initial_orientation": 90, "initial_horizon": 30,
+        "shortest_path": [point(x, z, 0.0), end],
+        "shortest_path_length": ((x - 2.0) ** 2 + (z - 2.0) ** 2) ** 0.5, **other,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
+    episodes = [episode(0, 0.5, 0.5)]
+    for i in range(2, 15):
+        for j in range(2, 10):
+            if (i, j) != (2, 2) and not (6 < i < 10 and j > 8):
+                episodes.append(episode(len(episodes), i * 0.25, j * 0.25))
+    write(tmp_path, "train", episodes)
+    things = [
+        thing("SideTable", 2.0, 2.6, (0.5, 0.6, 0.5)),
+        thing("Mug", 2.0, 2.6, (0.1, 0.7, 0.1)),
+    ]
+    metadata = tmp_path / "robothor" / "robothor_scene_objects_75.json"
+    metadata.write_text(json.dumps({SCENE: things}))
+    return tmp_path
+
+
+def write(folder: Path, split: str, episodes: list[dict[str, Any]], scene: str = SCENE) -> None:
+    path = folder / "robothor" / "episodes" / split / f"{scene}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(episodes))
+
+
+def test_an_episode_is_read_in_the_projects_frame(folder: Path) -> None:
+    dataset = Robothor("train", folder, RobothorSettings(order="file"))
+    task = dataset.tasks[0]
+    assert task.episode.instruction == "Find the mug."
+    assert task.episode.start == {"x": 0.5, "y": 0.5, "heading": 90.0}
+    assert isinstance(task.reference, ObjectNavReference)
+    assert task.reference.targets == {"Mug|2.0|2.6"}
+    assert task.reference.path == ((0.5, 0.5), (2.0, 2.0))
+    assert task.reference.shortest == pytest.approx(2.1213, abs=1e-3)
+
+
+def test_it_keeps_the_contracts_and_both_orders_hold_every_episode(folder: Path) -> None:
+    spread, filed = (
+        Robothor("train", folder, RobothorSettings(order=o)) for o in ("spread", "file")
+    )
+    check_dataset(spread)
+    check_world(spread, episodes=2, steps=8)
+    ids = [task.episode.id for task in filed.tasks]
+    assert sorted(ids) == sorted(task.episode.id for task in spread.tasks)
+    assert ids != [task.episode.id for task in spread.tasks]
+
+
+def test_floors_come_from_the_cache_the_second_time(folder: Path) -> None:
+    from wayword.datasets.sources.robothor import apartments
+
+    first = Robothor("train", folder).place(SCENE).scene
+    kept = list((folder / "cache" / "robothor").glob("*.npz"))
+    assert len(kept) == 1
+    apartments.floors_of.cache_clear()
+    apartments.scene_of.cache_clear()
+    assert Robothor("train", folder).place(SCENE).scene == first
+    kept[0].write_bytes(b"no archive")
+    apartments.floors_of.cache_clear()
+    apartments.scene_of.cache_clear()
+    assert apartments.scene_of(folder / "robothor", SCENE) == first
+
+
+def test_a_test_split_without_paths_and_objects_can_be_entered(folder: Path) -> None:
+    bare = [episode(n, 0.25 * n, 1.0) for n in range(1, 8)]
+    for record in bare:
+        del record["shortest_path"], record["shortest_path_length"]
+        record["scene"] = "FloorPlan_RoboTHOR_Test1_1"
+    write(folder, "test", bare, "FloorPlan_RoboTHOR_Test1_1")
+    dataset = Robothor("test", folder)
+    task = dataset.tasks[0]
+    assert isinstance(task.reference, ObjectNavReference)
+    assert (task.reference.targets, task.reference.shortest) == (frozenset(), None)
+    check_world(dataset, episodes=1, steps=5)
+
+
+def test_missing_and_broken_files_end_in_one_clear_line(folder: Path) -> None:
+    with pytest.raises(UsageError, match="give --data"):
+        Robothor("train", None)
+    with pytest.raises(UsageError, match="no split 'trian'; did you mean 'train'"):
+        Robothor("trian", folder)
+    with pytest.raises(DataError, match="no such file: it holds no episodes"):
+        len(Robothor("val", folder).tasks)
+    broken = episode(0, 0.5, 0.5)
+    broken["initial_position"] = [0.5, 0.9, 0.5]
+    write(folder, "debug", [broken])
+    with pytest.raises(DataError, match="record 0, field 'initial_position': has the wrong type"):
+        Robothor("debug", folder).tasks[0]
+    with pytest.raises(UsageError, match="field_of_view"):
+        RobothorSettings(field_of_view=400)

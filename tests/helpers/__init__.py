@@ -1,0 +1,1 @@
+"""Small worlds, made-up files and servers that several tests share."""

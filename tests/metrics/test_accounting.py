@@ -1,0 +1,66 @@
+"""What an episode took: tokens, cost and rejections, read off the trajectory."""
+
+from __future__ import annotations
+
+import pytest
+
+from wayword.core.action import Action, Decision, Rejection
+from wayword.core.model import Choice, Completion, Usage
+from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.metrics.accounting import METRICS, account
+
+
+def call(cost: float | None = 0.5, cached: bool = False, answered: bool = True) -> ModelCall:
+    answer = Completion(("ok",), usage=Usage(100, 7, 40), cost=cost, cached=cached)
+    return ModelCall("main", "prompt", answer if answered else None)
+
+
+def step(decision: Decision | Rejection, *calls: ModelCall) -> Step:
+    return Step("agent", {}, decision, Feedback(), {}, list(calls))
+
+
+MOVE = Decision(Action("forward"))
+NO = Rejection("empty", "the answer is empty")
+
+
+def test_calls_before_the_first_step_count_too() -> None:
+    choice = ModelCall("main", "p", Choice(("a", "b"), (0.0, -1.0), Usage(10, 1), cost=0.25))
+    found = account(
+        Trajectory(
+            "1", {}, [step(MOVE, call()), step(NO, choice)], opening_calls=[call()], seconds=2.5
+        )
+    )
+    assert found == {
+        "steps": 2,
+        "rejections": 1,
+        "rejection_rate": 0.5,
+        "calls": 3,
+        "prompt_tokens": 210,
+        "reused_tokens": 80,
+        "completion_tokens": 15,
+        "cost": 1.25,
+        "seconds": 2.5,
+    }
+    assert set(found) == {metric.key for metric in METRICS}
+
+
+def test_a_fallback_does_not_hide_the_answer_it_replaced() -> None:
+    saved = Decision(Action("forward"), fallback_for=NO)
+    assert account(Trajectory("1", {}, [step(saved), step(MOVE)]))["rejections"] == 1
+
+
+def test_one_call_without_a_price_leaves_the_cost_unknown() -> None:
+    assert "cost" not in account(Trajectory("1", {}, [step(MOVE, call(), call(cost=None))]))
+
+
+def test_failed_and_cached_calls_cost_nothing() -> None:
+    calls = (call(), call(cost=None, cached=True), call(answered=False))
+    found = account(Trajectory("1", {}, [step(MOVE, *calls)]))
+    assert found["cost"] == pytest.approx(0.5)
+    assert (found["calls"], found["prompt_tokens"]) == (3, 200)
+
+
+def test_an_episode_without_steps_or_calls_is_free() -> None:
+    found = account(Trajectory("1", {}))
+    assert (found["steps"], found["rejection_rate"], found["cost"]) == (0, 0, 0)

@@ -1,0 +1,130 @@
+"""Two runs compared on the episodes they share, and on no others."""
+
+from __future__ import annotations
+
+import csv
+import json
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wayword.core.errors import UsageError
+from wayword.metrics.compare import Comparison, compare, heading, render
+
+FIRST = {
+    "1": {"sr": 0.0, "ne": 4.0, "tl": 5.0},
+    "2": {"sr": 0.0, "ne": 6.0, "tl": 5.0},
+    "3": {"sr": 1.0, "ne": 1.0, "tl": 5.0},
+    "4": {"sr": 1.0, "ne": 2.0, "tl": 5.0},
+    "only here": {"sr": 1.0, "ne": 0.0, "tl": 5.0},
+}
+SECOND = {
+    "4": {"sr": 1.0, "ne": 2.0, "tl": 8.0},
+    "3": {"sr": 0.0, "ne": 7.0, "tl": 8.0},
+    "2": {"sr": 1.0, "ne": 2.0, "tl": 4.0},
+    "1": {"sr": 1.0, "ne": 1.0, "tl": 5.0},
+}
+
+
+@pytest.fixture
+def found() -> Comparison:
+    return compare("first", FIRST, "second", SECOND, family="indoor")
+
+
+def test_wins_and_losses_follow_what_is_better(found: Comparison) -> None:
+    lines = {line.metric.key: line for line in found.lines}
+    assert list(lines) == ["sr", "ne", "tl"]
+    # SR: 1 and 2 won, 3 lost, 4 the same. Means over the shared four: 0.5 and 0.75.
+    sr = lines["sr"]
+    assert (sr.wins, sr.losses, sr.ties, sr.n) == (2, 1, 1, 4)
+    assert (sr.first, sr.second, sr.difference.mean) == (0.5, 0.75, 0.25)
+    # NE, lower is better: 1 (-3 m) and 2 (-4 m) won, 3 (+6 m) lost: mean -0.25 m.
+    ne = lines["ne"]
+    assert (ne.wins, ne.losses, ne.ties) == (2, 1, 1)
+    assert ne.difference.mean == pytest.approx(-0.25)
+    assert ne.difference.low < -0.25 < ne.difference.high
+    # TL is neither: two higher, one lower.
+    assert (lines["tl"].wins, lines["tl"].losses, lines["tl"].ties) == (2, 1, 1)
+
+
+def test_episodes_of_one_run_alone_are_counted_and_left_out(found: Comparison) -> None:
+    assert (found.shared, found.only_first, found.only_second) == (4, 1, 0)
+    assert heading(found) == ("4 shared episodes; not compared: 1 only in first, 0 only in second.")
+
+
+def test_a_run_against_itself_differs_in_nothing() -> None:
+    itself = compare("a", FIRST, "b", FIRST, family="indoor")
+    for line in itself.lines:
+        assert (line.wins, line.losses, line.ties, line.p) == (0, 0, 5, 1.0)
+        assert (line.difference.low, line.difference.high) == (0.0, 0.0)
+
+
+def test_a_clear_difference_is_significant_and_pairing_is_what_shows_it() -> None:
+    rng = np.random.default_rng(0)
+    hard = rng.uniform(0, 20, 60)  # episodes differ far more than the runs do
+    first = {str(k): {"ne": float(ne)} for k, ne in enumerate(hard)}
+    second = {str(k): {"ne": float(ne - rng.uniform(0, 1))} for k, ne in enumerate(hard)}
+    (line,) = compare("a", first, "b", second, family="indoor").lines
+    assert line.p < 0.001
+    assert line.difference.high < 0
+    assert line.wins == 60
+
+
+def test_clusters_widen_the_interval_and_raise_the_p_value() -> None:
+    rng = np.random.default_rng(1)
+    gains = np.repeat(rng.normal(0.5, 1.0, 12), 3)
+    first = {str(k): {"ne": 5.0} for k in range(36)}
+    second = {str(k): {"ne": 5.0 + float(gain)} for k, gain in enumerate(gains)}
+    clusters = {str(k): k // 3 for k in range(36)}
+    (naive,) = compare("a", first, "b", second, family="indoor").lines
+    (honest,) = compare("a", first, "b", second, family="indoor", clusters=clusters).lines
+    assert honest.difference.half > 1.3 * naive.difference.half
+    assert honest.p > naive.p
+
+
+def test_a_metric_that_an_episode_lacks_is_compared_on_the_others() -> None:
+    first = {"1": {"sr": 0.0, "cost": 1.0}, "2": {"sr": 0.0}}
+    second = {"1": {"sr": 1.0, "cost": 2.0}, "2": {"sr": 1.0, "cost": 9.0}}
+    lines = {
+        line.metric.key: line for line in compare("a", first, "b", second, family="indoor").lines
+    }
+    assert (lines["sr"].n, lines["cost"].n) == (2, 1)
+    assert (lines["cost"].first, lines["cost"].second) == (1.0, 2.0)
+
+
+def test_two_endless_errors_are_a_tie() -> None:
+    lost = {"1": {"ne": inf}, "2": {"ne": 3.0}}
+    (line,) = compare("a", lost, "b", lost, family="indoor").lines
+    assert (line.ties, line.difference.mean) == (2, 0.0)
+    assert json.loads(render(compare("a", lost, "b", lost, family="indoor"), "json"))
+
+
+def test_runs_without_a_common_episode_cannot_be_compared() -> None:
+    with pytest.raises(UsageError, match="a and b have no finished episode in common"):
+        compare("a", {"1": {}}, "b", {"2": {}}, family="indoor")
+
+
+def test_terminal(found: Comparison) -> None:
+    golden = Path(__file__).parent / "golden" / "compare.txt"
+    assert render(found, "rich") == golden.read_text(encoding="utf-8")
+
+
+def test_markdown(found: Comparison) -> None:
+    text = render(found, "markdown")
+    assert text.startswith("second against first: 4 shared episodes; not compared:")
+    assert "| SR % | 50.0 | 75.0 | 25.0 [-50.0, 100.0] | 2 | 1 | 1 |" in text
+
+
+def test_json_and_csv_say_the_same(found: Comparison) -> None:
+    told = json.loads(render(found, "json"))
+    assert (told["first"], told["second"], told["shared"]) == ("first", "second", 4)
+    table = list(csv.DictReader(render(found, "csv").splitlines()))
+    assert [row["metric"] for row in table] == [line["metric"] for line in told["metrics"]]
+    assert [float(row["p"]) for row in table] == [line["p"] for line in told["metrics"]]
+
+
+def test_another_format_is_a_usage_error(found: Comparison) -> None:
+    with pytest.raises(UsageError, match="no table format 'html'"):
+        render(found, "html")

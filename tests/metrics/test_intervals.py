@@ -1,0 +1,108 @@
+"""Intervals cover what they say they cover, and p-values are small as often as they should be."""
+
+from __future__ import annotations
+
+from math import inf, isnan, nan
+
+import numpy as np
+import pytest
+
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, PathReference, Reference
+from wayword.metrics.intervals import bootstrap, by_path, by_scene, permutation_test
+
+
+def test_about_95_of_100_intervals_hold_the_truth() -> None:
+    # Each column is an experiment of its own: 80 episodes, a success rate of 0.3.
+    values = (np.random.default_rng(1).random((80, 600)) < 0.3).astype(float)
+    held = [found.low <= 0.3 <= found.high for found in bootstrap(values)]
+    assert 0.92 <= np.mean(held) <= 0.975
+
+
+def test_the_width_is_that_of_the_textbook() -> None:
+    values = np.random.default_rng(2).normal(5.0, 2.0, (400, 1))
+    (found,) = bootstrap(values)
+    assert found.mean == pytest.approx(values.mean())
+    assert found.half == pytest.approx(1.96 * values.std() / 20, rel=0.08)
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_another() -> None:
+    values = np.random.default_rng(3).random((50, 2))
+    assert bootstrap(values, seed=7) == bootstrap(values, seed=7)
+    assert bootstrap(values, seed=7) != bootstrap(values, seed=8)
+
+
+def test_copies_of_an_episode_make_no_interval_narrower_when_clustered() -> None:
+    # 60 paths with three identical instructions each: the interval of 60, not of 180.
+    paths = np.random.default_rng(4).random((60, 1))
+    episodes = np.repeat(paths, 3, axis=0)
+    clusters = np.repeat(np.arange(60), 3).tolist()
+    (honest,) = bootstrap(episodes, clusters)
+    (naive,) = bootstrap(episodes)
+    (single,) = bootstrap(paths)
+    assert honest.half == pytest.approx(single.half, rel=0.1)
+    assert honest.half / naive.half == pytest.approx(3**0.5, rel=0.1)
+    assert honest.mean == pytest.approx(naive.mean)
+
+
+def test_clusters_of_different_sizes_leave_the_mean_over_episodes() -> None:
+    values = np.array([[1.0], [0.0], [0.0], [0.0]])
+    (found,) = bootstrap(values, ["a", "b", "b", "b"])
+    assert found.mean == 0.25
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+def test_missing_and_endless_values_spoil_no_other_metric() -> None:
+    values = np.array([[1.0, nan, inf, nan], [0.0, 4.0, 1.0, nan], [1.0, 6.0, 2.0, nan]])
+    rate, partial, endless, absent = bootstrap(values)
+    assert rate == bootstrap(values[:, :1])[0]
+    assert partial.mean == 5.0
+    assert 4.0 <= partial.low <= partial.high <= 6.0
+    assert endless.mean == inf
+    assert isnan(endless.low)
+    assert isnan(absent.mean)
+
+
+def test_one_episode_or_none_has_no_interval() -> None:
+    (one,) = bootstrap(np.array([[0.5]]))
+    assert one.mean == 0.5
+    assert isnan(one.low)
+    assert isnan(bootstrap(np.zeros((0, 1)))[0].mean)
+    (same_cluster,) = bootstrap(np.array([[0.0], [1.0]]), ["x", "x"])
+    assert isnan(same_cluster.high)
+
+
+def test_clusters_must_match_the_episodes() -> None:
+    with pytest.raises(ValueError, match="2 clusters for 3 episodes"):
+        bootstrap(np.zeros((3, 1)), ["a", "b"])
+
+
+def test_chance_alone_is_significant_one_time_in_twenty() -> None:
+    differences = np.random.default_rng(5).normal(0.0, 1.0, (40, 800))
+    chances = np.array(permutation_test(differences, permutations=2_000))
+    assert 0.03 <= (chances < 0.05).mean() <= 0.075
+
+
+def test_a_true_difference_is_found() -> None:
+    differences = np.random.default_rng(6).normal(0.7, 1.0, (60, 1))
+    assert permutation_test(differences)[0] < 0.001
+
+
+def test_p_values_of_tiny_samples_are_those_of_counting() -> None:
+    # Three pairs, all won by 1: of the 8 ways to swap them, 2 are as extreme (+++ and ---).
+    assert permutation_test(np.ones((3, 1)))[0] == pytest.approx(2 / 8, abs=0.02)
+    # As one cluster they swap together, and both ways are as extreme.
+    assert permutation_test(np.ones((3, 1)), ["a", "a", "a"])[0] == 1.0
+    assert permutation_test(np.zeros((3, 1)))[0] == 1.0
+    assert isnan(permutation_test(np.full((3, 1), nan))[0])
+
+
+def test_episodes_cluster_by_path_and_by_scene() -> None:
+    def task(name: str, scene: str, path: str) -> Task:
+        return Task(Episode(name, "", scene, {}), PathReference(name, tuple(path)))
+
+    tasks = [task("1_0", "s", "AB"), task("1_1", "s", "AB"), task("2_0", "s", "BC")]
+    tasks += [task("3_0", "t", "AB"), Task(Episode("4_0", "", "t", {}), Reference("4_0"))]
+    assert len(set(by_path(tasks))) == 4
+    assert by_path(tasks)[0] == by_path(tasks)[1]
+    assert by_scene(tasks) == ["s", "s", "s", "t", "t"]

@@ -1,0 +1,97 @@
+"""What must hold of the path metrics on any graph and any walk."""
+
+from __future__ import annotations
+
+from math import exp, isclose
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wayword.metrics import paths
+from wayword.metrics.indoor import measure
+from wayword.metrics.paths import Floats
+
+PLACES = 9
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> Floats:
+    """Distances of a graph of points in the plane; some pairs of places have no way."""
+    seed = draw(st.integers(0, 2**32 - 1))
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(0, 12, (PLACES, 2))
+    lengths = np.linalg.norm(points[:, None] - points[None], axis=2)
+    joined = rng.random((PLACES, PLACES)) < draw(st.sampled_from((0.15, 0.4, 1.0)))
+    distances = np.where(joined | joined.T | np.eye(PLACES, dtype=bool), lengths, np.inf)
+    for via in range(PLACES):
+        distances = np.minimum(distances, distances[:, via : via + 1] + distances[via])
+    return distances
+
+
+walks = st.lists(st.integers(0, PLACES - 1), min_size=1, max_size=12)
+pairs = st.lists(st.tuples(walks, walks), min_size=1, max_size=7)
+
+
+def scores(distances: Floats, batch: list[tuple[list[int], list[int]]]) -> dict[str, Floats]:
+    """The metrics of (walk, reference) pairs."""
+    taken, gold = zip(*batch, strict=True)
+    return measure(paths.align([distances], [0] * len(batch), paths.pad(taken), paths.pad(gold)))
+
+
+@given(graphs(), pairs)
+def test_spl_sr_and_osr_are_ordered_and_shares_are_shares(
+    distances: Floats, batch: list[tuple[list[int], list[int]]]
+) -> None:
+    found = scores(distances, batch)
+    assert (found["spl"] <= found["sr"]).all()
+    assert (found["sr"] <= found["osr"]).all()
+    assert (found["sdtw"] <= found["ndtw"]).all()
+    for key in ("sr", "spl", "osr", "ndtw", "sdtw", "cls"):
+        assert ((found[key] >= 0) & (found[key] <= 1 + 1e-12)).all(), key
+
+
+@given(graphs().filter(lambda d: np.isfinite(d).all()), walks)
+def test_the_reference_against_itself_is_perfect(distances: Floats, walk: list[int]) -> None:
+    found = scores(distances, [(walk, walk)])
+    for key in ("sr", "osr", "ndtw", "sdtw", "cls"):
+        assert isclose(found[key][0], 1.0), key
+    assert found["ne"][0] == 0.0
+
+
+@settings(max_examples=60)
+@given(st.lists(graphs(), min_size=2, max_size=3), pairs, st.randoms(use_true_random=False))
+def test_company_changes_no_score(
+    several: list[Floats], batch: list[tuple[list[int], list[int]]], rng: object
+) -> None:
+    which = [number % len(several) for number in range(len(batch))]
+    taken, gold = zip(*batch, strict=True)
+    together = measure(paths.align(several, which, paths.pad(taken), paths.pad(gold)))
+    for number, pair in enumerate(batch):
+        alone = scores(several[which[number]], [pair])
+        for key, values in alone.items():
+            assert together[key][number] == values[0] or isclose(together[key][number], values[0])
+
+
+@given(graphs(), walks, walks)
+def test_dtw_is_the_textbook_recursion(distances: Floats, walk: list[int], gold: list[int]) -> None:
+    table = np.full((len(walk) + 1, len(gold) + 1), np.inf)
+    table[0, 0] = 0
+    for i, here in enumerate(walk, 1):
+        for j, there in enumerate(gold, 1):
+            before = min(table[i - 1, j], table[i, j - 1], table[i - 1, j - 1])
+            table[i, j] = distances[here, there] + before
+    expected = exp(-table[-1, -1] / (3 * len(gold)))
+    assert isclose(scores(distances, [(walk, gold)])["ndtw"][0], expected, abs_tol=1e-12)
+
+
+@given(graphs(), walks, walks, st.integers(0, 11))
+def test_staying_at_a_place_changes_nothing(
+    distances: Floats, walk: list[int], gold: list[int], at: int
+) -> None:
+    at %= len(walk)
+    stayed = [*walk[: at + 1], *walk[at:]]
+    lengths = np.array([len(stayed), len(walk)])
+    flat, kept = paths.without_repeats(np.array([*stayed, *walk]), lengths)
+    assert kept[0] == kept[1]
+    assert flat[: kept[0]].tolist() == flat[kept[0] :].tolist()

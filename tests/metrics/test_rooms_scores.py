@@ -1,0 +1,147 @@
+"""Metrics of the rooms world: on played episodes, and by hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from wayword.agents.expert import Expert, ExpertSettings
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.core.world import Feedback, Observation
+from wayword.datasets.household import Household
+from wayword.metrics.household import answered, expert_of, rearranged
+from wayword.metrics.scoring import score
+from wayword.worlds.household.goals import AnswerReference, RearrangementReference, Restored
+
+
+class Detour(Expert):
+    """The expert after four turns on the spot, one bump and one answer that is no action."""
+
+    def __init__(self, settings: ExpertSettings, toolkit: Toolkit) -> None:
+        super().__init__(settings, toolkit)
+        self._first: list[Decision | Rejection] = [
+            *(Decision(Action("turn_left")) for _ in range(4)),
+            Decision(Action("pick_up", ("nothing_1",))),
+            Rejection("no_action", "prose"),
+        ]
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        return self._first.pop(0) if self._first else await super().act(observation, space)
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        if not self._first:
+            super().on_feedback(decision, feedback)
+
+
+class Idle(Expert):
+    """Stops at once."""
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        return Decision(STOP)
+
+
+@pytest.fixture(scope="module")
+def dataset() -> Household:
+    return Household(settings=Household.Settings(homes=2, episodes=7))
+
+
+def played(dataset: Household, task: Task, agent: Callable[..., Agent]) -> Trajectory:
+    def make(toolkit: Toolkit, actor: str) -> Agent:
+        return agent(ExpertSettings(), toolkit)
+
+    return asyncio.run(rollout(task, Setup(dataset, make, max_steps=dataset.max_steps)))
+
+
+def test_the_expert_scores_one_by_every_measure(dataset: Household) -> None:
+    pairs = [(task, played(dataset, task, Expert)) for task in dataset.tasks]
+    for scores in score(dataset, pairs):
+        assert [scores[key] for key in ("sr", "goal_sr", "plw_sr", "plw_goal_sr")] == [1.0] * 4
+        assert scores["low_level"] == scores["steps"]
+        assert "misplaced" not in scores
+        assert "acc" not in scores
+
+
+def test_turns_that_come_to_nothing_and_detours_weigh_on_the_path(dataset: Household) -> None:
+    task = dataset.tasks[0]
+    best, worse = score(
+        dataset, [(task, played(dataset, task, Expert)), (task, played(dataset, task, Detour))]
+    )
+    assert worse["sr"] == 1.0
+    assert worse["low_level"] == best["low_level"] + 6
+    assert worse["plw_sr"] == pytest.approx(best["low_level"] / (best["low_level"] + 6))
+
+
+def test_who_does_nothing_has_what_held_already(dataset: Household) -> None:
+    pairs = [(task, played(dataset, task, Idle)) for task in dataset.tasks]
+    for scores in score(dataset, pairs):
+        assert scores["sr"] == scores["plw_sr"] == 0.0
+        assert 0.0 <= scores["goal_sr"] < 1.0
+
+
+def test_bodies_without_single_motions_are_measured_by_the_same_expert(dataset: Household) -> None:
+    high = Household(settings=Household.Settings(homes=2, episodes=7, actions="high"))
+    task = high.tasks[0]
+    world = high.world(task.episode)
+    world.reset(task.episode)
+    assert "move_ahead" not in {action.name for action in world.action_space("agent").actions}
+    assert expert_of(high, task) == expert_of(dataset, dataset.tasks[0]) is not None
+
+
+def test_an_episode_that_failed_before_its_end_scores_nothing(dataset: Household) -> None:
+    task = dataset.tasks[0]
+    failed = Trajectory(task.episode.id, start={}, ended="failed", error="x")
+    (scores,) = score(dataset, [(task, failed)])
+    assert (scores["sr"], scores["goal_sr"], scores["low_level"]) == (0.0, 0.0, 0.0)
+
+
+def _rearrangement() -> RearrangementReference:
+    goals = (Restored("mug", "shelf", False), Restored("book", "bed", False))
+    others = (Restored("pen", "desk", False), Restored("safe", "", False))
+    return RearrangementReference("1", "rearrangement", goals, others=others)
+
+
+@pytest.mark.parametrize(
+    ("mug", "book", "pen", "misplaced", "fixed"),
+    [
+        ("bed", "shelf", "desk", 1.0, 0.0),  # nothing done
+        ("shelf", "shelf", "desk", 0.5, 0.5),
+        ("shelf", "bed", "desk", 0.0, 1.0),
+        ("shelf", "bed", "bed", 0.5, 0.0),  # all put right, but the pen taken along
+        ("bed", "shelf", "bed", 1.5, 0.0),  # worse than doing nothing
+    ],
+)
+def test_misplaced_and_fixed_strict(
+    mug: str, book: str, pen: str, misplaced: float, fixed: float
+) -> None:
+    where = {"mug": mug, "book": book, "pen": pen, "safe": ""}
+    state = {"objects": {name: {"in": at, "open": False} for name, at in where.items()}}
+    assert rearranged(_rearrangement(), state) == {"misplaced": misplaced, "fixed_strict": fixed}
+
+
+@pytest.mark.parametrize(
+    ("said", "right"), [("Yes", 1.0), (" yes. ", 1.0), ("no", 0.0), (None, 0.0), ("yes it is", 0.0)]
+)
+def test_answers_are_exact_up_to_case_and_a_full_stop(said: str | None, right: float) -> None:
+    state: dict[str, Any] = {"actors": {"agent": {"answer": said}}}
+    assert answered(state, "yes") == right
+    assert answered({}, "yes") == 0.0
+
+
+def test_answers_are_scored_by_type(dataset: Household) -> None:
+    episode = Episode("q", "Is there a mug?", dataset.tasks[0].episode.scene, {})
+    reference = AnswerReference("q", "exists", (), 3, answer="no")
+    start = dataset.tasks[0].episode.start
+    task = Task(Episode(episode.id, episode.instruction, episode.scene, start), reference)
+    ended = Trajectory("q", start={}, state={"actors": {"agent": {"answer": "no", "low_level": 6}}})
+    (scores,) = score(dataset, [(task, ended)])
+    assert (scores["acc"], scores["acc_exists"], scores["sr"]) == (1.0, 1.0, 1.0)
+    assert scores["plw_sr"] == 0.5
+    assert "acc_counts" not in scores

@@ -1,0 +1,190 @@
+"""Street metrics by hand on a small junction, the two KPAs where they differ, and the baselines."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from wayword.agents.forward import ForwardAgent, ForwardSettings
+from wayword.agents.gold import GoldOracle, GoldSettings
+from wayword.core.action import Action, ActionSpace, Decision
+from wayword.core.agent import Oracle, Toolkit
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.errors import DataError, UsageError
+from wayword.core.trajectory import Trajectory
+from wayword.core.world import Observation
+from wayword.metrics.predictions import trajectory_from_places
+from wayword.metrics.scoring import Walks, scorer
+from wayword.worlds.indoor.graph import Neighbor
+from wayword.worlds.indoor.world import IndoorObservation
+from wayword.worlds.street.graph import StreetGraph, build
+from wayword.worlds.street.moves import Navigator
+from wayword.worlds.street.world import StreetObservation, StreetWorld
+
+ROUTE = ("a", "b", "c", "d", "e")
+
+
+def town() -> StreetGraph:
+    """a b c d e in a row, c a junction with f and g, d a junction with h; x is one-way into e."""
+    links: list[tuple[str, float, str]] = [("x", 180, "e")]
+    for here, there in ("ab", "bc", "cd", "de"):
+        links += [(here, 0, there), (there, 180, here)]
+    for here, there, heading in (("c", "f", 90), ("f", "g", 90), ("d", "h", 270)):
+        links += [(here, heading, there), (there, (heading + 180) % 360, here)]
+    return build("town", list("abcdefghx"), links)
+
+
+GRAPH = town()
+DATASET = cast("Dataset", SimpleNamespace(graph=lambda scene: GRAPH))
+
+
+def task(route: tuple[str, ...] = ROUTE) -> Task:
+    episode = Episode("1", "Go.", "town", {"panorama": route[0], "heading": 0})
+    return Task(episode, PathReference("1", route))
+
+
+def scores(walk: str, ended: Any = "stopped", route: tuple[str, ...] = ROUTE) -> dict[str, float]:
+    trajectory = trajectory_from_places("1", list(walk), "panorama")
+    trajectory.ended = ended
+    (values,) = scorer("street").score(DATASET, [(task(route), trajectory)])
+    return values
+
+
+def test_the_whole_route_scores_in_full() -> None:
+    assert scores("abcde") == {"tc": 1, "spd": 0, "kpa": 1, "kpa_released": 1, "ndtw": 1}
+    assert scores("aabbcccdee") == scores("abcde"), "staying counts once"
+
+
+def test_one_link_from_the_goal_either_way_completes_the_task() -> None:
+    assert (scores("abcd")["tc"], scores("abcd")["spd"]) == (1, 1)
+    assert (scores("abc")["tc"], scores("abc")["spd"]) == (0, 2)
+    assert (scores("x")["tc"], scores("x")["spd"]) == (1, 1), "a link into the goal"
+    backwards = scores("e", route=("a", "x"))
+    assert (backwards["tc"], backwards["spd"]) == (1, math.inf), "a link out of the goal only"
+
+
+def test_kpa_by_hand() -> None:
+    """Key points of the route: a to b, c to d, d to e, the goal."""
+    assert scores("abcfg")["kpa"] == pytest.approx(1 / 4)
+    assert scores("abcd")["kpa"] == pytest.approx(3 / 4), "d is left for nowhere"
+    assert scores("a")["kpa"] == 0
+    assert scores("abcde", "step_limit")["kpa"] == pytest.approx(3 / 4), "no stop at the goal"
+    assert scores("abcfcde")["kpa"] == 1, "a detour that comes back to the junction"
+
+
+def test_released_kpa_by_hand() -> None:
+    """Its key points: a, b, c to d, d to e, the goal; and no stop is asked for."""
+    assert scores("abcfg")["kpa_released"] == pytest.approx(2 / 5)
+    assert scores("abcde", "step_limit")["kpa_released"] == 1
+    assert scores("a")["kpa_released"] == 0, "a walk of one panorama has no key points"
+    starting_at_a_junction = scores("cde", route=("c", "d", "e"))
+    assert starting_at_a_junction["kpa_released"] == starting_at_a_junction["kpa"] == 1
+    twice = ("b", "c", "d", "c", "d", "e")
+    assert scores("bcdcde", route=twice)["kpa"] == 1
+    assert scores("bcdcde", route=twice)["kpa_released"] == pytest.approx(6 / 7)
+
+
+def test_a_route_of_one_panorama_has_the_goal_alone() -> None:
+    assert scores("a", route=("a",)) == {
+        "tc": 1, "spd": 0, "kpa": 1, "kpa_released": 1, "ndtw": 1
+    }  # fmt: skip
+
+
+def test_ndtw_counts_links() -> None:
+    assert scores("abcd")["ndtw"] == pytest.approx(math.exp(-1 / 5))
+    assert scores("abcfcde")["ndtw"] == pytest.approx(math.exp(-1 / 5))
+    assert scores("a")["ndtw"] == pytest.approx(math.exp(-10 / 5))
+
+
+def test_failed_and_unjudged_episodes() -> None:
+    failed = Trajectory("1", {}, ended="failed", error="the model is gone")
+    unjudged = Task(task().episode, Reference("1"))
+    whole = trajectory_from_places("1", list("abcde"), "panorama")
+    pairs = [(task(), failed), (unjudged, whole), (task(), whole)]
+    first, second, third = scorer("street").score(DATASET, pairs)
+    assert (first["tc"], first["spd"], first["kpa"]) == (0, 4, 0)
+    assert second == {}
+    assert third["tc"] == 1
+    assert scorer("street").score(DATASET, []) == []
+
+
+def test_an_unknown_panorama_is_named() -> None:
+    with pytest.raises(DataError, match="town: episode 1: 'q' is not in this street graph"):
+        scores("aq")
+
+
+def test_illegal_moves_are_counted() -> None:
+    judge = scorer("street")
+    assert isinstance(judge, Walks)
+    assert judge.illegal_moves(DATASET, task(), list("aabcde")) == 0
+    assert judge.illegal_moves(DATASET, task(), list("bdx")) == 3
+    with pytest.raises(KeyError, match="q"):
+        judge.illegal_moves(DATASET, task(), ["q"])
+
+
+def world(panorama: str = "a", heading: int = 0) -> StreetWorld:
+    made = StreetWorld(Navigator(GRAPH))
+    made.reset(Episode("1", "Go.", "town", {"panorama": panorama, "heading": heading}))
+    return made
+
+
+def act(agent: Any, observation: Observation, space: ActionSpace) -> str:
+    decision = asyncio.run(agent.act(observation, space))
+    assert isinstance(decision, Decision)
+    return str(decision.action)
+
+
+def test_gold_walks_the_route() -> None:
+    here, oracle = world(), GoldOracle(GoldSettings(), Toolkit())
+    assert isinstance(oracle, Oracle)
+    oracle.reveal(PathReference("1", ("a", "b", "c", "f")), here)
+    said = [act(oracle, here.observe("agent"), here.action_space("agent")) for _ in range(6)]
+    assert said == ["forward", "forward", "right", "forward", "stop", "stop"]
+    with pytest.raises(UsageError, match="episode 1 has no published path"):
+        oracle.reveal(Reference("1"), here)
+    with pytest.raises(UsageError, match="cannot be walked in this world"):
+        oracle.reveal(PathReference("1", ("a",)), cast("Any", object()))
+
+
+def test_forward_says_forward_39_times() -> None:
+    agent, here = ForwardAgent(ForwardSettings(), Toolkit()), world()
+    asyncio.run(agent.begin(task().episode))
+    said = []
+    while "stop" not in said:
+        said.append(act(agent, here.observe("agent"), here.action_space("agent")))
+        agent.on_feedback(Decision(Action(said[-1])), here.step("agent", Action("stop")))
+    assert said == ["forward"] * 39 + ["stop"]
+
+
+def test_forward_stops_after_the_moves_it_is_given() -> None:
+    agent = ForwardAgent(ForwardSettings(moves=1), Toolkit())
+    seen = StreetObservation("town", "a", 0, (0,), True, 0)
+    assert act(agent, seen, ActionSpace(())) == "forward"
+    agent.on_feedback(Decision(Action("forward")), world().step("agent", Action("forward")))
+    assert act(agent, seen, ActionSpace(())) == "stop"
+
+
+def test_indoors_forward_takes_the_way_closest_to_its_heading() -> None:
+    agent = ForwardAgent(ForwardSettings(), Toolkit())
+    ways = (Neighbor("north", 10, 0, 1), Neighbor("east", 95, 0, 1), Neighbor("south", 180, 0, 1))
+
+    def said(heading: float) -> str:
+        seen = IndoorObservation("house", "here", heading, 0, ways)
+        return act(agent, seen, ActionSpace(()))
+
+    assert said(350) == "goto[north]"
+    assert said(60) == "goto[east]"
+    assert said(275) == "stop", "the next way is 95 degrees off"
+    for _ in range(5):
+        agent.on_feedback(Decision(Action("forward")), world().step("agent", Action("forward")))
+    assert said(350) == "stop", "five moves are enough"
+
+
+def test_forward_knows_no_other_worlds() -> None:
+    with pytest.raises(UsageError, match="knows no way ahead in this world"):
+        act(ForwardAgent(ForwardSettings(), Toolkit()), Observation(), ActionSpace(()))

@@ -1,0 +1,164 @@
+"""Tables, as text that is compared whole: what a reader sees is what is tested."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Sequence
+from math import inf
+from pathlib import Path
+
+import pytest
+
+from wayword.core.errors import UsageError
+from wayword.core.metric import Metric, find
+from wayword.metrics.scoring import columns
+from wayword.metrics.table import Row, fit, render, summarize, terminal
+
+Scores = list[dict[str, float]]
+
+
+def golden(name: str) -> str:
+    """What the table looked like when somebody last looked at it and found it good."""
+    return (Path(__file__).parent / "golden" / name).read_text(encoding="utf-8")
+
+
+def episode(sr: float, ne: float, cost: float | None = 0.01) -> dict[str, float]:
+    """The scores of an episode with ten calls."""
+    share = {"sr": sr, "spl": sr / 2, "osr": 1.0, "ndtw": 0.5, "sdtw": sr * 0.5, "cls": 0.4}
+    steps = {"steps": 8.0, "rejections": 2.0, "rejection_rate": 0.25, "seconds": 1.5}
+    tokens = {"prompt_tokens": 12_000.0, "reused_tokens": 9_000.0, "completion_tokens": 300.0}
+    priced = {} if cost is None else {"cost": cost}
+    return {**share, "ne": ne, "tl": 9.0, **steps, "calls": 10.0, **tokens, **priced}
+
+
+@pytest.fixture
+def rows() -> Sequence[Row]:
+    """A run on a part of its split with failures, and one on all of it."""
+    part = [episode(1, 0.5), episode(0, 6.5), episode(1, 2.0), episode(0, 5.0)]
+    whole = [episode(1, 0.0, cost=None)] * 1021
+    split = {"dataset": "r2r:val_seen", "checksum": "3f2a9b7c11d0"}
+    return [
+        summarize(
+            "navgpt-a1b2", part, family="indoor", of=1021, failed=2, wall_seconds=3.2,
+            agent="navgpt", model="local:smollm2", **split,
+        ),
+        summarize("oracle", whole, family="indoor", of=1021, agent="oracle", **split),
+    ]  # fmt: skip
+
+
+def test_a_hundred_columns_show_the_most_telling_metrics(rows: Sequence[Row]) -> None:
+    assert terminal(rows, 100) == golden("table_100.txt")
+
+
+def test_eighty_columns_show_fewer_and_say_which_are_missing(rows: Sequence[Row]) -> None:
+    assert terminal(rows, 80) == golden("table_80.txt")
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 120, 160, 240])
+def test_no_line_is_wider_than_asked_for_and_no_metric_is_lost(
+    rows: Sequence[Row], width: int
+) -> None:
+    text = terminal(rows, width)
+    assert max(map(len, text.splitlines())) <= width
+    body, _, missing = " ".join(text.split()).partition("Not shown for want of width:")
+    for metric in columns("indoor"):
+        assert metric.label in body or metric.label in missing, metric.label
+
+
+def test_markdown(rows: Sequence[Row]) -> None:
+    assert render(rows, "markdown") == golden("table.md")
+
+
+def test_json_has_fractions_intervals_and_null_for_the_unknown(rows: Sequence[Row]) -> None:
+    first, second = json.loads(render(rows, "json"))["rows"]
+    assert {k: v for k, v in first.items() if k not in ("metrics", "totals")} == {
+        "run": "navgpt-a1b2",
+        "agent": "navgpt",
+        "model": "local:smollm2",
+        "dataset": "r2r:val_seen",
+        "checksum": "3f2a9b7c11d0",
+        "n": 4,
+        "of": 1021,
+        "failed": 2,
+        "sees_answer": False,
+    }
+    assert first["metrics"]["sr"] == {"mean": 0.5, "low": 0.0, "high": 1.0}
+    assert first["metrics"]["tl"] == {"mean": 9.0, "low": 9.0, "high": 9.0}
+    assert list(first["metrics"]) == [metric.key for metric in columns("indoor")]
+    assert first["totals"]["cost"] == pytest.approx(0.04)
+    assert first["totals"]["wall_seconds"] == 3.2
+    assert first["totals"]["prompt_tokens"] == 48_000
+    assert second["totals"]["cost"] is None
+    assert "cost" not in second["metrics"]
+
+
+def test_csv_has_a_column_for_each_bound(rows: Sequence[Row]) -> None:
+    first, second = csv.DictReader(render(rows, "csv").splitlines())
+    assert (first["run"], first["n"], first["of"], first["failed"]) == (
+        "navgpt-a1b2", "4", "1021", "2",
+    )  # fmt: skip
+    assert (float(first["sr"]), float(first["sr_low"]), float(first["sr_high"])) == (0.5, 0.0, 1.0)
+    assert float(first["total_cost"]) == pytest.approx(0.04)
+    assert (second["cost"], second["cost_low"], second["total_cost"]) == ("", "", "")
+
+
+def test_one_unknown_price_makes_the_runs_cost_unknown() -> None:
+    row = summarize("r", [episode(1, 0), episode(1, 0, cost=None)], family="indoor", of=2)
+    assert row.totals["cost"] is None
+    assert "cost" not in row.values
+    assert "cost unknown" in terminal([row])
+
+
+def test_an_endless_mean_is_null_in_json_and_shown_as_it_is() -> None:
+    row = summarize("r", [episode(0, inf), episode(1, 0)], family="indoor", of=2)
+    found = json.loads(render([row], "json"))["rows"][0]["metrics"]["ne"]
+    assert found == {"mean": None, "low": None, "high": None}
+    assert " inf" in terminal([row])
+
+
+def test_a_run_without_any_finished_episode_is_still_a_row() -> None:
+    row = summarize("r", [], family="indoor", of=30, failed=3)
+    assert "0 of 30, 3 failed" in render([row], "markdown")
+    assert json.loads(render([row], "json"))["rows"][0]["metrics"] == {}
+    assert "3 failed" in terminal([row])
+
+
+def test_a_single_episode_has_no_interval() -> None:
+    text = render([summarize("r", [episode(1, 0.25)], family="indoor", of=1)], "markdown")
+    assert "| 100.0 |" in text
+    assert "0.25 |" in text
+
+
+def test_clustered_episodes_get_wider_intervals() -> None:
+    scores: Scores = [episode(n % 2, 1.0) for n in range(40) for _ in range(3)]
+    clusters = [n for n in range(40) for _ in range(3)]
+    naive = summarize("r", scores, family="indoor", of=120)
+    honest = summarize("r", scores, family="indoor", of=120, clusters=clusters)
+    assert honest.values["sr"].half > 1.4 * naive.values["sr"].half
+
+
+def test_names_cannot_break_a_table() -> None:
+    row = summarize("a|b [red]x[/]", [episode(1, 0)], family="indoor", of=1)
+    assert "a/b [red]x[/]" in render([row], "markdown")
+    assert "a|b [red]x[/]" in terminal([row])
+    assert "\x1b[" not in terminal([row])
+    assert "\x1b[" in terminal([row], color=True)
+
+
+def test_another_format_is_a_usage_error(rows: Sequence[Row]) -> None:
+    with pytest.raises(UsageError, match="no table format 'jsno'; did you mean 'json'"):
+        render(rows, "jsno")
+
+
+def test_columns_are_chosen_by_rank_and_shown_in_order() -> None:
+    keys = ("a", "b", "c", "d", "e", "steps", "rejection_rate")
+    metrics = [Metric(key, key, "count", None, "") for key in keys]
+    shown = [metric.key for metric in fit(metrics, [10] * 7, 55)]
+    assert shown == ["a", "b", "c", "d", "rejection_rate"]
+
+
+def test_a_metric_is_found_by_key() -> None:
+    assert find(columns("indoor"), "spl").label == "SPL"
+    with pytest.raises(UsageError, match="no metric is called 'splt'; did you mean 'spl'"):
+        find(columns("indoor"), "splt")

@@ -1,0 +1,209 @@
+"""The command line as a user meets it: what works, and one clear line for what does not."""
+
+from __future__ import annotations
+
+import io
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from wayword.cli import main
+
+
+@dataclass(frozen=True)
+class Done:
+    """What a command printed, and how it ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def wayword(*words: object) -> Done:
+    """Run the command in this process: what a shell would see, without the start-up time."""
+    out, err = io.StringIO(), io.StringIO()
+    code = 0
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["wayword", *map(str, words)])
+        patch.setattr(sys, "stdout", out)
+        patch.setattr(sys, "stderr", err)
+        try:
+            main()
+        except SystemExit as end:
+            code = int(end.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())
+
+
+def complaint(*words: object) -> str:
+    """The one line on stderr of a command that must fail."""
+    done = wayword(*words)
+    assert done.returncode not in (0, 1), done.stderr
+    assert "Traceback" not in done.stderr
+    lines = [line for line in done.stderr.splitlines() if line.startswith("wayword: ")]
+    assert len(lines) == 1, done.stderr
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An oracle's and a random walker's run on the generated houses."""
+    folder = tmp_path_factory.mktemp("runs")
+    for agent in ("oracle", "random"):
+        done = wayword("run", agent, "--on", "houses", "--limit", 12, "--out", folder / agent)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_run_ends_in_a_table_and_the_folder(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = wayword("run", "oracle", "--on", "houses", "--limit", 5, "--out", out)
+    assert done.returncode == 0
+    assert "5" in done.stdout
+    assert "of 180" in done.stdout
+    assert done.stdout.rstrip().endswith(str(out))
+
+
+def test_a_folder_is_found_again_without_naming_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    first = wayword("run", "random", "--limit", 2).stdout.splitlines()[-1]
+    second = wayword("run", "random", "--limit", 4).stdout.splitlines()[-1]
+    other = wayword("run", "random", "--limit", 2, "--seed", 1).stdout.splitlines()[-1]
+    assert first == second
+    assert other != first
+    assert len((tmp_path / first / "episodes.jsonl").read_text().splitlines()) == 4
+
+
+def test_table_as_json_gives_rates_as_fractions_with_intervals(runs: Path) -> None:
+    told = json.loads(wayword("table", runs, "--format", "json").stdout)
+    by_agent = {row["agent"]: row for row in told["rows"]}
+    assert by_agent["oracle"]["metrics"]["sr"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
+    assert by_agent["oracle"]["metrics"]["spl"]["mean"] == pytest.approx(1.0)
+    assert 0 <= by_agent["random"]["metrics"]["sr"]["mean"] < 1
+    assert by_agent["random"]["n"] == 12
+    assert by_agent["random"]["of"] == 180
+
+
+def test_table_shows_only_the_metrics_asked_for(runs: Path) -> None:
+    told = wayword("table", runs, "--format", "csv", "--metrics", "sr,ne").stdout
+    head = told.splitlines()[0]
+    assert "ndtw" not in head
+    assert "ne" in head.split(",")
+    assert "'srr'" in complaint("table", runs, "--metrics", "srr")
+
+
+def test_compare_pairs_episodes(runs: Path) -> None:
+    told = wayword("compare", runs / "random", runs / "oracle", "--metrics", "sr,spl").stdout
+    assert "12 shared episodes" in told
+
+
+def test_score_takes_a_submission_and_prints_a_line_an_episode(tmp_path: Path) -> None:
+    from wayword.runs.parts import open_dataset
+    from wayword.runs.plan import Plan
+
+    task = open_dataset(Plan("score", "houses")).tasks[0]
+    file = tmp_path / "walks.json"
+    walk = [[place, 0.0, 0.0] for place in task.reference.path]  # type: ignore[attr-defined]
+    file.write_text(json.dumps([{"instr_id": task.episode.id, "trajectory": walk}]))
+    told = json.loads(wayword("score", file, "--on", "houses", "--per-episode").stdout)
+    assert told["episode"] == task.episode.id
+    assert told["sr"] == 1.0
+    assert told["illegal_moves"] == 0
+
+
+def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text("steps: 2\ndataset:\n  seed: 3\n")
+    out = tmp_path / "run"
+    asked = ("--config", config, "--set", "steps=3", "--limit", 1, "--out", out)
+    assert wayword("run", "random", "--on", "houses", *asked).returncode == 0
+    identity = json.loads((out / "config.json").read_text())["identity"]
+    assert identity["settings"]["steps"] == 3
+    assert identity["dataset_settings"]["seed"] == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("run", "navgtp"), "did you mean 'navgpt'"),
+        (("run", "navgpt"), "add --model"),
+        (("run", "navgpt", "--model", "local:nonesuch"), "local:nonesuch"),
+        (("run", "navgpt", "--model", "smollm2"), "kind:name"),
+        (("run", "random", "--on", "hauses"), "did you mean 'houses'"),
+        (("run", "random", "--on", "houses:tset"), "did you mean 'test'"),
+        (("run", "random", "--set", "step=2"), "did you mean 'steps'"),
+        (("run", "random", "--set", "steps=many"), "steps='many'"),
+        (("run", "random", "--set", "steps"), "write key=value"),
+        (("run", "random", "--limit", "0"), "limit must be at least 1"),
+        (("run", "random", "--shard", "5/4"), "--shard 5/4"),
+        (("run", "random", "--config", "none.yaml"), "none.yaml"),
+        (("run", "oracle", "--on", "r2r:val_seen", "--data", "/none"), "/none"),
+        (("table", "/none"), "/none"),
+        (("score", "/none.json", "--on", "houses"), "/none.json"),
+        (("list", "robots"), "robots"),
+    ],
+)
+def test_a_mistake_is_answered_in_one_line(words: tuple[str, ...], told: str) -> None:
+    assert told in complaint(*words)
+
+
+def test_a_corrupt_data_file_is_named_with_record_and_field(tmp_path: Path) -> None:
+    folder = tmp_path / "r2r" / "annotations"
+    folder.mkdir(parents=True)
+    file = folder / "R2R_val_seen.json"
+    asked = ("run", "oracle", "--on", "r2r:val_seen", "--data", tmp_path, "--out", tmp_path / "o")
+    file.write_text('[{"path_id": 1, "path": ["a"], "instructions": ["Go."], "scan": "s"')
+    assert f"{file}: is not valid JSON" in complaint(*asked)
+    file.write_text('[{"path_id": 1, "path": ["a"], "instructions": ["Go."], "scan": "s"}]')
+    assert "record 0, field 'heading': is missing" in complaint(*asked)
+    file.write_text('[{"path_id": 1, "path": "a", "heading": 0, "instructions": ["Go."]}]')
+    assert "record 0, field 'path': has the wrong type" in complaint(*asked)
+    file.write_bytes(b"\x1f\x8b\x00broken")
+    assert "is not valid JSON" in complaint(*asked)
+
+
+def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    told = complaint("run", "random", "--limit", 1, "--out", blocked / "run")
+    assert str(blocked) in told
+
+
+def test_a_full_disk_ends_in_one_line_and_keeps_what_was_finished(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    script = (
+        "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)); "
+        f"sys.argv = ['wayword', 'run', 'random', '--on', 'houses', '--out', {str(out)!r}]; "
+        "from wayword.cli import main; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 2, done.stderr
+    assert "episodes.jsonl" in done.stderr.splitlines()[-1]
+    lines = (out / "episodes.jsonl").read_bytes().split(b"\n")
+    assert lines[-1] == b""
+    assert len(lines) > 2
+    assert wayword("run", "random", "--on", "houses", "--out", out).returncode == 0
+    assert len((out / "episodes.jsonl").read_bytes().split(b"\n")) == 181
+
+
+def test_a_spent_budget_stops_in_order_and_can_be_continued(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    asked = ("run", "navgpt", "--model", "scripted:first", "--limit", 6, "--out", out)
+    short = wayword(*asked, "--max-tokens", 20000, "--concurrency", 1)
+    assert short.returncode == 1
+    assert "budget of 20,000 tokens is spent" in short.stderr
+    finished = len((out / "episodes.jsonl").read_text().splitlines())
+    assert 0 < finished < 6
+    again = wayword(*asked, "--max-tokens", 20000, "--concurrency", 1)
+    assert again.returncode == 1, "the budget covers all sessions of a run"
+    assert len((out / "episodes.jsonl").read_text().splitlines()) == finished
+    assert wayword(*asked).returncode == 0
+    assert len((out / "episodes.jsonl").read_text().splitlines()) == 6

@@ -1,0 +1,99 @@
+"""A run that is killed at any moment loses nothing that was finished, and ends the same."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from wayword.runs.folder import RunFolder
+
+SLOW_WALKER = '''
+"""A random walker that takes its time, so that it can be killed on the way."""
+import asyncio
+from wayword.agents.random import RandomAgent
+
+class Slow(RandomAgent):
+    async def act(self, observation, menu):
+        await asyncio.sleep(0.004)
+        return await super().act(observation, menu)
+
+agent = Slow
+'''
+EPISODES = 60
+ACCOUNTING = {"seconds"}
+
+
+def command(agent: Path, out: Path) -> list[str]:
+    run = [sys.executable, "-m", "wayword", "run", str(agent), "--on", "houses"]
+    return [*run, "--limit", str(EPISODES), "--out", str(out), "--concurrency", "3"]
+
+
+def table(run: Path) -> list[object]:
+    """The JSON table, wall time left out."""
+    ask = [sys.executable, "-m", "wayword", "table", str(run), "--format", "json"]
+    told = subprocess.run(ask, check=True, capture_output=True, text=True).stdout
+    row = json.loads(told)["rows"][0]
+    return [row["n"], row["of"], {k: v for k, v in row["metrics"].items() if k not in ACCOUNTING}]
+
+
+@pytest.fixture
+def walker(tmp_path: Path) -> Path:
+    path = tmp_path / "slow.py"
+    path.write_text(SLOW_WALKER, encoding="utf-8")
+    return path
+
+
+def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(
+    walker: Path, tmp_path: Path
+) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    subprocess.run(command(walker, whole), check=True, capture_output=True)
+    kept: set[str] = set()
+    rng = random.Random(4)
+    for _ in range(4):
+        running = subprocess.Popen(
+            command(walker, broken), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        first = len(kept)
+        deadline = time.monotonic() + 30
+        while finished_in(broken) <= first and running.poll() is None:
+            assert time.monotonic() < deadline, "the run never finished an episode"
+            time.sleep(0.01)
+        time.sleep(rng.uniform(0.0, 0.15))
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+        now = names_in(broken)
+        assert kept <= now, "an episode that was finished is gone"
+        kept = now
+    assert 0 < len(kept) < EPISODES, "the kills came at telling moments"
+    subprocess.run(command(walker, broken), check=True, capture_output=True)
+    records = [record.episode_id for record in RunFolder.read(broken).records()]
+    assert len(records) == len(set(records)) == EPISODES
+    assert table(broken) == table(whole)
+
+
+def test_the_same_command_after_the_end_plays_nothing_again(walker: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    subprocess.run(command(walker, out), check=True, capture_output=True)
+    before = (out / "episodes.jsonl").read_bytes()
+    again = subprocess.run(command(walker, out), check=True, capture_output=True, text=True)
+    assert (out / "episodes.jsonl").read_bytes() == before
+    assert f"{EPISODES} episodes were finished before" in again.stderr
+
+
+def finished_in(run: Path) -> int:
+    episodes = run / "episodes.jsonl"
+    return episodes.read_bytes().count(b"\n") if episodes.exists() else 0
+
+
+def names_in(run: Path) -> set[str]:
+    """Episodes with a whole line on disk, read without the library."""
+    lines = (run / "episodes.jsonl").read_bytes().split(b"\n")[:-1]
+    return {json.loads(line)["episode"] for line in lines}

@@ -1,0 +1,238 @@
+"""Training data are what the strategy would have been asked, to the byte, and nothing invented."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.two_in_a_flat import named
+from wayword.core.action import Decision
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.errors import RecordingError, UsageError
+from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
+from wayword.core.registry import load
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.runs.export import Export, export
+from wayword.runs.folder import RunFolder
+from wayword.runs.parts import open_dataset
+from wayword.runs.plan import Plan
+from wayword.runs.run import run
+
+HOMES = "household:generated_train"
+SMALL = {"dataset": {"homes": 1, "episodes": 2, "rooms": 2}}
+
+
+class Reader:
+    """Answers from a list, in order, and keeps what it was asked."""
+
+    name = "reader"
+
+    def __init__(self, answers: Sequence[str]) -> None:
+        self._answers = list(answers)
+        self.prompts: list[list[dict[str, str]]] = []
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        assert not isinstance(prompt, str)
+        self.prompts.append([plain(message) for message in prompt])
+        return Completion((self._answers.pop(0),), ("stop",))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        raise AssertionError("no choice is asked for here")
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+def plain(message: Message) -> dict[str, str]:
+    return {"role": message.role, "content": message.content}
+
+
+def played(on: str, episode: str, agent: str, settings: Any, answers: Sequence[str]) -> Any:
+    """The episode as a model that gives these answers plays it, and all it was asked."""
+    dataset = open_dataset(Plan(agent, on, settings=SMALL if on == HOMES else {}))
+    (task,) = [task for task in dataset.tasks if task.episode.id == episode]
+    cls, reader = load("agent", agent), Reader(answers)
+
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        made: Agent = cls(cls.Settings(**settings), toolkit)
+        return made
+
+    setup = Setup(dataset, build, {"main": reader}, max_steps=500)
+    return asyncio.run(rollout(task, setup)), reader.prompts
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def actions(told: Trajectory) -> list[str]:
+    decided = [step.decision for step in told.steps if isinstance(step.decision, Decision)]
+    assert len(decided) == len(told.steps), "nothing was rejected"
+    return [str(decision.action) for decision in decided]
+
+
+@pytest.fixture(scope="module")
+def gold(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The expert's run in two small homes."""
+    out = tmp_path_factory.mktemp("runs") / "gold"
+    return run(Plan("expert", HOMES, settings=SMALL, limit=2, out=out)).path
+
+
+@pytest.mark.parametrize("agent", ["act", "react", "react_emmem", "reflexion"])
+@pytest.mark.parametrize("decoding", ["constrained", "free"])
+def test_a_conversation_is_what_the_strategy_asks_and_reads(
+    gold: Path, tmp_path: Path, agent: str, decoding: str
+) -> None:
+    settings = {"decoding": decoding, "context": 100_000, "own_state": "start"}
+    out = tmp_path / "train.jsonl"
+    export([gold], out, Export(agent, settings=settings))
+    for line, record in zip(lines(out), RunFolder.read(gold).records(), strict=True):
+        messages = line["messages"]
+        answers = [m["content"] for m in messages if m["role"] == "assistant"]
+        told, prompts = played(HOMES, line["episode"], agent, settings, answers)
+        assert actions(told) == actions(record.trajectory)
+        assert line["steps"] == len(prompts) == len(answers)
+        for number, prompt in enumerate(prompts):
+            assert prompt == messages[: 2 + 2 * number], f"prompt of step {number + 1}"
+        assert [m["role"] for m in messages[:3]] == ["system", "user", "assistant"]
+
+
+def test_decisions_are_asked_as_the_strategy_would_have_when_it_drops_old_steps(
+    gold: Path, tmp_path: Path
+) -> None:
+    settings = {"context": 1500, "list_actions": True}
+    steps, chat = tmp_path / "steps.jsonl", tmp_path / "chat.jsonl"
+    card = export([gold], steps, Export("act", "steps", settings))
+    export([gold], chat, Export("act", "chat", settings))
+    assert card.longer_than_context == 2
+    assert any("longer than the strategy's context" in line for line in card.notices)
+    for whole in lines(chat):
+        own = [line for line in lines(steps) if line["episode"] == whole["episode"]]
+        answers = [line["completion"][0]["content"] for line in own]
+        _, prompts = played(HOMES, whole["episode"], "act", settings, answers)
+        assert [line["prompt"] for line in own] == prompts
+        assert [line["step"] for line in own] == list(range(1, len(own) + 1))
+        assert whole["whole"] is False
+        assert len(whole["messages"]) == 1 + 2 * len(own), "the conversation is told in full"
+        assert len(prompts[-1]) < len(whole["messages"]) - 1
+        later = [m["content"] for m in whole["messages"][3:] if m["role"] == "user"]
+        assert all(text.startswith("Observation:") for text in later)
+
+
+def test_nothing_is_invented_and_what_is_missing_is_told(gold: Path, tmp_path: Path) -> None:
+    out = tmp_path / "train.jsonl"
+    card = export([gold], out, Export("react_emmem"))
+    said = [json.loads(m["content"]) for m in lines(out)[0]["messages"] if m["role"] == "assistant"]
+    assert {tuple(answer) for answer in said} == {("state", "action", "argument")}
+    assert {tuple(answer["state"]) for answer in said} == {("place", "facing", "holding")}
+    assert card.untold == ["state.seen", "state.done", "state.left", "plan"]
+    assert any("answers lack state.seen" in line for line in card.notices)
+    assert export([gold], out, Export("act")).untold == []
+
+
+def test_the_same_run_gives_the_same_bytes_and_a_card(gold: Path, tmp_path: Path) -> None:
+    one, two = tmp_path / "one.jsonl", tmp_path / "two.jsonl"
+    card = export([gold], one, Export())
+    export([gold], two, Export())
+    assert one.read_bytes() == two.read_bytes()
+    told = json.loads((tmp_path / "one.jsonl.card.json").read_text())
+    assert (told["episodes"], told["lines"], told["omitted"]) == (2, 2, {})
+    assert told["decisions"] == sum(line["steps"] for line in lines(one))
+    assert "2 lines of 2 episodes" in card.line
+    assert card.notices[:1] != [f"{HOMES} is no training split"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "one.jsonl", "one.jsonl.card.json", "two.jsonl", "two.jsonl.card.json",
+    ]  # fmt: skip
+
+
+def test_failures_and_repetitions_are_left_out_and_counted(gold: Path, tmp_path: Path) -> None:
+    lost = run(Plan("random", HOMES, settings=SMALL, limit=2, out=tmp_path / "lost")).path
+    out = tmp_path / "train.jsonl"
+    again = run(Plan("expert", HOMES, settings=SMALL, limit=2, seed=1, out=tmp_path / "again")).path
+    card = export([lost, gold, again], out, Export())
+    assert dict(card.omitted) == {"without success": 2, "twice": 2}
+    assert {line["agent"] for line in lines(out)} == {"expert"}
+    every = export([lost, gold], out, Export(everything=True))
+    assert every.lines == 4
+    assert [line["success"] for line in lines(out)] == [False, False, True, True]
+
+
+def test_test_splits_are_warned_of(tmp_path: Path) -> None:
+    path = run(Plan("oracle", "houses:test", limit=1, out=tmp_path / "run")).path
+    card = export([path], tmp_path / "train.jsonl", Export("react"))
+    assert card.lines == 1
+    assert any("houses:test is no training split" in line for line in card.notices)
+
+
+def test_street_routes_and_given_steps(tmp_path: Path) -> None:
+    path = run(Plan("gold", "towns", limit=2, out=tmp_path / "run")).path
+    out = tmp_path / "train.jsonl"
+    assert export([path], out, Export("act", settings={"context": 50_000})).lines == 2
+    for line in lines(out):
+        answers = [m["content"] for m in line["messages"] if m["role"] == "assistant"]
+        settings = {"context": 50_000}
+        told, prompts = played("towns", line["episode"], "act", settings, answers)
+        assert prompts[-1] == line["messages"][:-1]
+        assert told.ended == "stopped"
+
+
+def test_actors_have_conversations_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named(monkeypatch)
+    path = run(Plan("random", "flat", limit=1, out=tmp_path / "run", actors={"ann": "expert"})).path
+    out = tmp_path / "train.jsonl"
+    export([path], out, Export())
+    ann, bob = lines(out)
+    assert (ann["actor"], bob["actor"]) == ("ann", "bob")
+    assert "ann" in bob["messages"][0]["content"]
+    assert ann["agent"] == "random, ann: expert"
+    export([path], out, Export(actors=("ann",)))
+    assert [line["actor"] for line in lines(out)] == ["ann"]
+
+
+def test_an_actor_that_left_the_work_to_others_teaches_nothing(tmp_path: Path) -> None:
+    small = {"dataset": {"homes": 1, "episodes": 1}}
+    path = run(Plan("expert", "ma_household", settings=small, out=tmp_path / "run")).path
+    out = tmp_path / "train.jsonl"
+    card = export([path], out, Export())
+    assert dict(card.omitted) == {"an actor that only stopped": 1}
+    assert [line["actor"] for line in lines(out)] == ["follower"]
+
+
+def test_an_episode_that_goes_otherwise_now_is_left_out(
+    gold: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from wayword.core.world import Feedback
+    from wayword.worlds.household.world import HouseholdWorld
+
+    step = HouseholdWorld.step
+
+    def otherwise(self: HouseholdWorld, actor: str, action: Any) -> Feedback:
+        done = step(self, actor, action)
+        return Feedback("blocked", {"by": "a cat"}) if action.name == "move_ahead" else done
+
+    monkeypatch.setattr(HouseholdWorld, "step", otherwise)
+    card = export([gold], tmp_path / "train.jsonl", Export())
+    assert dict(card.omitted) == {"answered otherwise when replayed": 2}
+    assert (tmp_path / "train.jsonl").read_text() == ""
+
+
+def test_mistakes_are_answered_in_one_line(gold: Path, tmp_path: Path) -> None:
+    out = tmp_path / "train.jsonl"
+    with pytest.raises(UsageError, match="--as random: is no strategy"):
+        export([gold], out, Export("random"))
+    with pytest.raises(UsageError, match="act has no setting 'decodin'"):
+        export([gold], out, Export("act", settings={"decodin": "free"}))
+    with pytest.raises(RecordingError, match="is no run folder"):
+        export([tmp_path], out, Export())
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordingError, match="cannot be written"):
+        export([gold], tmp_path / "file" / "train.jsonl", Export())
+    assert not out.exists()

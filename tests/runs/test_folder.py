@@ -1,0 +1,324 @@
+"""A run folder is created, resumed, read and refused as it should be."""
+
+from __future__ import annotations
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.recorded import walk
+from wayword.core.errors import RecordingError
+from wayword.runs.folder import EpisodeRecord, RunFolder
+
+CONFIG: dict[str, Any] = {
+    "identity": {"agent": "oracle", "settings": {"shots": 0, "history": "window"}, "seed": 0},
+    "versions": {"wayword": "0.1.0"},
+    "files": {"a": Path("a.json")},
+}
+
+
+def written(folder: Path, episodes: int = 3) -> Path:
+    """A finished run of so many episodes."""
+    with RunFolder.open(folder, CONFIG) as run:
+        for at in range(episodes):
+            run.append(walk(f"e{at}"))
+    return folder
+
+
+def lines(folder: Path) -> list[bytes]:
+    return (folder / "episodes.jsonl").read_bytes().splitlines(keepends=True)
+
+
+def test_what_was_written_is_read(tmp_path: Path) -> None:
+    run = RunFolder.read(written(tmp_path / "deep" / "run"))
+    assert run.config == {**CONFIG, "files": {"a": "a.json"}}
+    records = list(run.records())
+    assert [r.episode_id for r in records] == ["e0", "e1", "e2"]
+    assert records[0].scores == {"sr": 1.0, "ne": 0.25}
+    assert records[0].trajectory.actions("agent") == walk("e0").trajectory.actions("agent")
+    assert run.scores() == [(f"e{at}", {"sr": 1.0, "ne": 0.25}) for at in range(3)]
+    assert list(run.failures()) == []
+
+
+def test_every_episode_can_be_read_as_soon_as_it_ended(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        for at in range(3):
+            run.append(walk(f"e{at}"))
+            assert len(RunFolder.read(tmp_path).scores()) == at + 1
+
+
+def test_a_resumed_run_knows_what_is_finished(tmp_path: Path) -> None:
+    with RunFolder.open(written(tmp_path), {**CONFIG, "versions": "newer"}) as run:
+        assert run.finished == {"e0", "e1", "e2"}
+        assert "e1" in run
+        assert "e3" not in run
+        assert run.notices == []
+        run.append(walk("e3"))
+        assert run.config["versions"] == {"wayword": "0.1.0"}
+    assert [episode for episode, _ in RunFolder.read(tmp_path).scores()] == ["e0", "e1", "e2", "e3"]
+
+
+def test_no_episode_is_recorded_twice(tmp_path: Path) -> None:
+    with RunFolder.open(written(tmp_path), CONFIG) as run:
+        with pytest.raises(RecordingError, match="episode 'e1' is finished already"):
+            run.append(walk("e1"))
+        run.append(walk("e9"))
+        with pytest.raises(RecordingError, match="episode 'e9' is finished already"):
+            run.append(walk("e9"))
+    assert len(lines(tmp_path)) == 4
+
+
+def test_a_failed_episode_is_kept_apart_and_played_again(tmp_path: Path) -> None:
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        run.fail("e0", "the server said 500", walk("e0").trajectory)
+        run.fail("e1", "no answer")
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        assert run.finished == frozenset()
+        run.append(walk("e0"))
+    failures = list(RunFolder.read(tmp_path).failures())
+    assert [(f.episode_id, f.reason) for f in failures] == [
+        ("e0", "the server said 500"),
+        ("e1", "no answer"),
+    ]
+    assert failures[0].trajectory is not None
+    assert len(failures[0].trajectory.steps) == 2
+    assert failures[1].trajectory is None
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"seed": 1}, "'seed' was 0 and is now 1"),
+        (
+            {"settings": {"shots": 0, "history": "sum"}},
+            "'settings.history' was 'window' and is now",
+        ),
+        ({"limit": 5}, "'limit' was '(absent)' and is now 5"),
+        ({"settings": {"shots": 0}}, "'settings.history' was 'window' and is now '(absent)'"),
+    ],
+)
+def test_another_run_is_refused_by_its_first_difference(
+    tmp_path: Path, change: dict[str, Any], line: str
+) -> None:
+    written(tmp_path)
+    before = lines(tmp_path)
+    config = {**CONFIG, "identity": {**CONFIG["identity"], **change}}
+    with pytest.raises(RecordingError) as refused:
+        RunFolder.open(tmp_path, config)
+    assert line in str(refused.value)
+    assert "give another folder, or the same settings" in str(refused.value)
+    assert lines(tmp_path) == before
+    RunFolder.open(tmp_path, CONFIG).close()  # and the lock was let go
+
+
+def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("mine")
+    with pytest.raises(RecordingError, match=r"holds files \('thesis.tex'\) but no config.json"):
+        RunFolder.open(tmp_path, CONFIG)
+    assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_episodes_without_a_config_are_left_alone(tmp_path: Path) -> None:
+    (written(tmp_path) / "config.json").unlink()
+    with pytest.raises(RecordingError, match=r"no config\.json"):
+        RunFolder.open(tmp_path, CONFIG)
+    assert len(lines(tmp_path)) == 3
+
+
+def test_a_start_that_was_killed_before_its_config_starts_anew(tmp_path: Path) -> None:
+    (tmp_path / ".lock").write_text("1\n")
+    (tmp_path / ".config.json.new").write_text('{"form')
+    RunFolder.open(tmp_path, CONFIG).close()
+    assert RunFolder.read(tmp_path).scores() == []
+
+
+@pytest.mark.parametrize("number", [0, 2, None])
+def test_a_folder_of_another_format_is_refused(tmp_path: Path, number: int | None) -> None:
+    config = json.loads((written(tmp_path) / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, "format": number}))
+    for use in (RunFolder.read, lambda path: RunFolder.open(path, CONFIG)):
+        with pytest.raises(RecordingError, match=f"'format' is {number}, and this version of wayw"):
+            use(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "{}", "\0\0", '{"identity": 3}', "[" * 9999])
+def test_a_corrupt_config_is_one_clear_line(tmp_path: Path, content: str) -> None:
+    (written(tmp_path) / "config.json").write_text(content)
+    with pytest.raises(
+        RecordingError, match=r"config\.json: (is not JSON|has no field 'identity')"
+    ):
+        RunFolder.read(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        (b'{"episode":"e1","sc\n', "is not JSON"),
+        (b"\n", "is not JSON"),
+        (b"\xff\xfe\n", "is not JSON"),
+        (b"[]\n", "is not a JSON object"),
+        (b'{"episode":"e1","scores":{}}\n', "has no field 'trajectory'"),
+        (b'{"episode":1,"scores":{},"trajectory":{}}\n', "has no field 'episode'"),
+        (
+            b'{"episode":"e1","scores":{"$float":"x"},"trajectory":{}}\n',
+            "has scores that are no numbers",
+        ),
+        (
+            b'{"episode":"e","scores":{"sr":"1"},"trajectory":{}}\n',
+            "has scores that are no numbers",
+        ),
+        (None, "holds episode 'e0' a second time"),
+    ],
+)
+def test_a_corrupt_line_is_named_and_can_be_deleted(
+    tmp_path: Path, content: bytes | None, problem: str
+) -> None:
+    first, _, third = lines(written(tmp_path))
+    (tmp_path / "episodes.jsonl").write_bytes(first + (content or first) + third)
+    with pytest.raises(RecordingError) as refused:
+        RunFolder.open(tmp_path, CONFIG)
+    assert f"{tmp_path}/episodes.jsonl: line 2: {problem}" in str(refused.value)
+    assert "delete that line, and the same command plays its episode again" in str(refused.value)
+    assert "\n" not in str(refused.value)
+    (tmp_path / "episodes.jsonl").write_bytes(first + third)
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        assert run.finished == {"e0", "e2"}
+
+
+def test_a_corrupt_trajectory_is_named_when_it_is_read(tmp_path: Path) -> None:
+    first, second, third = lines(written(tmp_path))
+    second = second.replace(b'"where"', b'"wheer"', 1)
+    (tmp_path / "episodes.jsonl").write_bytes(first + second + third)
+    records = RunFolder.read(tmp_path).records()
+    assert next(records).episode_id == "e0"
+    with pytest.raises(RecordingError, match=r"line 2: field 'trajectory' is no trajectory"):
+        next(records)
+
+
+def test_scores_are_read_from_lines_that_another_tool_rewrote(tmp_path: Path) -> None:
+    scores = RunFolder.read(written(tmp_path)).scores()
+    reordered = [dict(sorted(json.loads(line).items(), reverse=True)) for line in lines(tmp_path)]
+    text = "".join(json.dumps(line) + "\n" for line in reordered)
+    (tmp_path / "episodes.jsonl").write_text(text)
+    assert RunFolder.read(tmp_path).scores() == scores
+
+
+def test_scores_hold_awkward_names_and_numbers(tmp_path: Path) -> None:
+    scores = {'a","trajectory":{': math.inf, "trajectory": 0.5, "$x": 1.0}
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        run.append(EpisodeRecord('"},\n', scores, walk("e").trajectory))
+        run.append(EpisodeRecord("\ud800", {"ne": math.nan}, walk("e").trajectory))
+    recorded = RunFolder.read(tmp_path)
+    (first, second) = recorded.scores()
+    assert first == ('"},\n', scores)
+    assert second[0] == "\ud800"
+    assert math.isnan(second[1]["ne"])
+    assert [r.episode_id for r in recorded.records()] == ['"},\n', "\ud800"]
+
+
+def test_what_cannot_be_written_leaves_no_trace(tmp_path: Path) -> None:
+    record = walk("e1")
+    record.trajectory.steps[0].where = {"place": object()}
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        with pytest.raises(
+            RecordingError, match=r"episode 'e1': a value of type 'builtins\.object'"
+        ):
+            run.append(record)
+        run.append(walk("e1"))
+    assert len(lines(tmp_path)) == 1
+
+
+def test_a_failed_trajectory_is_not_taken_for_a_finished_one(tmp_path: Path) -> None:
+    record = walk("e1")
+    record.trajectory.ended = "failed"
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        with pytest.raises(RecordingError, match="episode 'e1' failed, so it is not finished"):
+            run.append(record)
+        assert "e1" not in run
+
+
+def test_a_closed_folder_takes_no_more(tmp_path: Path) -> None:
+    run = RunFolder.open(tmp_path, CONFIG)
+    run.close()
+    run.close()
+    with pytest.raises(RecordingError, match="the run folder is closed"):
+        run.append(walk("e0"))
+
+
+def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
+    program = (
+        "import sys; from wayword.runs import RunFolder; "
+        "run = RunFolder.open(sys.argv[1], {'identity': {}}); "
+        "print('ready', flush=True); sys.stdin.read(); run.close()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as other:
+        assert other.stdin is not None
+        assert other.stdout is not None
+        assert other.stdout.readline() == "ready\n"
+        with pytest.raises(
+            RecordingError, match=f"process {other.pid} is writing to this run folder"
+        ):
+            RunFolder.open(tmp_path, {"identity": {}})
+        assert RunFolder.read(tmp_path).scores() == []  # readers need no lock
+        other.stdin.close()
+    RunFolder.open(tmp_path, {"identity": {}}).close()
+
+
+def test_two_writers_in_one_process_are_refused_too(tmp_path: Path) -> None:
+    with (
+        RunFolder.open(tmp_path, CONFIG),
+        pytest.raises(RecordingError, match="is writing to this"),
+    ):
+        RunFolder.open(tmp_path, CONFIG)
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "HF_TOKEN", "MY_SECRET", "my_token"])
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"identity": {"model": {"key": "hunter2-hunter2"}}},
+        {"identity": {}, "models": ["x", "https://host/?key=hunter2-hunter2"]},
+        {"identity": {"hunter2-hunter2": 1}},
+    ],
+)
+def test_a_secret_is_refused_and_not_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, config: dict[str, Any]
+) -> None:
+    monkeypatch.setenv(name, "hunter2-hunter2")
+    with pytest.raises(RecordingError, match=rf"holds the value of \${name}") as refused:
+        RunFolder.open(tmp_path / "run", config)
+    assert "hunter2-hunter2" not in str(refused.value)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_config_without_an_identity_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="needs the field 'identity'"):
+        RunFolder.open(tmp_path, {"agent": "oracle"})
+
+
+def test_reading_what_is_no_run_folder(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none"):
+        with pytest.raises(RecordingError, match=r"is no run folder: it has no config\.json"):
+            RunFolder.read(path)
+
+
+def test_a_stranger_can_read_it_as_plain_json(tmp_path: Path) -> None:
+    """What the package's docstring shows for jq holds for any JSON reader."""
+    first = json.loads(lines(written(tmp_path))[0])
+    assert list(first) == ["episode", "scores", "trajectory"]
+    step = first["trajectory"]["steps"][0]
+    assert step["decision"] == {"action": "goto", "arguments": ["p1"]}
+    assert step["where"] == {"place": "p1"}
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["identity"] == CONFIG["identity"]
+    assert config["format"] == 1

@@ -1,0 +1,98 @@
+"""What makes a run another run: files and models behind names, not only the names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wayword.core.errors import RecordingError, UsageError
+from wayword.runs.folder import RunFolder
+from wayword.runs.parts import identity, model_choices, open_agent, open_dataset
+from wayword.runs.plan import Plan
+from wayword.runs.run import open_models, run
+
+MINE = "from wayword.agents.random import RandomAgent\nagent = RandomAgent\n"
+
+
+def test_an_edited_agent_file_is_another_run(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(MINE)
+    plan = Plan(str(mine), "houses", limit=1, out=tmp_path / "run")
+    run(plan)
+    run(plan)
+    mine.write_text(f"{MINE}# edited\n")
+    with pytest.raises(RecordingError, match="agent_checksum"):
+        run(plan)
+
+
+def test_an_edited_dataset_file_is_another_run(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("from wayword.datasets.houses import Houses\ndataset = Houses\n")
+    plan = Plan("random", str(mine), limit=1, out=tmp_path / "run")
+    run(plan)
+    run(plan)
+    mine.write_text(mine.read_text() + "# edited\n")
+    with pytest.raises(RecordingError, match="dataset_checksum"):
+        run(plan)
+
+
+def test_an_edited_prompt_is_another_run(tmp_path: Path) -> None:
+    texts = tmp_path / "prompts"
+    texts.mkdir()
+    (texts / "principle.txt").write_text("Walk.")
+    plan = Plan(
+        "navgpt", "houses", "scripted:first", {"prompts": str(texts)},
+        limit=1, max_steps=1, out=tmp_path / "run",
+    )  # fmt: skip
+    run(plan)
+    (texts / "principle.txt").write_text("Walk on.")
+    with pytest.raises(RecordingError, match="prompts_checksum"):
+        run(plan)
+
+
+def test_another_server_is_another_run_and_another_port_of_this_machine_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def identity_at(address: str) -> object:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        plan = Plan("navgpt", "houses", "openai:m")
+        dataset = open_dataset(plan)
+        agent = open_agent(plan, dataset)
+        models = open_models(plan, model_choices(plan, agent))
+        return identity(plan, dataset, agent, models, "")["model_identity"]
+
+    here = identity_at("http://127.0.0.1:8000/v1")
+    assert identity_at("http://127.0.0.1:9000/v1") == here
+    assert identity_at("https://models.example/v1") != here
+
+
+def test_a_mistyped_model_leaves_no_folder_behind(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    with pytest.raises(UsageError, match="local:smolm2"):
+        run(Plan("navgpt", "houses", "local:smolm2", out=out))
+    assert not out.exists()
+
+
+def test_roles_have_models_and_settings_of_their_own(tmp_path: Path) -> None:
+    summary = {"name": "scripted:noise", "length": 9}
+    settings = {"summaries": "online", "models": {"summary": summary}}
+    plan = Plan(
+        "navgpt", "houses", "scripted:first", settings,
+        limit=1, max_steps=2, out=tmp_path / "run",
+    )  # fmt: skip
+    (record,) = RunFolder.read(run(plan).path).records()
+    roles = [call.role for call in record.trajectory.calls()]
+    assert roles[:2] == ["main", "summary"]
+    with pytest.raises(UsageError, match="did you mean 'summary'"):
+        run(Plan("navgpt", "houses", "scripted:first", {"models": {"sumary": "scripted:first"}}))
+
+
+def test_what_agents_note_is_told_at_the_end(tmp_path: Path) -> None:
+    plan = Plan(
+        "navgpt", "houses", "scripted:first", {"context": 700},
+        limit=2, max_steps=8, out=tmp_path / "run",
+    )  # fmt: skip
+    told = run(plan).notices
+    assert any("history dropped" in line for line in told)

@@ -1,0 +1,119 @@
+"""Every registered part holds to its contract; a new file in its folder is tested at once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.small_house import SmallHouse
+from wayword.core import registry
+from wayword.core.agent import Agent
+from wayword.core.dataset import Dataset
+from wayword.core.errors import DataError, UsageError
+from wayword.core.world import World
+from wayword.models.scripted import ScriptedModel
+from wayword.runs.parts import open_dataset
+from wayword.runs.plan import Plan
+from wayword.testing.contracts import check_agent, check_dataset, check_world
+
+AGENTS = registry.names("agent")
+DATASETS = registry.names("dataset")
+OWN = ("robot", "tour")
+"""What a user brings: nothing of it is published, and their own tests make some."""
+
+
+def generated(name: str) -> Dataset | None:
+    """The dataset if it needs no files."""
+    try:
+        dataset = open_dataset(Plan("contract", name))
+    except (DataError, UsageError):
+        return None
+    return None if dataset.files else dataset
+
+
+@pytest.fixture
+def _no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WAYWORD_DATA", raising=False)
+
+
+@pytest.mark.usefixtures("_no_data")
+@pytest.mark.parametrize("name", DATASETS)
+def test_generated_datasets_and_their_worlds(name: str) -> None:
+    dataset = generated(name)
+    if dataset is None:
+        with pytest.raises((DataError, UsageError)) as told:
+            open_dataset(Plan("contract", name)).tasks  # noqa: B018 - reading is lazy
+        assert "\n" not in str(told.value)
+        return
+    check_dataset(dataset)
+    check_world(dataset)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", [name for name in DATASETS if name not in OWN])
+def test_published_datasets_and_their_worlds(name: str, data: Path) -> None:
+    cls = registry.load("dataset", name)
+    there = [split for split in cls.splits if _is_there(f"{name}:{split}", data)]
+    assert there, f"no split of {name} is in the data folder"
+    for split in there:
+        dataset = open_dataset(Plan("contract", f"{name}:{split}", data=data))
+        check_dataset(dataset)
+        check_world(dataset)
+
+
+def _is_there(on: str, data: Path) -> bool:
+    """Whether the split's files are in the data folder; a file that is there must be readable."""
+    try:
+        return bool(open_dataset(Plan("contract", on, data=data)).tasks)
+    except DataError as error:
+        if "no such file" in str(error) or "holds no" in str(error):
+            return False
+        raise
+
+
+@pytest.mark.usefixtures("_no_data")
+@pytest.mark.parametrize("name", AGENTS)
+def test_agents_play_the_worlds_they_name(name: str) -> None:
+    agent: type[Agent] = registry.load("agent", name)
+    played = 0
+    for dataset in [SmallHouse(), *(generated(each) for each in DATASETS)]:
+        if dataset is None or (agent.families and dataset.family not in agent.families):
+            continue
+        model: Any = ScriptedModel("first") if agent.needs_model else None
+        check_agent(agent, dataset, model)
+        played += 1
+    assert played, f"no generated world suits {name}"
+
+
+@pytest.mark.parametrize("name", registry.names("world"))
+def test_worlds_are_worlds(name: str) -> None:
+    world = registry.load("world", name)
+    missing = [
+        method
+        for method in ("reset", "observe", "menu", "step", "done", "where", "state", "actors")
+        if not hasattr(world, method)
+    ]
+    assert not missing
+    assert World.__doc__
+
+
+@pytest.mark.parametrize("kind", registry.KINDS)
+def test_an_unknown_name_is_answered_with_what_there_is(kind: registry.Kind) -> None:
+    with pytest.raises(UsageError, match=f"no {kind} is called 'nonesuch'"):
+        registry.load(kind, "nonesuch")
+
+
+def test_a_near_miss_is_answered_with_the_name_meant() -> None:
+    with pytest.raises(UsageError, match="did you mean 'navgpt'"):
+        registry.load("agent", "navgtp")
+
+
+def test_a_file_of_ones_own_is_a_part(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("from wayword.agents.random import RandomAgent\nagent = RandomAgent\n")
+    assert registry.load("agent", str(mine)).__name__ == "RandomAgent"
+    mine.write_text("x = 1\n")
+    with pytest.raises(UsageError, match="defines no 'agent'"):
+        registry.load("agent", str(mine))

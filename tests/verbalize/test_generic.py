@@ -1,0 +1,113 @@
+"""Any world in words: what is told of each, and what is told of one that has no voice yet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers.small_flat import LampSeen
+from helpers.small_house import SmallHouse, SmallPerceiver
+from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.world import Feedback
+from wayword.verbalize import generic
+from wayword.worlds.street.world import StreetObservation
+
+PROMPTS = Path(generic.__file__).parents[1] / "agents" / "prompts" / "strategies"
+
+
+def test_a_viewpoint_is_told_with_what_a_perceiver_sees_and_without() -> None:
+    house = SmallHouse()
+    world = house.world(house.tasks[0].episode)
+    world.reset(house.tasks[0].episode)
+    world.step("agent", Action("goto", ("b",)))
+    world.step("agent", Action("goto", ("c",)))
+    world.step("agent", Action("goto", ("b",)))
+    seen = world.observe("agent")
+    voice = generic.voice(seen)
+    assert voice.own(seen)[1] == 'You are at viewpoint "b", facing 270° (west).'
+    assert voice.around(seen, None).splitlines() == [
+        "Front: Ways: goto[a] (ahead, 3.0 m).",
+        "Right: Ways: goto[d] (right 90°, 2.0 m).",
+        "Rear: Ways: goto[c] (behind, 2.0 m).",
+        "Left: Ways: goto[s] (left 90°, 2.0 m).",
+    ]
+    told = voice.around(seen, SmallPerceiver())
+    assert "Rear: b to the east. Near: lamp (right 170°, 1.2 m). Ways: goto[c]" in told
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (0.0, 0.0, "You went straight on."),
+        (0.0, 90.0, "You turned right by 90° and went on."),
+        (10.0, 350.2, "You turned left by 20° and went on."),
+        (0.0, 180.0, "You went back."),
+    ],
+)
+def test_indoor_moves(before: float, after: float, words: str) -> None:
+    told = Feedback("ok", {"heading_before": before, "heading": after})
+    house = SmallHouse()
+    world = house.world(house.tasks[0].episode)
+    voice = generic.voice(world.observe("agent"))
+    assert generic.feedback(told, voice) == words
+    assert generic.feedback(Feedback(), voice) == "You stopped."
+
+
+@pytest.mark.parametrize(
+    ("angles", "changed", "words"),
+    [
+        ((-90, 0, 90), True, "There is a 3-way intersection."),
+        ((-90, 0, 90), False, "You are still at the intersection."),
+        ((0, 180), True, "The street goes on."),
+        ((180,), True, "The street ends here."),
+    ],
+)
+def test_streets(angles: tuple[int, ...], changed: bool, words: str) -> None:
+    seen = StreetObservation("town", "p1", 92, angles, changed, 1)
+    voice = generic.voice(seen)
+    assert voice.around(seen, None) == words
+    assert voice.own(seen)[1] == "You face 92° (east)."
+
+
+@pytest.mark.parametrize(
+    ("status", "executed", "words"),
+    [
+        ("ok", "forward", "You went forward."),
+        ("ok", "left", "You turned left."),
+        ("ok", "turn_around", "You turned around."),
+        ("no_turn", "forward", "There is no way to turn into here, so you went forward."),
+        ("dead_end", "stop", "The street ends here, so you stopped."),
+    ],
+)
+def test_street_moves(status: str, executed: str, words: str) -> None:
+    voice = generic.voice(StreetObservation("town", "p1", 0, (0,), True, 0))
+    assert generic.feedback(Feedback(status, {"executed": executed}), voice) == words
+
+
+def test_a_world_without_a_voice_is_told_all_the_same() -> None:
+    seen = LampSeen("off")
+    voice = generic.voice(seen)
+    assert voice is generic.PLAIN
+    assert (voice.around(seen, None), voice.own(seen)[1]) == ("lamp: off", "")
+    assert generic.feedback(Feedback("dark", {"by": "night"}), voice) == "Result: dark, by: night."
+
+
+def test_a_rejection_is_told_the_same_in_every_world() -> None:
+    told = Feedback("rejected", {"kind": "unknown", "reason": "there is no action 'fly'"})
+    for voice in (generic.PLAIN, *generic.VOICES.values()):
+        assert generic.feedback(told, voice) == "That was no action: there is no action 'fly'."
+
+
+def test_menus_group_what_differs_in_its_last_argument() -> None:
+    pairs = [("put", ("mug_1", place)) for place in ("table_1", "box_1")]
+    actions = (*(Action(verb, words) for verb, words in pairs), Action("forward"), STOP)
+    assert generic.actions(ActionSpace(actions, ("ask",))) == (
+        "put[mug_1, table_1 or box_1], forward, stop, ask[...]"
+    )
+
+
+def test_every_voice_has_its_rules_and_its_actions() -> None:
+    for voice in (generic.PLAIN, *generic.VOICES.values()):
+        assert (PROMPTS / f"rules_{voice.name}.txt").is_file()
+        assert (PROMPTS / f"actions_{voice.name}.txt").is_file()

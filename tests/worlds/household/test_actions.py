@@ -1,0 +1,308 @@
+"""What actions do when they succeed, and how bodies, menus, names and messages behave."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from helpers.rooms_scenes import act, flat, random_house, start
+from wayword.core.action import Action
+from wayword.core.episode import Episode
+from wayword.core.errors import DataError, UsageError
+from wayword.core.registry import load
+from wayword.core.world import World
+from wayword.verbalize.household import describe, feedback
+from wayword.worlds.household.builder import SceneBuilder, type_name
+from wayword.worlds.household.layout import Layout, nearest_place
+from wayword.worlds.household.observation import ScriptedAnswers
+from wayword.worlds.household.scene import from_json as scene_from_json
+from wayword.worlds.household.verbs import Body, from_json
+from wayword.worlds.household.world import HouseholdWorld, KnownActions
+
+
+def look_round(world: HouseholdWorld, actor: str = "agent") -> None:
+    for _ in range(4):
+        act(world, "turn_right", actor)
+
+
+def thing(world: HouseholdWorld, name: str) -> dict[str, object]:
+    found: dict[str, object] = world.state()["objects"][name]
+    return found
+
+
+def test_the_registered_world_keeps_the_protocol() -> None:
+    assert load("world", "household") is HouseholdWorld
+    assert isinstance(start(flat(), (2.0, 1.5, 0.0)), World)
+
+
+def test_steps_turns_and_pans() -> None:
+    world = start(flat(), (2.0, 1.0, 0.0))
+    for action in ("move_ahead", "turn_right", "move_ahead", "pan_left", "pan_left", "turn_left"):
+        assert act(world, action).ok
+    assert world.pose("agent") == {"room": "kitchen", "x": 2.25, "y": 1.25, "heading": 300.0}
+
+
+def test_pans_are_side_steps_where_the_body_says_so() -> None:
+    world = start(flat(), (2.0, 1.0, 0.0), body=Body(pan_degrees=0, step=0.5))
+    assert feedback(act(world, "pan_right")) == "You stepped 0.5 m to the right."
+    assert world.pose("agent") == {"room": "kitchen", "x": 2.5, "y": 1.0, "heading": 0.0}
+
+
+@pytest.mark.parametrize("heading", [0.0, 90.0, 180.0, 270.0, 30.0, 210.0])
+def test_nobody_walks_through_anything(heading: float) -> None:
+    world = start(flat(shut=True), (2.0, 1.25, heading))
+    for _ in range(40):
+        told = act(world, "move_ahead")
+    assert told.status == "blocked"
+    assert world.pose("agent")["room"] == "kitchen"
+
+
+def test_the_way_is_blocked_by_name() -> None:
+    world = start(flat(shut=True), (2.0, 1.5, 0.0), (3.5, 1.5, 90.0))
+    while (told := act(world, "move_ahead", "agent_1")).ok:
+        pass
+    assert feedback(told) == "The way is blocked by table_1."
+    while (told := act(world, "move_ahead", "agent_2")).ok:
+        pass
+    assert feedback(told) == "The way is blocked by door_1."
+    act(world, "turn_right", "agent_1")
+    act(world, "turn_right", "agent_1")
+    for verb in ("move_ahead", "move_ahead", "turn_left", *["move_ahead"] * 3):
+        assert act(world, verb, "agent_1").ok
+    while (told := act(world, "move_ahead", "agent_1")).ok:
+        pass
+    assert feedback(told) == "The way is blocked by agent_2."
+
+
+def test_things_move_with_what_they_are_in() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0))
+    look_round(world)
+    for action in ("go_grab mug_1", "goto bowl_1", "put mug_1 bowl_1", "pick_up bowl_1"):
+        assert act(world, action).ok
+    held = world.observe("agent").holding[0]
+    assert (held.name, held.contents) == ("bowl_1", ("mug_1",))
+    assert act(world, "goto table_1").ok
+    assert act(world, "drop bowl_1").ok
+    here = world.pose("agent")
+    assert (thing(world, "bowl")["x"], thing(world, "bowl")["y"]) == (here["x"], here["y"])
+    assert thing(world, "mug")["in"] == "bowl"
+    assert thing(world, "mug")["held"] == ""
+    assert act(world, "pick_up mug_1").ok
+
+
+def test_heat_cool_clean_and_slice_leave_their_mark() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0))
+    look_round(world)
+    for action in ("go_check fridge_1", "go_grab apple_1", "heat apple_1 microwave_1"):
+        assert act(world, action).ok
+    assert thing(world, "apple")["temperature"] == "hot"
+    assert thing(world, "apple")["cooked"]
+    assert "hot" in world.observe("agent").holding[0].attributes
+    assert act(world, "cool apple_1 fridge_1").ok
+    assert thing(world, "apple")["temperature"] == "cold"
+    assert act(world, "go_put table_1").ok
+    assert thing(world, "apple")["in"] == "table"
+    for action in ("go_grab mug_1", "clean mug_1 sink_1"):
+        assert act(world, action).ok, action
+    assert not thing(world, "mug")["dirty"]
+    assert thing(world, "mug")["filled"]
+
+
+def test_a_knife_slices() -> None:
+    world = start(flat(fridge_open=True), (2.0, 1.5, 0.0))
+    look_round(world)
+    for action in ("go_grab knife_1", "goto apple_1", "slice apple_1"):
+        assert act(world, action).ok
+    assert thing(world, "apple")["sliced"]
+
+
+def test_a_microwave_heats_only_when_shut_and_on() -> None:
+    world = start(flat(fridge_open=True), (2.0, 1.5, 0.0))
+    look_round(world)
+    for action in ("go_grab apple_1", "go_check microwave_1", "put apple_1 microwave_1"):
+        assert act(world, action).ok
+    assert act(world, "close microwave_1").ok
+    assert thing(world, "apple")["temperature"] == "room"
+    assert act(world, "toggle_on microwave_1").ok
+    assert thing(world, "apple")["temperature"] == "hot"
+
+
+def test_exploring_names_what_is_in_the_room() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0))
+    told = act(world, "go_explore hall")
+    assert set(told.details["seen"]) >= {"box_1", "cabinet_1"}
+    assert world.pose("agent")["room"] == "hall"
+    assert feedback(told).startswith("You explored the hall. There you saw: ")
+
+
+def test_names_go_by_first_sight_and_may_be_shared() -> None:
+    poses = ((2.0, 1.5, 0.0), (5.0, 1.5, 0.0))
+    own, shared = start(flat(), *poses), start(flat(), *poses, shared_names=True)
+    for world in (own, shared):
+        look_round(world, "agent_2")
+    assert own.object_id("agent_1", "cabinet_1") is None
+    assert shared.object_id("agent_1", "cabinet_1") == "cabinet"
+    assert shared.name("agent_1", "cabinet") == "cabinet_1"
+    # Knowing a name is not knowing the place.
+    assert act(shared, "goto cabinet_1", "agent_1").status == "not_visible"
+    assert act(own, "goto cabinet_1", "agent_1").status == "no_such_object"
+
+
+def test_messages_come_at_the_next_turn_in_order_and_go_once_acted_on() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0), (5.0, 1.5, 0.0), (1.0, 1.0, 0.0))
+    assert act(world, "chat one", "agent_1").details["to"] == ["agent_2", "agent_3"]
+    assert act(world, "chat two", "agent_2").ok
+    said = [(m.sender, m.text) for m in world.observe("agent_3").messages]
+    assert said == [("agent_1", "one"), ("agent_2", "two")]
+    assert describe(world.observe("agent_3")).endswith("agent_1 says: one\nagent_2 says: two")
+    act(world, "turn_left", "agent_3")
+    assert world.observe("agent_3").messages == ()
+    assert [m.text for m in world.observe("agent_1").messages] == ["two"]
+    assert world.state()["messages"][0] == ["agent_1", ["agent_2", "agent_3"], "one"]
+
+
+def test_ask_reaches_the_answerer() -> None:
+    answers = ScriptedAnswers(["in the fridge"])
+    world = start(flat(), (2.0, 1.5, 0.0), answerer=answers)
+    told = world.step("agent", Action("ask", ("where is the apple?",)))
+    assert feedback(told) == "You were answered: in the fridge"
+    assert answers.asked == [("agent", "where is the apple?")]
+    assert act(world, "ask again").status == "nobody_answers"
+
+
+def test_stop_takes_an_answer_and_the_step_limit_ends_it_too() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0), body=Body(step_limit=2))
+    act(world, "turn_left")
+    assert not world.done("agent")
+    act(world, "turn_left")
+    assert world.done("agent")
+    with pytest.raises(ValueError, match="not on the menu"):
+        act(world, "turn_left")
+    world = start(flat(), (2.0, 1.5, 0.0))
+    assert world.step("agent", Action("stop", ("two",))).ok
+    assert world.state()["actors"]["agent"]["answer"] == "two"
+
+
+def test_the_menu_lists_what_makes_sense_and_takes_what_is_well_formed() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0))
+    space = world.action_space("agent")
+    listed = [str(action) for action in space.actions]
+    assert "pick_up[mug_1]" in listed
+    assert "pick_up[table_1]" not in listed
+    assert "put[mug_1, table_1]" not in listed
+    assert "go_explore[hall]" in listed
+    assert all(action in space for action in space.actions)
+    assert all(world.step("agent", Action("pick_up", (name,))) for name in ("table_1", "x_9"))
+    assert Action("chat", ("anything at all",)) in space
+    assert Action("stop", ("an answer",)) in space
+    for action in (
+        Action("fly"),
+        Action("pick_up"),
+        Action("put", ("mug_1",)),
+        Action("goto", ("",)),
+    ):
+        assert action not in space
+        with pytest.raises(ValueError, match="not on the menu"):
+            world.step("agent", action)
+    act(world, "pick_up mug_1")
+    assert "put[mug_1, table_1]" in [str(action) for action in world.action_space("agent").actions]
+    # The first menu still lists what it listed.
+    assert [str(action) for action in space.actions] == listed
+
+
+def test_a_body_offers_only_its_own_verbs() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0), body=Body(actions=("goto", "go_grab", "stop")))
+    assert {action.name for action in world.action_space("agent").actions} == {
+        "goto",
+        "go_grab",
+        "stop",
+    }
+    assert Action("move_ahead") not in world.action_space("agent")
+    assert world.action_space("agent").open_verbs == ("stop",)
+
+
+def test_a_scene_survives_json() -> None:
+    for scene in (flat(), random_house(3)):
+        assert scene_from_json(json.loads(json.dumps(scene.to_json()))) == scene
+
+
+def test_a_published_floor_is_where_feet_go() -> None:
+    house = SceneBuilder("floor")
+    house.room("room", [(0, 0), (3, 0), (3, 3), (0, 3)])
+    house.furniture("bed", 1.5, 1.5, 3.0, 3.0, 0.5, name="bed")
+    house.thing("apple", x=2.6, y=0.5)
+    house.floor([(0.5 + 0.25 * i, 0.5) for i in range(9)] + [(0.5, 0.75)], 0.25)
+    scene = house.build()
+    assert scene_from_json(scene.to_json()) == scene
+    world = start(scene, (0.5, 0.5, 0.0))
+    assert act(world, "move_ahead").ok
+    assert act(world, "move_ahead").status == "blocked"
+    look_round(world)
+    assert act(world, "go_grab apple_1").ok
+    layout = Layout(scene)
+    assert nearest_place(layout, 0.2, (1.6, 1.4), []) == (1.5, 0.5)
+
+
+def test_an_oracle_finds_the_way_to_what_nobody_has_seen() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0))
+    way = world.route("agent", "cabinet")
+    assert way
+    for action in way:
+        assert world.step("agent", action).ok
+    assert act(world, f"open {world.name('agent', 'cabinet')}").ok
+    assert start(flat(shut=True), (2.0, 1.5, 0.0)).route("agent", "cabinet") is None
+
+
+def test_bad_starts_and_settings_end_in_one_line() -> None:
+    scene = flat()
+    for poses in ({}, {"agent": {"x": 2.0, "y": 2.6}}, {"agent": {"x": "here", "y": 1}}):
+        with pytest.raises(DataError, match="episode 7"):
+            HouseholdWorld(scene).reset(Episode("7", "", "flat", {"poses": poses}))
+    with pytest.raises(DataError, match="'loft'"):
+        HouseholdWorld(scene).reset(Episode("7", "", "loft", {"scene": "loft", "poses": {}}))
+    with pytest.raises(UsageError, match="did you mean 'step'"):
+        from_json({"stepp": 1})
+    with pytest.raises(UsageError, match="divide 90"):
+        Body(pan_degrees=40)
+    broken = scene.to_json()
+    broken["objects"][0]["parent"] = "nowhere"
+    with pytest.raises(DataError, match="'nowhere'"):
+        scene_from_json(broken, "house.json")
+
+
+def test_labels_become_types() -> None:
+    labels = ["CounterTop", "TVStand", "CD", "Egg", "living room", "SinkBasin"]
+    types = ["counter_top", "tv_stand", "cd", "egg", "living_room", "sink_basin"]
+    assert [type_name(label) for label in labels] == types
+
+
+def test_asking_whether_an_action_is_on_the_menu_makes_no_list(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(self: KnownActions) -> list[Action]:
+        raise AssertionError("the list was made")
+
+    monkeypatch.setattr(KnownActions, "_listed", refuse)
+    space = start(flat(), (2.0, 1.5, 0.0)).action_space("agent")
+    assert Action("goto", ("table_1",)) in space
+    assert Action("goto") not in space
+    with pytest.raises(AssertionError, match="the list was made"):
+        list(space.actions)
+
+
+def test_nobody_leaves_the_house_by_the_front_door() -> None:
+    house = SceneBuilder("room")
+    house.room("room", [(0, 0), (3, 0), (3, 3), (0, 3)])
+    house.door("front", (1, 3), (2, 3))
+    world = start(house.build(), (1.5, 2.0, 0.0))
+    assert world.observe("agent").doors[0].rooms == ("room",)
+    while (told := act(world, "move_ahead")).ok:
+        pass
+    assert feedback(told) == "The way is blocked by the edge of the house."
+    assert act(world, "go_explore room").ok
+
+
+def test_nobody_is_anything_to_itself() -> None:
+    world = start(flat(), (2.0, 1.5, 0.0))
+    assert act(world, "goto agent").status == "no_such_object"

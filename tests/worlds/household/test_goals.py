@@ -1,0 +1,82 @@
+"""Goal conditions, by hand, on small made-up final states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from wayword.worlds.household.goals import (
+    Has,
+    Held,
+    HouseholdReference,
+    Inside,
+    Lit,
+    Restored,
+    Stacked,
+)
+
+
+def thing(inside: str = "", held: str = "", **more: Any) -> dict[str, Any]:
+    plain = {"x": 0.0, "y": 0.0, "room": "hall", "open": False, "on": False, "dirty": False}
+    return {**plain, "sliced": False, "temperature": "room", "in": inside, "held": held, **more}
+
+
+def state(sees: dict[str, float] | None = None, **objects: Any) -> dict[str, Any]:
+    return {"objects": objects, "actors": {"agent": {"sees": sees or {}}}}
+
+
+def test_inside_counts_on_one_and_the_same_receptacle() -> None:
+    two = Inside(("a", "b", "c"), ("shelf", "bed"), parts=2)
+    places = {"shelf": thing(), "bed": thing()}
+    assert two.met(state(a=thing("shelf"), b=thing("bed"), c=thing(), **places)) == 1
+    assert two.met(state(a=thing("shelf"), b=thing("shelf"), c=thing(), **places)) == 2
+    assert two.met(state(a=thing(), b=thing(), c=thing(), **places)) == 0
+    assert two.met(state(**{k: thing("bed") for k in "abc"}, **places)) == 2, "no more than parts"
+
+
+def test_inside_asks_for_traits_and_looks_through_bowls() -> None:
+    hot = Inside(("a",), ("table",), (("temperature", "hot"),))
+    table = {"table": thing(), "bowl": thing("table")}
+    assert hot.met(state(a=thing("table"), **table)) == 0
+    assert hot.met(state(a=thing("table", temperature="hot"), **table)) == 1
+    assert hot.met(state(a=thing("bowl", temperature="hot"), **table)) == 1
+
+
+def test_has_any_one_thing_with_all_traits() -> None:
+    goal = Has(("a", "b"), (("dirty", False), ("sliced", True)))
+    assert goal.met(state(a=thing(sliced=True, dirty=True), b=thing())) == 0
+    assert goal.met(state(a=thing(), b=thing(sliced=True))) == 1
+
+
+def test_stacked_needs_the_movable_between() -> None:
+    goal = Stacked(("fork",), ("mug",), ("table",))
+    there = {"table": thing(), "shelf": thing()}
+    assert goal.met(state(fork=thing("mug"), mug=thing("table"), **there)) == 1
+    assert goal.met(state(fork=thing("mug"), mug=thing("shelf"), **there)) == 0
+    assert goal.met(state(fork=thing("table"), mug=thing("table"), **there)) == 0
+
+
+def test_held() -> None:
+    assert Held(("a",)).met(state(a=thing(held="agent"))) == 1
+    assert Held(("a",)).met(state(a=thing())) == 0
+
+
+def test_lit_asks_for_a_lamp_that_is_on_and_in_view_and_near() -> None:
+    lit, off, goal = thing(on=True), thing(), Lit(("lamp",))
+    assert goal.met(state({"lamp": 1.5}, lamp=lit)) == 1
+    assert goal.met(state({"lamp": 1.5}, lamp=off)) == 0
+    assert goal.met(state({"lamp": 1.6}, lamp=lit)) == 0, "too far to count as seen"
+    assert goal.met(state({"desk": 0.5}, lamp=lit)) == 0, "on, but behind one's back"
+
+
+def test_restored_asks_for_receptacle_and_openness() -> None:
+    goal = Restored("box", "shelf", open=True)
+    assert goal.met(state(box=thing("shelf", open=True))) == 1
+    assert goal.met(state(box=thing("shelf"))) == 0
+    assert goal.met(state(box=thing("bed", open=True))) == 0
+
+
+def test_a_reference_counts_parts_over_all_its_goals() -> None:
+    goals = (Inside(("a", "b"), ("shelf",), parts=2), Held(("c",)))
+    reference = HouseholdReference("1", "two", goals)
+    final = state(a=thing("shelf"), b=thing(), c=thing(held="agent"), shelf=thing())
+    assert (reference.met(final), reference.parts()) == (2, 3)

@@ -1,0 +1,146 @@
+"""What hides and what does not, one case at a time, and a ray-caster that agrees on all of it."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from helpers.rooms_raycaster import visible
+from helpers.rooms_scenes import Pose, act, flat, free_poses, random_house, seen, start
+from wayword.worlds.household.builder import SceneBuilder
+from wayword.worlds.household.scene import Scene
+from wayword.worlds.household.verbs import Body
+
+
+def room_with(*, tall: bool = False, hung: bool = False, apple: bool = True) -> Scene:
+    """A cupboard at (2, 2), and an apple behind it when looked at from the south."""
+    house = SceneBuilder("room")
+    house.room("room", [(0, 0), (4, 0), (4, 5), (0, 5)])
+    height, bottom = (2.0, 0.0) if tall else (0.8, 0.0)
+    if hung:
+        height, bottom = 0.6, 1.45
+    house.furniture("cupboard", 2, 2, 1.0, 0.5, height, bottom=bottom, name="cupboard")
+    if apple:
+        house.thing("apple", x=2.0, y=3.0, name="apple")
+    return house.build()
+
+
+def test_a_wall_hides() -> None:
+    assert "cabinet" not in seen(start(flat(), (3.0, 2.3, 90.0)))
+    assert "cabinet" in seen(start(flat(), (5.0, 1.5, 90.0)))
+
+
+def test_one_sees_through_an_open_door_and_not_through_a_shut_one() -> None:
+    through, shut = start(flat(), (3.0, 1.5, 90.0)), start(flat(shut=True), (3.0, 1.5, 90.0))
+    assert {"door", "cabinet"} <= seen(through)
+    assert "door" in seen(shut)
+    assert "cabinet" not in seen(shut)
+
+
+def test_a_door_that_is_shut_in_play_hides_from_then_on() -> None:
+    world = start(flat(), (3.0, 1.5, 90.0))
+    assert act(world, "close door_1").ok
+    assert "cabinet" not in seen(world)
+    assert act(world, "open door_1").ok
+    assert "cabinet" in seen(world)
+
+
+def test_a_shut_fridge_hides_what_is_in_it_and_an_open_one_shows_it() -> None:
+    world = start(flat(), (1.0, 1.5, 330.0))
+    assert "fridge" in seen(world)
+    assert "apple" not in seen(world)
+    assert act(world, "open fridge_1").details["contents"] == ["apple_1"]
+    assert "apple" in seen(world)
+    apple = next(o for o in world.observe("agent").objects if o.name == "apple_1")
+    assert (apple.preposition, apple.container) == ("in", "fridge_1")
+
+
+def test_what_is_in_an_open_fridge_is_not_seen_without_the_fridge() -> None:
+    assert "apple" not in seen(start(flat(fridge_open=True), (1.0, 1.5, 150.0)))
+
+
+def test_a_bowl_in_a_shut_fridge_hides_its_contents_too() -> None:
+    house = SceneBuilder("room")
+    house.room("room", [(0, 0), (4, 0), (4, 4), (0, 4)])
+    fridge = house.furniture("fridge", 2, 3, 0.8, 0.8, 1.8, "openable", receptacle="in")
+    bowl = house.thing("bowl", parent=fridge, receptacle="in", name="bowl")
+    house.thing("egg", parent=bowl, name="egg")
+    world = start(house.build(), (2.0, 1.5, 0.0))
+    assert seen(world) == {"fridge|1"}
+    act(world, "open fridge_1")
+    assert seen(world) == {"fridge|1", "bowl", "egg"}
+
+
+def test_a_tall_cupboard_hides_and_a_low_one_does_not() -> None:
+    below: Pose = (2.0, 0.5, 0.0)
+    assert seen(start(room_with(tall=True), below)) == {"cupboard"}
+    assert seen(start(room_with(), below)) == {"cupboard", "apple"}
+
+
+def test_a_hung_cupboard_is_looked_under() -> None:
+    assert seen(start(room_with(hung=True), (2.0, 0.5, 0.0))) == {"cupboard", "apple"}
+
+
+def test_a_taller_body_looks_over() -> None:
+    world = start(room_with(tall=True), (2.0, 0.5, 0.0), body=Body(eye=2.1))
+    assert seen(world) == {"cupboard", "apple"}
+
+
+def test_what_stands_within_a_cupboards_box_is_not_hidden_by_it() -> None:
+    house = SceneBuilder("room")
+    house.room("room", [(0, 0), (4, 0), (4, 5), (0, 5)])
+    house.furniture("shelves", 2, 3, 1.0, 0.5, 2.0, receptacle="on", name="shelves")
+    house.thing("book", parent="shelves", name="book")
+    assert seen(start(house.build(), (2.0, 1.0, 0.0))) == {"shelves", "book"}
+
+
+@pytest.mark.parametrize(("focal", "angle"), [(10.0, 121.89), (18.0, 90.0), (36.0, 53.13)])
+def test_the_focal_length_sets_the_view_angle(focal: float, angle: float) -> None:
+    assert Body(focal_length=focal).view_angle == pytest.approx(angle, abs=0.01)
+
+
+def test_the_cone_and_the_range_bound_the_view() -> None:
+    scene = room_with(apple=True)
+    assert seen(start(scene, (2.0, 0.5, 180.0))) == set()
+    assert seen(start(scene, (2.0, 0.5, 0.0), body=Body(view_distance=1.5))) == {"cupboard"}
+    narrow = Body(focal_length=60.0)
+    assert "cupboard" not in seen(start(scene, (0.5, 0.5, 0.0), body=narrow))
+
+
+def test_thirds_of_the_view_are_left_middle_and_right() -> None:
+    world = start(room_with(), (2.0, 0.5, 0.0))
+    for verb, side in (("pan_left", "right"), ("pan_right", "middle"), ("pan_right", "left")):
+        act(world, verb)
+        apple = next(o for o in world.observe("agent").objects if o.name == "apple_1")
+        assert apple.direction == side
+    assert apple.distance == pytest.approx(2.5, abs=0.06)
+
+
+def test_others_are_seen_with_what_they_carry_and_hide_nothing() -> None:
+    world = start(room_with(), (2.0, 0.5, 0.0), (2.0, 1.3, 180.0))
+    first = world.observe("agent_1")
+    assert [other.name for other in first.others] == ["agent_2"]
+    assert {o.name for o in first.objects} == {"cupboard_1", "apple_1"}
+    # Each sees only its own view: the second looks the other way.
+    assert world.observe("agent_2").objects == ()
+
+
+def test_the_ray_caster_agrees_on_10_000_random_poses() -> None:
+    poses = things = 0
+    for seed in range(50):
+        scene = random_house(seed, rooms=4, things=28)
+        world = start(scene, free_poses(scene, 1, seed)[0])
+        rng, me = random.Random(seed), world.house.actors["agent"]
+        west, south, east, north = world.layout.bounds
+        state = world.state()
+        for n in range(200):
+            body = Body(focal_length=(5.0, 10.0, 30.0)[n % 3], view_distance=(3.0, 6.0)[n % 2])
+            pose = (rng.uniform(west, east), rng.uniform(south, north), rng.uniform(0, 360))
+            view = world.house.sight.look(body, pose, me.number)
+            found = {world.layout.ids[i] for i in view.things}
+            assert found == visible(scene, state, body, pose), (seed, pose)
+            poses += 1
+            things += len(found)
+    assert poses == 10_000
+    assert things > 10_000

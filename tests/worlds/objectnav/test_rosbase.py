@@ -1,0 +1,288 @@
+"""A robot over a real websocket: frames, motions, and what is done when something breaks."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.rosbridge_server import Robot, running, started
+from wayword.core.action import Action
+from wayword.core.episode import Episode
+from wayword.core.errors import DataError, UsageError
+from wayword.worlds.objectnav import ros_messages
+from wayword.worlds.objectnav.base import Base, goto, rotate
+from wayword.worlds.objectnav.observation import clear_ahead
+from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings
+from wayword.worlds.objectnav.rosbridge import RobotError
+from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.world import ObjectNavWorld
+from worlds.objectnav.test_finding_world import flat
+
+EPISODE = Episode("1", "Find the cat-shaped mug.", "robot", {})
+QUICK = RosSettings(settle=0.0, throttle=0, answer=20.0, motion=20.0, patience=20.0)
+
+
+def simulated(x: float, y: float, heading: float) -> SimulatedBase:
+    return started(SimulatedBase(Place(flat(), {"mug": "cat-shaped mug"})), x, y, heading)
+
+
+def robot_at(x: float = 1.0, y: float = 1.5, heading: float = 0.0, **faults: int) -> Robot:
+    return Robot(simulated(x, y, heading), {number: fault for fault, number in faults.items()})
+
+
+def driven(url: str, **changes: Any) -> ObjectNavWorld:
+    world = ObjectNavWorld(RosBase(replace(QUICK, url=url, **changes)))
+    world.reset(EPISODE)
+    return world
+
+
+def ended(world: ObjectNavWorld) -> Mapping[str, Any]:
+    world.step("agent", Action("stop"))
+    return world.state()
+
+
+def test_it_goes_and_turns_as_the_simulated_base_under_it_does() -> None:
+    robot = robot_at(heading=30.0)
+    with running(robot) as url:
+        world = driven(url)
+        assert isinstance(world.base, Base)
+        assert world.pose("agent") == {"x": 1.0, "y": 1.5, "heading": 30.0}
+        assert world.step("agent", rotate(90.0)).ok
+        assert world.pose("agent")["heading"] == pytest.approx(120.0)
+        assert world.step("agent", goto(3.0, 1.0)).ok
+        view = world.observe("agent")
+        assert (view.x, view.y) == pytest.approx((3.0, 1.0))
+        assert view.heading == pytest.approx(robot.base.pose()["heading"])
+        blocked = world.step("agent", goto(3.0, 9.0))
+        assert (blocked.status, blocked.details["reason"]) == ("blocked", "given up")
+        state = ended(world)
+    assert state["stopped"]
+    assert state["metres"] == pytest.approx(robot.base.report()["metres"], abs=0.01)
+    assert (state["bumps"], state["lost"], state["reconnections"]) == (1, 0, 0)
+
+
+def test_goals_are_sent_in_the_frame_and_units_of_ros() -> None:
+    robot = robot_at(heading=0.0)
+    with running(robot) as url:
+        world = driven(url)
+        world.step("agent", rotate(90.0))
+        world.step("agent", goto(3.0, 1.5))
+        ended(world)
+    spin, go = [said for said in robot.log if said["op"] == "send_action_goal"]
+    assert spin["args"]["target_yaw"] == pytest.approx(-math.pi / 2)  # right is clockwise
+    pose = go["args"]["pose"]
+    assert pose["header"]["frame_id"] == "odom"
+    assert pose["pose"]["position"] == {"x": 3.0, "y": 1.5, "z": 0.0}
+    turned = pose["pose"]["orientation"]  # east is ROS's x: no turn at all
+    assert (turned["z"], turned["w"]) == pytest.approx((0.0, 1.0), abs=1e-9)
+
+
+def test_depth_from_the_laser_agrees_with_the_walls() -> None:
+    with running(robot_at(1.0, 1.0, 270.0)) as url:
+        world = driven(url)
+        depth = world.observe("agent").depth
+        ended(world)
+    level = depth.metres()[depth.elevations.index(0.0)]
+    for bearing in (-21.0, 1.0, 21.0):
+        found = level[depth.bearings.index(bearing)]
+        assert found == pytest.approx(1.0 / math.cos(math.radians(bearing)), abs=0.04)
+    assert clear_ahead(depth, 0.9, 0.0) == pytest.approx(1.0, abs=0.03)
+
+
+def test_a_connection_that_breaks_on_the_way_is_found_again_and_goals_are_cancelled() -> None:
+    robot = robot_at(drop=1)
+    with running(robot) as url:
+        world = driven(url)
+        lost = world.step("agent", goto(3.0, 1.5))
+        assert lost.status == "lost"
+        assert "the connection broke" in lost.details["reason"]
+        assert lost.details["metres"] == pytest.approx(1.0)
+        assert world.pose("agent")["x"] == pytest.approx(2.0)  # half way, and known
+        after = robot.log[[said["op"] for said in robot.log].index("send_action_goal") + 1 :]
+        cancelled = [said["service"] for said in after if said["op"] == "call_service"]
+        assert cancelled == ["/navigate_to_pose/_action/cancel_goal", "/spin/_action/cancel_goal"]
+        assert world.step("agent", goto(3.0, 1.5)).ok  # the robot was never told twice by itself
+        state = ended(world)
+    assert robot.goals == 2
+    assert (state["lost"], state["reconnections"]) == (1, 1)
+
+
+def test_a_refused_goal_says_why() -> None:
+    robot = robot_at(refuse=1)
+    with running(robot) as url:
+        world = driven(url)
+        refused = world.step("agent", goto(3.0, 1.5))
+        ended(world)
+    assert (refused.status, refused.details["reason"]) == ("refused", "Action goal was rejected")
+    assert refused.details["metres"] == 0.0
+
+
+@pytest.mark.parametrize(("fault", "status"), [("ignore", "lost"), ("stall", "blocked")])
+def test_a_goal_that_never_ends_is_cancelled_in_time(fault: str, status: str) -> None:
+    robot = robot_at(**{fault: 1})
+    with running(robot) as url:
+        world = driven(url, motion=0.6)
+        late = world.step("agent", goto(3.0, 1.5))
+        ended(world)
+    assert late.status == status
+    assert "not done within 0.6 s" in late.details["reason"]
+    (goal,) = [said for said in robot.log if said["op"] == "send_action_goal"]
+    assert [s["id"] for s in robot.log if s["op"] == "cancel_action_goal"] == [goal["id"]]
+
+
+def interrupted_soon() -> threading.Timer:
+    timer = threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+def step(world: ObjectNavWorld) -> None:
+    world.step("agent", goto(3.0, 1.5))
+
+
+def step_in_a_loop(world: ObjectNavWorld) -> None:
+    """As agents that never wait do it: one motion after the other, the loop gets no turn."""
+
+    async def work() -> None:
+        while True:
+            step(world)
+
+    async def run() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(work())
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("move", [step, step_in_a_loop])
+def test_ctrl_c_stops_the_robot_at_once(move: Callable[[ObjectNavWorld], None]) -> None:
+    robot = robot_at(stall=1)
+    with running(robot) as url:
+        world = driven(url)
+        timer = interrupted_soon()
+        with pytest.raises(KeyboardInterrupt):
+            move(world)
+        timer.join()
+        ops = [said["op"] for said in robot.log]
+        after = ops[ops.index("send_action_goal") + 1 :]
+        assert after == ["cancel_action_goal", "call_service", "call_service"]
+        ended(world)
+
+
+def test_a_silent_topic_ends_the_episode_in_one_line() -> None:
+    robot = robot_at()
+    with running(robot) as url:
+        robot.silent.add("/scan")
+        world = driven(url, answer=0.5)
+        with pytest.raises(RobotError, match=r"said nothing on /scan for 0.5 s"):
+            world.observe("agent")
+
+
+def test_a_bridge_that_is_gone_for_good_ends_the_episode_in_one_line() -> None:
+    with running(robot_at()) as url:
+        world = driven(url, patience=0.4)
+    with pytest.raises(RobotError, match="no rosbridge at ws://127"):
+        world.step("agent", goto(3.0, 1.5))
+
+
+def test_stop_cancels_every_goal_and_hangs_up() -> None:
+    robot = robot_at()
+    with running(robot) as url:
+        world = driven(url)
+        before = len(robot.log)
+        assert ended(world)["stopped"]
+        assert [said["op"] for said in robot.log[before:]] == ["call_service"] * 2
+        assert not world.base.link.connected  # type: ignore[attr-defined]
+
+
+def test_one_episode_drives_at_a_time() -> None:
+    robot = robot_at()
+    with running(robot) as url:
+        first = driven(url)
+        settings = replace(QUICK, url=url)
+        second = ObjectNavWorld(RosBase(settings, first.base.link))  # type: ignore[attr-defined]
+        second.reset(EPISODE)
+        with pytest.raises(RobotError, match="--concurrency 1"):
+            first.step("agent", rotate(30.0))
+        assert robot.goals == 0
+        assert second.step("agent", rotate(30.0)).ok
+        ended(second)
+
+
+def test_a_token_is_sent_and_kept_out_of_the_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN, "sesame")
+    robot = robot_at()
+    with running(robot) as url:
+        ended(driven(url))
+    assert robot.headers[0]["Authorization"] == "Bearer sesame"
+    assert "sesame" not in repr(QUICK)
+
+
+@pytest.mark.parametrize(
+    ("url", "told"),
+    [
+        ("http://127.0.0.1", "is no address"),
+        ("ws://", "is no address"),
+        ("ws://robot.local:9090", "is not encrypted"),
+        ("wss://me:secret@robot.local", "no password in the address"),
+    ],
+)
+def test_unsafe_addresses_are_refused(url: str, told: str) -> None:
+    with pytest.raises(UsageError, match=told) as error:
+        RosSettings(url=url)
+    assert "secret" not in str(error.value)
+    RosSettings(url="wss://robot.local:9090")
+    RosSettings(url="ws://robot.local:9090", plain=True)
+
+
+@pytest.mark.parametrize("heading", [0.0, 45.0, 90.0, 200.0, 359.0])
+def test_places_survive_the_way_to_ros_and_back(heading: float) -> None:
+    pose = ros_messages.pose_at(1.0, -2.0, heading)
+    assert ros_messages.place_of({"pose": pose}, "/pose") == pytest.approx((1.0, -2.0, heading))
+
+
+@pytest.mark.parametrize("message", [{}, {"pose": 1}, {"pose": {"pose": {"position": {}}}}])
+def test_malformed_messages_are_named(message: Any) -> None:
+    with pytest.raises(DataError, match=r"/odom: field 'pose': is missing or malformed"):
+        ros_messages.place_of(message, "/odom")
+
+
+def test_depth_images_of_both_encodings_agree() -> None:
+    import base64
+
+    metres = np.full((48, 64), 2.0)
+    metres[:, :10] = 0.0  # nothing measured at the left edge
+    found = []
+    for encoding, data in (
+        ("16UC1", (metres * 1000).astype("<u2").tobytes()),
+        ("32FC1", metres.astype("<f4").tobytes()),
+    ):
+        step = len(data) // 48
+        message = {"height": 48, "width": 64, "step": step, "encoding": encoding}
+        message["data"] = base64.b64encode(data).decode()
+        found.append(ros_messages.depth_of_image(message, "/depth", 60.0, 5.0))
+    assert found[0] == found[1]
+    level = found[0].metres()[found[0].elevations.index(0)]
+    assert np.isinf(level[0])
+    assert level[found[0].bearings.index(1.0)] == pytest.approx(2.0, abs=0.02)
+    with pytest.raises(DataError, match="field 'data'"):
+        ros_messages.depth_of_image({**message, "encoding": "bgr8"}, "/depth", 60.0, 5.0)
+
+
+def test_scans_that_skip_and_null_are_read() -> None:
+    scan = {"ranges": [None, 0.01, 2.0, 9.0], "angle_min": -0.5, "angle_increment": 0.3,
+            "range_min": 0.1, "range_max": 8.0}  # fmt: skip
+    depth = ros_messages.depth_of_scan(scan, "/scan", 0.9, 5.0)
+    level = dict(zip(depth.bearings, depth.metres()[0].tolist(), strict=True))
+    assert [bearing for bearing, metres in level.items() if math.isfinite(metres)] == [-5.0]
+    with pytest.raises(DataError, match="is empty"):
+        ros_messages.depth_of_scan({**scan, "ranges": []}, "/scan", 0.9, 5.0)

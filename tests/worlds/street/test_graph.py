@@ -1,0 +1,224 @@
+"""Street graphs: what is read, what is refused and how, the cache, and the hop distances."""
+
+from __future__ import annotations
+
+import gzip
+from collections import deque
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wayword.core.errors import DataError
+from wayword.worlds.street.graph import StreetGraph, build, load
+from wayword.worlds.street.hops import Hops
+
+NODES = "aa,117,40.7,-73.9,seen\nbb,118,40.8,-73.8,unseen\ncc,119,40.9,-73.7,gone\n"
+LINKS = "aa,10,bb\nbb,190,aa\nbb,300,cc\naa,200,cc\n"
+
+
+def files(folder: Path, nodes: str = NODES, links: str = LINKS) -> tuple[Path, Path]:
+    (folder / "nodes.txt").write_text(nodes)
+    (folder / "links.txt").write_text(links)
+    return folder / "nodes.txt", folder / "links.txt"
+
+
+def same(one: StreetGraph, other: StreetGraph) -> bool:
+    arrays = ("offsets", "targets", "headings", "yaw", "positions", "areas")
+    return one.ids == other.ids and all(
+        np.array_equal(getattr(one, name), getattr(other, name)) for name in arrays
+    )
+
+
+def test_reads_nodes_and_links(tmp_path: Path) -> None:
+    graph = load(*files(tmp_path))
+    assert graph.ids == ("aa", "bb", "cc")
+    assert len(graph) == 3
+    assert graph.exits(0) == [(10, 1), (200, 2)], "in the file's order, also where it is not sorted"
+    assert graph.exits(1) == [(190, 0), (300, 2)]
+    assert [graph.degree(i) for i in range(3)] == [2, 2, 0]
+    assert graph.positions[1].tolist() == [40.8, -73.8]
+    assert graph.yaw.tolist() == [117, 118, 119]
+    assert [graph.area(i) for i in range(3)] == ["seen", "unseen", "gone"]
+
+
+def test_reads_gzipped_files_windows_line_ends_and_nodes_without_an_area(tmp_path: Path) -> None:
+    nodes, links = tmp_path / "nodes.txt.gz", tmp_path / "links.txt.gz"
+    plain = "".join(line.rpartition(",")[0] + "\r\n" for line in NODES.splitlines())
+    nodes.write_bytes(gzip.compress(plain.encode()))
+    links.write_bytes(gzip.compress(LINKS.encode()))
+    graph = load(nodes, links)
+    assert graph.exits(0) == [(10, 1), (200, 2)]
+    assert graph.area(0) == ""
+
+
+def test_headings_become_whole_degrees_on_the_compass(tmp_path: Path) -> None:
+    odd = "aa,-10.4,bb\nbb,360,aa\nbb,725,cc\naa,9.6,cc\n"
+    graph = load(*files(tmp_path, links=odd))
+    assert [heading for heading, _ in graph.exits(0)] == [350, 10]
+    assert [heading for heading, _ in graph.exits(1)] == [0, 5]
+
+
+BAD_LINKS = {
+    "aa,10,zz\n": "links.txt: line 5, field 'to': 'zz' is not among the panoramas of nodes.txt",
+    "zz,10,aa\n": "links.txt: line 5, field 'from': 'zz' is not among the panoramas of nodes.txt",
+    "cc,nan,aa\n": "links.txt: line 5, field 'heading': is not a number: 'nan'",
+    "cc,inf,aa\n": "links.txt: line 5, field 'heading': is not a number: 'inf'",
+    "cc,east,aa\n": "links.txt: line 5, field 'heading': is not a number: 'east'",
+    "cc,,aa\n": "links.txt: line 5, field 'heading': is not a number: ''",
+    "aa,10,cc\n": "links.txt: line 5, field 'heading': 10 degrees is already the way of line 1 "
+    "out of 'aa'",
+    "aa,10.2,cc\n": "links.txt: line 5, field 'heading': 10 degrees is already the way of line 1 "
+    "out of 'aa'",
+    "cc,10\n": "links.txt: line 5: has 2 fields, not 3: 'cc,10'",
+    "\ncc,10,aa\n": "links.txt: line 5: has 1 fields, not 3: ''",
+    "cc\naa,20,cc,bb,bb\n": "links.txt: line 5: has 1 fields, not 3: 'cc'",
+}
+
+
+@pytest.mark.parametrize("line", BAD_LINKS)
+def test_bad_links_are_named(tmp_path: Path, line: str) -> None:
+    with pytest.raises(DataError) as caught:
+        load(*files(tmp_path, links=LINKS + line))
+    assert str(caught.value) == f"{tmp_path}/{BAD_LINKS[line]}"
+
+
+BAD_NODES = {
+    "aa,1,2,3,seen\n": "nodes.txt: line 4, field 'panorama': is listed twice: 'aa'",
+    ",1,2,3,seen\n": "nodes.txt: line 4, field 'panorama': is empty",
+    "dd,nan,2,3,seen\n": "nodes.txt: line 4, field 'yaw': is not a number: 'nan'",
+    "dd,1,north,3,seen\n": "nodes.txt: line 4, field 'lat': is not a number: 'north'",
+    "dd,1,2,inf,seen\n": "nodes.txt: line 4, field 'lng': is not a number: 'inf'",
+    "dd,1,2,3,sean\n": "nodes.txt: line 4, field 'area': is none of seen, unseen, gone: 'sean'",
+    "dd,1,2,3\n": "nodes.txt: line 4: has 4 fields, not 5: 'dd,1,2,3'",
+}
+
+
+@pytest.mark.parametrize("line", BAD_NODES)
+def test_bad_nodes_are_named(tmp_path: Path, line: str) -> None:
+    with pytest.raises(DataError) as caught:
+        load(*files(tmp_path, nodes=NODES + line))
+    assert str(caught.value) == f"{tmp_path}/{BAD_NODES[line]}"
+
+
+def test_missing_empty_and_cut_files_are_named(tmp_path: Path) -> None:
+    nodes, links = files(tmp_path)
+    with pytest.raises(DataError, match=r"absent\.txt: cannot be read .*; fetch it again"):
+        load(nodes, tmp_path / "absent.txt")
+    cut = tmp_path / "links.txt.gz"
+    cut.write_bytes(gzip.compress(LINKS.encode())[:-9])
+    with pytest.raises(DataError, match=r"links\.txt\.gz: is not whole"):
+        load(nodes, cut)
+    nodes.write_text("\n")
+    with pytest.raises(DataError, match=r"nodes\.txt: holds no panorama"):
+        load(nodes, links)
+    nodes.write_text("just,text\n")
+    with pytest.raises(DataError, match=r"nodes\.txt: line 1: has 2 fields, not 4"):
+        load(nodes, links)
+
+
+def test_a_graph_may_have_no_links(tmp_path: Path) -> None:
+    graph = load(*files(tmp_path, links=""))
+    assert graph.exits(2) == []
+
+
+def test_the_cache_gives_the_same_graph_and_notices_change_and_damage(tmp_path: Path) -> None:
+    nodes, links = files(tmp_path)
+    cache = tmp_path / "cache"
+    first = load(nodes, links, cache)
+    (stored,) = cache.glob("*.bin")
+    assert same(load(nodes, links, cache), first)
+
+    whole = stored.read_bytes()
+    for damaged in (b"", whole[:40], whole[:-1], whole[:-1] + b"x", b"y" + whole[1:]):
+        stored.write_bytes(damaged)
+        assert same(load(nodes, links, cache), first)
+    assert stored.read_bytes() == whole, "a damaged file is written anew"
+
+    links.write_text(LINKS.replace("300", "301"))
+    assert load(nodes, links, cache).ways(1) == [(190, 0), (301, 2)]
+    assert len(list(cache.glob("*.bin"))) == 2
+
+
+def test_a_cache_that_cannot_be_written_costs_only_time(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("a file in the way")
+    graph = load(*files(tmp_path), tmp_path / "cache")
+    assert graph.ids == ("aa", "bb", "cc")
+
+
+def plain_hops(ways: list[list[int]], start: int) -> list[float]:
+    found = {start: 0}
+    queue = deque([start])
+    while queue:
+        here = queue.popleft()
+        for there in ways[here]:
+            if there not in found:
+                found[there] = found[here] + 1
+                queue.append(there)
+    return [float(found.get(place, np.inf)) for place in range(len(ways))]
+
+
+def csr(ways: list[list[int]]) -> tuple[np.ndarray, np.ndarray]:
+    offsets = np.cumsum([0, *map(len, ways)]).astype(np.int32)
+    return offsets, np.array([t for around in ways for t in around], np.int32)
+
+
+@st.composite
+def streets(draw: st.DrawFn) -> list[list[int]]:
+    """Rows and rings of panoramas, joined at some, with a few one-way links."""
+    ways: list[set[int]] = []
+    for length in draw(st.lists(st.integers(1, 6), min_size=1, max_size=5)):
+        first = len(ways)
+        ways += [set() for _ in range(length)]
+        for here in range(first, first + length - 1):
+            ways[here].add(here + 1)
+            ways[here + 1].add(here)
+        if length > 2 and draw(st.booleans()):
+            ways[first].add(first + length - 1)
+            ways[first + length - 1].add(first)
+    place = st.integers(0, len(ways) - 1)
+    for one, other, both in draw(st.lists(st.tuples(place, place, st.booleans()), max_size=6)):
+        ways[one].add(other)
+        if both:
+            ways[other].add(one)
+    return [sorted(around) for around in ways]
+
+
+@settings(max_examples=300, deadline=None)
+@given(ways=streets())
+def test_hops_are_those_of_a_breadth_first_search(ways: list[list[int]]) -> None:
+    hops = Hops(*csr(ways))
+    everywhere = np.arange(len(ways))
+    expected = [plain_hops(ways, start) for start in range(len(ways))]
+    assert hops(everywhere[:, None], everywhere[None, :]).tolist() == expected
+
+
+def grid(side: int) -> list[list[int]]:
+    def around(i: int) -> list[int]:
+        row, column = divmod(i, side)
+        near = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
+        return [r * side + c for r, c in near if 0 <= r < side and 0 <= c < side]
+
+    return [around(i) for i in range(side * side)]
+
+
+def test_the_table_of_all_hubs_agrees_with_single_searches_and_is_kept(tmp_path: Path) -> None:
+    ways, stored = grid(12), tmp_path / "some" / "hops.npy"
+    everywhere = np.arange(144)
+    one_by_one = Hops(*csr(ways))
+    singly = [one_by_one(everywhere, end).tolist() for end in (0, 17, 143)]
+    at_once = Hops(*csr(ways), stored)(everywhere[:, None], everywhere[None, :])
+    assert [at_once[:, end].tolist() for end in (0, 17, 143)] == singly
+    assert stored.is_file()
+    again = Hops(*csr(ways), stored)(everywhere[:, None], everywhere[None, :])
+    assert np.array_equal(again, at_once)
+    stored.write_bytes(stored.read_bytes()[:-50])
+    again = Hops(*csr(ways), stored)(everywhere[:, None], everywhere[None, :])
+    assert np.array_equal(again, at_once)
+
+
+def test_build_refuses_what_load_refuses() -> None:
+    with pytest.raises(DataError, match=r"town: line 2, field 'to': 'c' is not among"):
+        build("town", ["a", "b"], [("a", 0, "b"), ("b", 180, "c")])

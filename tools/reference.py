@@ -139,10 +139,10 @@ def _metrics() -> str:
 
 def _scorers() -> Iterator[Any]:
     """The scorer of every family that has one, by name."""
-    from wayword import evaluation
+    from wayword import metrics
 
-    for module in sorted(m.name for m in pkgutil.iter_modules(evaluation.__path__)):
-        found = getattr(importlib.import_module(f"wayword.evaluation.{module}"), "scorer", None)
+    for module in sorted(m.name for m in pkgutil.iter_modules(metrics.__path__)):
+        found = getattr(importlib.import_module(f"wayword.metrics.{module}"), "scorer", None)
         if getattr(found, "family", None) == module:
             yield found
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wayword.runs.plan import Plan
-    from wayword.runs.run import RunResult, run, run_async
+    from wayword.runs.running import RunResult, run, run_async
 
 __version__ = "0.1.0"
 __all__ = ["Plan", "RunResult", "__version__", "run", "run_async"]

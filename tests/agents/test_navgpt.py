@@ -98,7 +98,7 @@ def test_a_place_seen_before_but_out_of_reach_is_called_illegal() -> None:
     third = trajectory.steps[2].decision
     assert isinstance(third, Rejection)
     assert third.kind == "illegal"
-    assert trajectory.steps[2].where["viewpoint"] == "a"
+    assert trajectory.steps[2].pose["viewpoint"] == "a"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_a_place_seen_before_but_out_of_reach_is_called_illegal() -> None:
 def test_a_backend_that_ignores_the_constraint_is_rejected_too(answer: str) -> None:
     trajectory = play(NavGPT, NavGPTSettings(), {"main": Scripted([answer, said("finish")])})
     assert isinstance(trajectory.steps[0].decision, Rejection)
-    assert trajectory.steps[0].where["viewpoint"] == "s"
+    assert trajectory.steps[0].pose["viewpoint"] == "s"
 
 
 def test_prompts_only_grow_up_to_the_current_observation() -> None:

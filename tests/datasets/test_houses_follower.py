@@ -105,7 +105,7 @@ class Follower:
                 self._go(self._turned(order.turn or 0.0))
                 continue
             while not self._arrived(order):
-                fresh = [way for way in self.here.ways if way.viewpoint not in been]
+                fresh = [way for way in self.here.neighbors if way.viewpoint not in been]
                 spot = self._spot(order, turn)
                 if not fresh or spot is None:
                     break
@@ -119,7 +119,7 @@ class Follower:
 
     def _turned(self, turn: float) -> Neighbor:
         wanted = self.here.heading + turn
-        return min(self.here.ways, key=lambda way: abs(relative(way.heading, wanted)))
+        return min(self.here.neighbors, key=lambda way: abs(relative(way.heading, wanted)))
 
     def _arrived(self, order: Order) -> bool:
         if order.kind == "door":
@@ -127,7 +127,7 @@ class Follower:
             return bool(between and re.search(rf"the {order.name}\b", between[0]))
         near = self._near(order)
         return bool(near) and all(
-            _left(way, near[0]) > math.hypot(*near[0]) for way in self.here.ways
+            _left(way, near[0]) > math.hypot(*near[0]) for way in self.here.neighbors
         )
 
     def _cost(self, way: Neighbor, spot: Spot, turn: float | None) -> float:

@@ -102,7 +102,7 @@ def test_a_drop_while_it_goes_leaves_the_robot_where_the_agent_thinks_it_is() ->
             trajectory = play(body)
         assert trajectory.ended == "stopped"
         assert statuses(trajectory)[:1] == ["lost"]
-        where, truth = trajectory.steps[-1].where, body.base.pose()
+        where, truth = trajectory.steps[-1].pose, body.base.pose()
         assert (where["x"], where["y"]) == pytest.approx((truth["x"], truth["y"]), abs=1e-3)
         assert "vase" in {one["id"] for one in body.base.report()["in_view"]}
 

@@ -27,7 +27,7 @@ from wayword.datasets.tour import Tour, TourSettings
 from wayword.runs.folder import RunFolder
 from wayword.runs.perceive import Perceiving, perceive
 from wayword.runs.plan import Plan
-from wayword.runs.run import run
+from wayword.runs.running import run
 from wayword.testing.contracts import check_dataset
 
 COLOURS = {"hall": (200, 40, 40), "lobby": (40, 200, 40), "lab": (40, 40, 200)}

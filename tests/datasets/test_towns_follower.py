@@ -50,7 +50,7 @@ class Follower:
 
     @property
     def at_junction(self) -> bool:
-        return self.world.observe("agent").ways > 2
+        return self.world.observe("agent").exits > 2
 
     def look(self) -> dict[str, str]:
         seen = self.world.observe("agent")

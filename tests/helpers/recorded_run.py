@@ -22,7 +22,7 @@ def told(name: str, said: str = "hello", place: str = "b") -> Trajectory:
     ranked = ModelCall(said, said, Choice((said, "no"), (-0.1, -2.0), Usage(5, 1)))
     lost = ModelCall("main", prompt, None, error=said)
     seen = {"type": said, "viewpoint": "a", "heading": 90.0, said: {said: [said, {said: said}]}}
-    seen["ways"] = [{"viewpoint": place, "heading": 100.0, "distance": 2.0}]
+    seen["neighbors"] = [{"viewpoint": place, "heading": 100.0, "distance": 2.0}]
     went = Decision(Action("goto", (place,)), said)
     no = Rejection("unknown", said, said, said)
     where = {"viewpoint": place, "heading": 100.0}

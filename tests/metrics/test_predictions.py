@@ -77,7 +77,7 @@ def test_actions_are_replayed_in_the_world(read: Read) -> None:
     found = read({"id": "7_0", "actions": ["goto[B]", " goto[ C ] ", "stop"]})
     assert places(found) == [["A", "B", "C", "C"]]
     assert found.pairs[0][1].ended == "stopped"
-    assert found.pairs[0][1].steps[0].where["heading"] == pytest.approx(90.0)
+    assert found.pairs[0][1].steps[0].pose["heading"] == pytest.approx(90.0)
 
 
 def test_actions_that_are_not_on_the_menu_change_nothing_and_are_counted(read: Read) -> None:

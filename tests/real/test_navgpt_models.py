@@ -10,7 +10,7 @@ from wayword.models.llamacpp.engine import serve
 from wayword.models.parts.weights import located
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.plan import Plan
-from wayword.runs.run import run
+from wayword.runs.running import run
 
 pytestmark = [pytest.mark.real, pytest.mark.local_model]
 SHORT = {"thought_length": 60}

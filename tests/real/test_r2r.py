@@ -15,7 +15,7 @@ from wayword.core.geometry import absolute, relative
 from wayword.datasets.r2r import R2R, R2RSettings
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
-from wayword.runs.run import run
+from wayword.runs.running import run
 from wayword.verbalize import indoor
 
 pytestmark = pytest.mark.real

@@ -14,7 +14,7 @@ from wayword.runs import reports
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import model_choices, open_agent
 from wayword.runs.plan import Plan
-from wayword.runs.run import run
+from wayword.runs.running import run
 
 FIRST = "scripted:first"
 
@@ -106,7 +106,7 @@ def test_a_model_is_needed_by_those_who_ask_one() -> None:
         ({"settings": {"actors": {"eve": {"steps": 1}}}}, "called 'eve'; there are: ann, bob"),
         ({"settings": {"actors": {"bob": "steps"}}}, "write actors.bob.KEY=VALUE"),
         ({"settings": {"actors": {"bob": {"step": 1}}}}, "random has no setting 'step'"),
-        ({"actors": {"bob": "navgpt"}}, "navgpt acts in indoor worlds, and flat is rooms"),
+        ({"actors": {"bob": "navgpt"}}, "navgpt acts in indoor worlds, and flat is household"),
         ({"actors": {"bob": "ract"}}, "no agent is called 'ract'"),
     ],
 )

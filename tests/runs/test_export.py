@@ -22,7 +22,7 @@ from wayword.runs.export import Export, export
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
-from wayword.runs.run import run
+from wayword.runs.running import run
 
 HOMES = "household:generated_train"
 SMALL = {"dataset": {"homes": 1, "episodes": 2, "rooms": 2}}

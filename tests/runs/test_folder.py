@@ -192,7 +192,7 @@ def test_a_corrupt_line_is_named_and_can_be_deleted(
 
 def test_a_corrupt_trajectory_is_named_when_it_is_read(tmp_path: Path) -> None:
     first, second, third = lines(written(tmp_path))
-    second = second.replace(b'"where"', b'"wheer"', 1)
+    second = second.replace(b'"pose"', b'"poes"', 1)
     (tmp_path / "episodes.jsonl").write_bytes(first + second + third)
     records = RunFolder.read(tmp_path).records()
     assert next(records).episode_id == "e0"
@@ -223,7 +223,7 @@ def test_scores_hold_awkward_names_and_numbers(tmp_path: Path) -> None:
 
 def test_what_cannot_be_written_leaves_no_trace(tmp_path: Path) -> None:
     record = walk("e1")
-    record.trajectory.steps[0].where = {"place": object()}
+    record.trajectory.steps[0].pose = {"place": object()}
     with RunFolder.open(tmp_path, CONFIG) as run:
         with pytest.raises(
             RecordingError, match=r"episode 'e1': a value of type 'builtins\.object'"
@@ -318,7 +318,7 @@ def test_a_stranger_can_read_it_as_plain_json(tmp_path: Path) -> None:
     assert list(first) == ["episode", "scores", "trajectory"]
     step = first["trajectory"]["steps"][0]
     assert step["decision"] == {"action": "goto", "arguments": ["p1"]}
-    assert step["where"] == {"place": "p1"}
+    assert step["pose"] == {"place": "p1"}
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["identity"] == CONFIG["identity"]
     assert config["format"] == 1

@@ -196,7 +196,7 @@ def test_a_record_of_format_1_reads_the_same_for_ever() -> None:
                 "observation": {"type": "Seen", "place": "p0", "ways": [["p0", 0.5]]},
                 "decision": {"action": "goto", "arguments": ["p1"]},
                 "feedback": {"status": "ok", "details": {"heading": 90.0}},
-                "where": {"place": "p1"},
+                "pose": {"place": "p1"},
                 "seconds": 0.0,
                 "calls": [
                     {
@@ -224,3 +224,15 @@ def test_a_record_of_format_1_reads_the_same_for_ever() -> None:
     answer = from_json(written).steps[0].calls[0].answer
     assert isinstance(answer, Completion)
     assert answer.text == "goto[p1]"
+
+
+def test_names_that_earlier_versions_wrote_are_read_as_todays() -> None:
+    written = to_json(growing(["Where to?"]))
+    step = written["steps"][0]
+    step["where"] = step.pop("pose")
+    step["observation"] = {"type": "IndoorObservation", "viewpoint": "p0", "ways": []}
+    read = from_json(written).steps[0]
+    assert read.pose == {"place": "p1"}
+    assert read.observation == {"type": "IndoorObservation", "viewpoint": "p0", "neighbors": []}
+    step["observation"] = {"type": "RoomsObservation", "room": "hall"}
+    assert from_json(written).steps[0].observation["type"] == "HouseholdObservation"

@@ -75,7 +75,7 @@ def test_a_writer_killed_at_random_moments_loses_nothing_it_finished(tmp_path: P
     rng = random.Random(7)
     for _ in range(5):
         with subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path), str(Path(__file__).parent)],
+            [sys.executable, "-c", WRITER, str(tmp_path), str(Path(__file__).parents[1])],
             stdout=subprocess.PIPE,
             text=True,
         ) as writer:
@@ -112,7 +112,7 @@ with RunFolder.open(sys.argv[1], {"identity": {"agent": "oracle"}}) as run:
 def test_a_line_that_the_disk_takes_only_half_of_is_rolled_back(tmp_path: Path) -> None:
     """The system's own limit on file size cuts a write short just as a full disk does."""
     done = subprocess.run(
-        [sys.executable, "-c", FULL, str(tmp_path), str(Path(__file__).parent)],
+        [sys.executable, "-c", FULL, str(tmp_path), str(Path(__file__).parents[1])],
         capture_output=True,
         text=True,
         check=True,

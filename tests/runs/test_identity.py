@@ -10,7 +10,7 @@ from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan
-from wayword.runs.run import open_models, run
+from wayword.runs.running import open_models, run
 
 MINE = "from wayword.agents.random import RandomAgent\nagent = RandomAgent\n"
 

@@ -25,7 +25,7 @@ from wayword.core.errors import UsageError
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
 from wayword.runs.play import game_plan, play
-from wayword.runs.run import run
+from wayword.runs.running import run
 
 MENU = ActionSpace(
     (
@@ -211,7 +211,7 @@ def test_without_a_person_a_question_is_answered_by_nobody_or_by_the_terminal(
 def asking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make ``scripted:asks`` a model that only ever asks."""
     from wayword.models.scripted import ScriptedModel
-    from wayword.runs import run as running
+    from wayword.runs import running
 
     model = ScriptedModel("first")
 

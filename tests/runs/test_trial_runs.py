@@ -18,7 +18,7 @@ from wayword.core.errors import UsageError
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
 from wayword.runs.reports import compare, table
-from wayword.runs.run import RunResult, run
+from wayword.runs.running import RunResult, run
 
 SLOW_LEARNER = '''
 """Reflexion on an answer that takes its time, so that it can be killed on the way."""

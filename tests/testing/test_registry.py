@@ -92,7 +92,16 @@ def test_worlds_are_worlds(name: str) -> None:
     world = registry.load("world", name)
     missing = [
         method
-        for method in ("reset", "observe", "menu", "step", "done", "where", "state", "actors")
+        for method in (
+            "reset",
+            "observe",
+            "action_space",
+            "step",
+            "done",
+            "pose",
+            "state",
+            "actors",
+        )
         if not hasattr(world, method)
     ]
     assert not missing

@@ -16,7 +16,7 @@ from wayword.core.episode import Reference
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.runs.plan import Plan
-from wayword.runs.run import run
+from wayword.runs.running import run
 from wayword.viewer.data import Sources
 from wayword.viewer.geography import geography
 from wayword.viewer.household import home

@@ -29,7 +29,7 @@ def houses_walk() -> tuple[Trajectory, Sources]:
     told = Trajectory(task.episode.id, {"agent": world.pose("agent")})
     for place in task.reference.path[1:]:  # type: ignore[attr-defined]
         seen = words.as_mapping(world.observe("agent"))
-        plain = {**seen, "ways": [words.as_mapping(way) for way in seen["ways"]]}
+        plain = {**seen, "neighbors": [words.as_mapping(way) for way in seen["neighbors"]]}
         action = Action("goto", (place,))
         feedback = world.step("agent", action)
         told.steps.append(Step("agent", plain, Decision(action), feedback, world.pose("agent")))
@@ -89,7 +89,7 @@ def test_places_of_no_kind_have_no_map() -> None:
 
 def test_a_dial_shows_the_way_that_was_taken() -> None:
     ways = [{"viewpoint": "a", "heading": 350.0}, {"viewpoint": "b", "heading": 100.0}]
-    page = Page.parse(words.observation({"heading": 10.0, "ways": ways}, "b"))
+    page = Page.parse(words.observation({"heading": 10.0, "neighbors": ways}, "b"))
     (taken,) = page.all("g", class_="taken")
     assert taken.attributes["transform"] == "rotate(90.0)"
     assert [e.text for e in page.all("title")] == ["a left 20°", "b right 90°"]

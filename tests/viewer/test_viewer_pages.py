@@ -13,7 +13,7 @@ from wayword import viewer
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.folder import EpisodeRecord, RunFolder
 from wayword.runs.plan import Plan
-from wayword.runs.run import run
+from wayword.runs.running import run
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ import pytest
 from helpers.parsed_page import Page, check_safe
 from wayword import viewer
 from wayword.runs.plan import Plan
-from wayword.runs.run import run
+from wayword.runs.running import run
 
 
 @pytest.mark.real

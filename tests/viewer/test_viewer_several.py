@@ -8,7 +8,7 @@ from helpers.parsed_page import Page, check_safe
 from wayword import viewer
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
-from wayword.runs.run import run
+from wayword.runs.running import run
 
 
 def test_a_page_shows_what_each_actor_alone_was_told_and_what_they_said(tmp_path: Path) -> None:

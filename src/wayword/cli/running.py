@@ -11,7 +11,7 @@ from wayword.cli import show
 
 if TYPE_CHECKING:
     from wayword.runs.plan import Plan
-    from wayword.runs.run import RunResult
+    from wayword.runs.running import RunResult
 
 Agent = Annotated[
     str, typer.Argument(help="An agent's name, or ./mine.py. See: wayword list agents")
@@ -184,7 +184,7 @@ def demo(
 def carry_out(plan: Plan) -> RunResult:
     """Run a plan under a progress bar, and print what a person should know."""
     from wayword.runs.parts import takes_a_person
-    from wayword.runs.run import run as run_plan
+    from wayword.runs.running import run as run_plan
 
     with show.progress(f"{Path(plan.agent).stem} on {plan.on}") as bar:
         # a bar would write into what the person is typing

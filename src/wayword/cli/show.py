@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wayword.runs.run import OnProgress
+    from wayword.runs.running import OnProgress
 
 
 @contextmanager

@@ -111,7 +111,11 @@ class EyeDetector:
 
 
 def distance_at(
-    view: View, bearing: float, elevation: float, wide: float = 0.0, high: float = 0.0
+    view: View,
+    bearing: float,
+    elevation: float,
+    wide: float = 0.0,
+    high: float = 0.0,
 ) -> float | None:
     """Metres along the floor to what the depth image shows in a window (degrees) around a
     direction, the median of it; None where it shows nothing there."""

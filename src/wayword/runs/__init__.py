@@ -55,7 +55,7 @@ from wayword.runs.codec import from_json, to_json
 from wayword.runs.config import Checksums, Session, add_session, sessions
 from wayword.runs.folder import EpisodeRecord, FailedEpisode, RecordedRun, RunFolder
 from wayword.runs.plan import Plan
-from wayword.runs.run import RunResult, run, run_async
+from wayword.runs.running import RunResult, run, run_async
 
 __all__ = [
     "Checksums",

@@ -16,7 +16,7 @@ back equal, where tuples within observations, places, details and states come ba
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -265,14 +265,32 @@ def _read_step(written: Json, prompts: PromptReader) -> Step:
     feedback = written["feedback"]
     return Step(
         actor=written["actor"],
-        observation=restore(written["observation"]),
+        observation=_observation(written["observation"]),
         decision=_read_decision(written["decision"]),
         feedback=Feedback(feedback["status"], restore(feedback.get("details", {}))),
-        pose=restore(written.get("pose", written.get("where"))),
+        pose=restore(written["pose"] if "pose" in written else written["where"]),
         calls=[_read_call(call, prompts) for call in written.get("calls", ())],
         notes=[_read_note(note) for note in written.get("notes", ())],
         seconds=restore(written["seconds"]),
     )
+
+
+EARLIER_TYPES: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    "RoomsObservation": ("HouseholdObservation", {}),
+    "GridObservation": ("BabyAIObservation", {}),
+    "IndoorObservation": ("IndoorObservation", {"ways": "neighbors"}),
+    "StreetObservation": ("StreetObservation", {"ways": "exits"}),
+}
+"""Names that earlier versions wrote for observations: type -> today's type, and today's fields."""
+
+
+def _observation(written: Json) -> Mapping[str, Json]:
+    """An observation with the names that earlier versions wrote replaced by today's."""
+    seen: dict[str, Json] = restore(written)
+    name, fields = EARLIER_TYPES.get(str(seen.get("type")), ("", {}))
+    if not name:
+        return seen
+    return {fields.get(key, key): value for key, value in seen.items()} | {"type": name}
 
 
 def _decision(decision: Decision | Rejection) -> Json:

@@ -32,7 +32,7 @@ from wayword.perception.opening import Kind, open_detector, open_eye
 from wayword.perception.panorama import Layout, Picture, view
 from wayword.perception.survey import Found, Look, Memory, Surveyor, things
 from wayword.runs.plan import Plan
-from wayword.runs.run import open_models
+from wayword.runs.running import open_models
 
 # Describing a place: captions of its views merged to a sentence a direction, and one for it all.
 #

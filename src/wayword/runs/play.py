@@ -16,7 +16,7 @@ from wayword.metrics.scoring import score
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import open_agent, open_dataset
 from wayword.runs.plan import Plan
-from wayword.runs.run import RunResult, run
+from wayword.runs.running import RunResult, run
 
 EXPERTS = ("expert", "oracle", "gold")
 """Agents that are shown the answer, those to compare with first."""

@@ -25,7 +25,7 @@ from wayword.core.trajectory import Trajectory
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
-from wayword.runs.run import open_models
+from wayword.runs.running import open_models
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph
 

@@ -185,7 +185,7 @@ def _own_point(where: Mapping[str, Any], known: Mapping[str, Point]) -> Point | 
 def _reckoned(point: Point, seen: Any, where: Mapping[str, Any]) -> Point:
     """Along the way that was taken; a unit along the new heading where its length is unknown."""
     place, heading, length = place_of(where), _number(where.get("heading")) or 0.0, 1.0
-    for way in seen.get("ways", ()) if isinstance(seen, Mapping) else ():
+    for way in seen.get("neighbors", ()) if isinstance(seen, Mapping) else ():
         if isinstance(way, Mapping) and way.get("viewpoint") == place:
             heading = _number(way.get("heading")) or 0.0
             slope = math.radians(_number(way.get("elevation")) or 0.0)

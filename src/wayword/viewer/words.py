@@ -153,7 +153,7 @@ def observation(seen: Any, taken: str) -> Html:
 
 def _elsewhere(key: str, value: Any) -> bool:
     """What the page shows in another form, or once for all steps; a level gaze is nothing new."""
-    return key in ("ways", "angles", "scene", "actor", "messages") or (
+    return key in ("neighbors", "angles", "scene", "actor", "messages") or (
         key == "elevation" and value == 0
     )
 
@@ -255,8 +255,8 @@ def _table(rows: Sequence[Mapping[str, Any]], depth: int) -> Html:
 def _ways(held: Mapping[str, Any]) -> list[tuple[float, str]]:
     """Relative heading and name of each way out, in worlds that have such."""
     facing = held.get("heading")
-    if isinstance(facing, int | float) and isinstance(held.get("ways"), list | tuple):
-        found = [as_mapping(way) for way in held["ways"]]
+    if isinstance(facing, int | float) and isinstance(held.get("neighbors"), list | tuple):
+        found = [as_mapping(way) for way in held["neighbors"]]
         return [
             (relative(way["heading"], facing), str(way.get("viewpoint", "")))
             for way in found
@@ -269,7 +269,7 @@ def _ways(held: Mapping[str, Any]) -> list[tuple[float, str]]:
 
 def _way_table(held: Mapping[str, Any], taken: str) -> Html | None:
     """The ways in words, folded away: the dial beside shows them too."""
-    ways = held.get("ways")
+    ways = held.get("neighbors")
     facing = held.get("heading")
     if not isinstance(ways, list | tuple) or not isinstance(facing, int | float):
         angles = [side(angle) for angle, _ in _ways(held)]

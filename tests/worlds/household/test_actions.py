@@ -283,7 +283,7 @@ def test_asking_whether_an_action_is_on_the_menu_makes_no_list(
     def refuse(self: KnownActions) -> list[Action]:
         raise AssertionError("the list was made")
 
-    monkeypatch.setattr(KnownActions, "_listed", refuse)
+    monkeypatch.setattr(KnownActions, "listed", refuse)
     space = start(flat(), (2.0, 1.5, 0.0)).action_space("agent")
     assert Action("goto", ("table_1",)) in space
     assert Action("goto") not in space

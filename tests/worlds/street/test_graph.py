@@ -138,7 +138,7 @@ def test_the_cache_gives_the_same_graph_and_notices_change_and_damage(tmp_path: 
     assert stored.read_bytes() == whole, "a damaged file is written anew"
 
     links.write_text(LINKS.replace("300", "301"))
-    assert load(nodes, links, cache).ways(1) == [(190, 0), (301, 2)]
+    assert load(nodes, links, cache).exits(1) == [(190, 0), (301, 2)]
     assert len(list(cache.glob("*.bin"))) == 2
 
 

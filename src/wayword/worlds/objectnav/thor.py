@@ -33,7 +33,12 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.geometry import absolute, relative
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.base import Moved, Odometer
-from wayword.worlds.objectnav.observation import DepthImage, Shown, View, from_camera
+from wayword.worlds.objectnav.observation import (
+    DepthImage,
+    Shown,
+    View,
+    from_camera,
+)
 from wayword.worlds.objectnav.simulated import STEP, TURN
 from wayword.worlds.objectnav.world import ObjectNavWorld
 

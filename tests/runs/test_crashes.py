@@ -20,9 +20,9 @@ import asyncio
 from wayword.agents.random import RandomAgent
 
 class Slow(RandomAgent):
-    async def act(self, observation, menu):
+    async def act(self, observation, space):
         await asyncio.sleep(0.004)
-        return await super().act(observation, menu)
+        return await super().act(observation, space)
 
 agent = Slow
 '''

@@ -26,9 +26,9 @@ import asyncio
 from wayword.agents.reflexion import Reflexion
 
 class Slow(Reflexion):
-    async def act(self, observation, menu):
+    async def act(self, observation, space):
         await asyncio.sleep(0.004)
-        return await super().act(observation, menu)
+        return await super().act(observation, space)
 
 agent = Slow
 '''

@@ -151,10 +151,10 @@ class Chatty:
     async def begin(self, episode):
         pass
 
-    async def act(self, observation, menu):
+    async def act(self, observation, space):
         return Decision(Action("chat", (self.words.pop(0),)) if self.words else STOP)
 
-    def told(self, decision, feedback):
+    def on_feedback(self, decision, feedback):
         pass
 
 

@@ -16,7 +16,7 @@ back equal, where tuples within observations, places, details and states come ba
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -35,6 +35,7 @@ from wayword.core.model import (
 )
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import Feedback
+from wayword.runs import earlier
 from wayword.runs.jsonl import plain, restore
 
 # Prompts that grow, stored in linear space.
@@ -265,7 +266,7 @@ def _read_step(written: Json, prompts: PromptReader) -> Step:
     feedback = written["feedback"]
     return Step(
         actor=written["actor"],
-        observation=_observation(written["observation"]),
+        observation=earlier.observation(restore(written["observation"])),
         decision=_read_decision(written["decision"]),
         feedback=Feedback(feedback["status"], restore(feedback.get("details", {}))),
         pose=restore(written["pose"] if "pose" in written else written["where"]),
@@ -273,24 +274,6 @@ def _read_step(written: Json, prompts: PromptReader) -> Step:
         notes=[_read_note(note) for note in written.get("notes", ())],
         seconds=restore(written["seconds"]),
     )
-
-
-EARLIER_TYPES: Mapping[str, tuple[str, Mapping[str, str]]] = {
-    "RoomsObservation": ("HouseholdObservation", {}),
-    "GridObservation": ("BabyAIObservation", {}),
-    "IndoorObservation": ("IndoorObservation", {"ways": "neighbors"}),
-    "StreetObservation": ("StreetObservation", {"ways": "exits"}),
-}
-"""Names that earlier versions wrote for observations: type -> today's type, and today's fields."""
-
-
-def _observation(written: Json) -> Mapping[str, Json]:
-    """An observation with the names that earlier versions wrote replaced by today's."""
-    seen: dict[str, Json] = restore(written)
-    name, fields = EARLIER_TYPES.get(str(seen.get("type")), ("", {}))
-    if not name:
-        return seen
-    return {fields.get(key, key): value for key, value in seen.items()} | {"type": name}
 
 
 def _decision(decision: Decision | Rejection) -> Json:

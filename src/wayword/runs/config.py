@@ -10,9 +10,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from wayword.core import registry
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError
+from wayword.runs import earlier
 from wayword.runs.jsonl import LineWriter, dump, parse_line, plain, read_lines, restore, unusable
 
 # No key ever reaches a run folder: a guard over everything written to ``config.json``.
@@ -195,23 +195,7 @@ def read_config(path: Path) -> dict[str, Json]:
             f"{path}: field 'format' is {written.get('format')!r}, and this version of wayword "
             f"reads {FORMAT}; use the version that wrote it, or give another folder"
         )
-    return _in_todays_words(written)
-
-
-FAMILIES = {"rooms": "household", "grid": "babyai"}
-"""Families by the names that earlier versions wrote."""
-
-
-def _in_todays_words(written: dict[str, Json]) -> dict[str, Json]:
-    """A config with the names that earlier versions gave to datasets and families replaced."""
-    family = written.get("family")
-    if isinstance(family, str):
-        written["family"] = FAMILIES.get(family, family)
-    for holder, key in ((written["identity"], "dataset"), (written, "split")):
-        if isinstance(on := holder.get(key), str):
-            name, colon, split = on.partition(":")
-            holder[key] = registry.current("dataset", name) + colon + split
-    return written
+    return earlier.config(written)
 
 
 def same_run(path: Path, there: dict[str, Json], here: dict[str, Json]) -> None:

@@ -11,6 +11,7 @@ from wayword.agents.expert import Expert, ExpertSettings
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Reference
 from wayword.core.errors import UsageError
+from wayword.core.replay import PlanningFailed
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.grounding import LEVELS, LISTED, Grounding, draw
@@ -19,7 +20,6 @@ from wayword.testing.contracts import check_dataset, check_world
 from wayword.worlds.babyai.expert import expert_length, plan
 from wayword.worlds.babyai.level import Level
 from wayword.worlds.babyai.world import BabyAIWorld
-from wayword.worlds.household.errands import PlanningFailed
 
 EACH = 16
 """Episodes of each of the 32 levels: 512."""

@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from wayword.core.replay import ActionPlan, PlanningFailed, follow
 from wayword.datasets.sources.alfred.files import RENAMED
-from wayword.worlds.household.errands import ActionPlan, Errands, PlanningFailed
+from wayword.worlds.household.errands import Errands
 from wayword.worlds.household.world import HouseholdWorld
 
 TREATED = {
@@ -81,12 +82,8 @@ class Crew:
 
     def play(self, doing: ActionPlan) -> None:
         """Carry out an errand's actions."""
-        try:
-            action = next(doing)
-            while True:
-                action = doing.send(self.world.step("agent", action))
-        except StopIteration:
-            return
+        for turn in follow(self.world, "agent", doing):
+            turn.take()
 
     def _away(self, name: str, x: float, y: float) -> float:
         return math.dist((self.objects[name].x, self.objects[name].y), (x, y))

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from wayword.core import registry
-from wayword.core.action import Action, Decision
+from wayword.core.action import Action
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
-from wayword.core.trajectory import Step, Trajectory
+from wayword.core.replay import replay
+from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import scorer
 from wayword.worlds.street.moves import gold_actions
 from wayword.worlds.street.world import StreetWorld
@@ -50,15 +51,12 @@ def states_of(dataset: Any, start: list[Any], words: list[str]) -> list[list[Any
     return found
 
 
-def replay(dataset: Any, task: Task, words: list[str]) -> Trajectory:
+def replayed(dataset: Any, task: Task, words: list[str]) -> Trajectory:
     """The actions as said, in the world, as the released navigator limits them."""
     world = StreetWorld(dataset.navigator, "released")
-    world.reset(task.episode)
-    found = Trajectory(task.episode.id, {"agent": world.pose("agent")}, ended="step_limit")
-    for word in words:
-        seen, action = world.observe("agent"), Action(word)
-        feedback = world.step("agent", action)
-        found.steps.append(Step("agent", seen, Decision(action), feedback, world.pose("agent")))
+    turns = replay(world, task.episode, [Action(word) for word in words])
+    found = Trajectory(task.episode.id, {"agent": world.pose("agent")})
+    found.steps = [turn.step() for turn in turns]
     found.ended = "stopped" if world.done("agent") else "step_limit"
     return found
 
@@ -86,7 +84,7 @@ def test_what_is_said_is_carried_out_as_recorded_and_scores_as_recorded(
         task = tasks[str(record["id"])]
         start = task.episode.start
         assert [start["panorama"], start["heading"]] == record["start"], "snapped on load"
-        trajectory = replay(dataset, task, record["proposed"])
+        trajectory = replayed(dataset, task, record["proposed"])
         pairs.append((task, trajectory))
         done = [step.feedback.details["executed"] for step in trajectory.steps]
         assert done == record["executed"]
@@ -128,7 +126,7 @@ def test_the_published_trace_replays_to_its_states_and_metrics(data: Path) -> No
         assert states_of(dataset, start, trace[f"{who}_actions"][1:]) == states
     assert gold_actions(dataset.graph(""), task.reference.path, 0.0) == trace["gold_actions"][1:]
 
-    trajectory = replay(dataset, task, trace["agent_actions"][1:])
+    trajectory = replayed(dataset, task, trace["agent_actions"][1:])
     places = [where["panorama"] for where in trajectory.visited("agent")]
     assert [place for place, _ in groupby(places)] == trace["agent_pano_path"]
     (values,) = scorer("street").score(dataset, [(task, trajectory)])

@@ -14,12 +14,12 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
+from wayword.core.replay import ActionPlan, PlanningFailed
 from wayword.core.world import Feedback, Observation, World
 from wayword.worlds.babyai import expert
 from wayword.worlds.babyai.motions import LOW
 from wayword.worlds.babyai.view import BabyAIObservation
 from wayword.worlds.babyai.world import BabyAIWorld
-from wayword.worlds.household.errands import ActionPlan, PlanningFailed
 from wayword.worlds.household.expert import solve
 from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.observation import HouseholdObservation

@@ -30,6 +30,7 @@ from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Model, Sampling
+from wayword.core.replay import replay
 from wayword.core.world import Feedback, Observation
 from wayword.perception.landmarks import TAU, LandmarkScorer, visible
 from wayword.perception.opening import neural_scorer, recorded_scorer
@@ -310,16 +311,12 @@ class Velma:
         """A demonstration as the finished text of its walk."""
         landmarks = await self._listed(example.episode)
         turned = bool(example.episode.extra.get("opening"))
-        world = example.world()
-        world.reset(example.episode)
-        (actor,) = world.actors
         lines = []
-        for number, action in enumerate(example.actions, 1):
-            seen = world.observe(actor)
-            if isinstance(seen, StreetObservation):
-                lines += self._lines(seen, landmarks, turned)
+        turns = replay(example.world(), example.episode, example.actions)
+        for number, (turn, action) in enumerate(zip(turns, example.actions, strict=True), 1):
+            if isinstance(turn.observation, StreetObservation):
+                lines += self._lines(turn.observation, landmarks, turned)
             lines.append(street.action(number, action.name))
-            world.step(actor, action)
         return self._route(example.episode) + "\n".join(lines)
 
     def _fit(self, reserve: int = 0) -> None:

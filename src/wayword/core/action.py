@@ -108,3 +108,11 @@ class Decision:
     action: Action
     thought: str = ""
     fallback_for: Rejection | None = None
+
+
+def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:
+    """The decision, or a rejection where its action is not in the action space."""
+    if isinstance(decision, Rejection) or decision.action in space:
+        return decision
+    reason = f"{decision.action} is not a legal action here"
+    return Rejection("illegal", reason, str(decision.action), decision.thought)

@@ -13,14 +13,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from wayword.core.action import ActionSpace, Decision, Rejection
+from wayword.core.action import legal
 from wayword.core.agent import Agent, Learner, Oracle, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import BudgetExhausted, RecordingError, UsageError, WaywordError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
+from wayword.core.replay import carry_out
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
-from wayword.core.world import Feedback, World
+from wayword.core.world import World
 
 MakeAgent = Callable[[Toolkit, str], Agent]
 """Builds the agent of one actor for one episode."""
@@ -233,23 +234,12 @@ def sees_answer(agent: object) -> bool:
 async def _turn(actor: str, agent: Agent, world: World, log: Log) -> Step:
     began = time.perf_counter()
     observation, space = world.observe(actor), world.action_space(actor)
-    decision = _on_the_menu(await agent.act(observation, space), space)
-    if isinstance(decision, Decision):
-        feedback = world.step(actor, decision.action)
-    else:
-        feedback = Feedback("rejected", {"kind": decision.kind, "reason": decision.reason})
+    decision = legal(await agent.act(observation, space), space)  # however the agent is written
+    feedback = carry_out(world, actor, decision)
     agent.on_feedback(decision, feedback)
     calls, notes = log.take()
     seconds = time.perf_counter() - began
     return Step(actor, observation, decision, feedback, world.pose(actor), calls, notes, seconds)
-
-
-def _on_the_menu(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:
-    """No agent, however written, can carry out what is not legal now."""
-    if isinstance(decision, Rejection) or decision.action in space:
-        return decision
-    reason = f"{decision.action} is not a legal action here"
-    return Rejection("illegal", reason, str(decision.action), decision.thought)
 
 
 # Many episodes at once: a few workers draw tasks, and each finished episode is handed on at once.

@@ -28,6 +28,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import read_json, read_json_lines
 from wayword.core.metric import Metric
+from wayword.core.replay import replay
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.scoring import Pair, Walks, scorer
@@ -100,21 +101,12 @@ def trajectory_from_actions(
     one after the actor is done. Raises ``UsageError`` for worlds with several actors.
     """
     world = dataset.world(episode)
-    world.reset(episode)
+    turns = replay(world, episode, actions)
     if len(world.actors) > 1:
         raise UsageError(f"episode {episode.id} has several actors; their actions cannot be read")
-    actor = world.actors[0]
-    trajectory = Trajectory(episode.id, {actor: world.pose(actor)})
-    for action in actions:
-        observation = world.observe(actor)
-        decision: Decision | Rejection = Decision(action)
-        if world.done(actor) or action not in world.action_space(actor):
-            reason = f"{action} is not a legal action here"
-            decision = Rejection("illegal", reason, str(action))
-            feedback = Feedback("rejected", {"kind": "illegal", "reason": reason})
-        else:
-            feedback = world.step(actor, action)
-        trajectory.steps.append(Step(actor, observation, decision, feedback, world.pose(actor)))
+    (actor,) = world.actors
+    start = {actor: world.pose(actor)}
+    trajectory = Trajectory(episode.id, start, [turn.step() for turn in turns])
     trajectory.state = world.state()
     trajectory.ended = "stopped" if world.done(actor) else "step_limit"
     return trajectory

@@ -13,8 +13,9 @@ from wayword.core.action import Decision
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
-from wayword.core.trajectory import Step, Trajectory
-from wayword.core.world import Feedback, World
+from wayword.core.replay import Turn, replay
+from wayword.core.trajectory import Trajectory
+from wayword.core.world import Feedback
 from wayword.worlds.household.observation import Answerer
 
 Written = dict[str, str]
@@ -97,13 +98,10 @@ class _Player:
         if kind == "history_dropped":
             self.told.whole = False
 
-    async def take(self, step: Step, world: World) -> Feedback:
-        """Take the step's action as the strategy would have. Raises ``Unfit``."""
-        if not isinstance(step.decision, Decision):
-            raise TypeError("only decisions can be taken again")
-        action, told = step.decision.action, self.told
-        seen, space = world.observe(step.actor), world.action_space(step.actor)
-        if action not in space:
+    async def take(self, turn: Turn) -> Feedback:
+        """Take the turn's action as the strategy would have. Raises ``Unfit``."""
+        action, told, seen, space = turn.action, self.told, turn.observation, turn.space
+        if action is None:
             raise Unfit("not legal when replayed")
         self._model.next = self.strategy.answer(action, seen, space)
         asked = len(self._model.prompts)
@@ -116,7 +114,7 @@ class _Player:
             told.unlisted += (
                 action not in list(space.actions) and action.name not in space.open_verbs
             )
-        feedback = world.step(step.actor, action)
+        feedback = turn.take()
         self.strategy.on_feedback(decided, feedback)
         if len(told.users) < len(told.answers):
             first = len(told.users) == 0  # the task stands before the first observation
@@ -139,7 +137,7 @@ async def retold(
     the world does not answer as it did then, or the strategy does not take the action.
     """
     world = answered(dataset.world(task.episode), recorded_answers(trajectory))
-    world.reset(task.episode)
+    turns = replay(world, task.episode, trajectory)
     players = {
         actor: _Player(
             actor,
@@ -156,9 +154,9 @@ async def retold(
     }
     for player in players.values():
         await player.strategy.begin(task.episode)
-    for step in trajectory.steps:
+    for turn, step in zip(turns, trajectory.steps, strict=True):
         if isinstance(step.decision, Decision):
-            feedback = await players[step.actor].take(step, world)
+            feedback = await players[step.actor].take(turn)
             if feedback.status != step.feedback.status:
                 raise Unfit("answered otherwise when replayed")
     return [player.told for player in players.values() if player.told.prompts]

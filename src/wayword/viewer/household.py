@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from wayword.agents.parts.person import answered
-from wayword.core.action import Decision
 from wayword.core.errors import WaywordError
+from wayword.core.replay import replay
 from wayword.core.trajectory import Trajectory
 from wayword.runs.replaying import recorded_answers
 from wayword.viewer.data import Sources
@@ -137,18 +137,13 @@ def _replayed(world: HouseholdWorld, trajectory: Trajectory, sources: Sources) -
     """Everything before each step, None where the world answers otherwise than it did."""
     film = _Film()
     answered(world, recorded_answers(trajectory))
-    world.reset(sources.tasks[trajectory.episode_id].episode)
-    for number, step in enumerate(trajectory.steps, 1):
+    turns = replay(world, sources.tasks[trajectory.episode_id].episode, trajectory)
+    for number, (turn, step) in enumerate(zip(turns, trajectory.steps, strict=True), 1):
         if step.actor not in world.actors:
             return None
         film.take(world, number, step.actor)
-        if isinstance(step.decision, Decision):
-            try:
-                feedback = world.step(step.actor, step.decision.action)
-            except ValueError:
-                return None
-            if feedback.status != step.feedback.status:
-                return None
+        if turn.take().status != step.feedback.status:
+            return None
     film.take(world, len(trajectory.steps) + 1)
     return film
 

@@ -11,8 +11,9 @@ from wayword.core.action import Action
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
+from wayword.core.replay import ActionPlan, PlanningFailed, follow
 from wayword.worlds.household.builder import SceneBuilder
-from wayword.worlds.household.errands import ActionPlan, Errands, PlanningFailed
+from wayword.worlds.household.errands import Errands
 from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import (
     GoalCondition,
@@ -78,17 +79,11 @@ def started(house: SceneBuilder | None = None, **body: int) -> HouseholdWorld:
 def done(
     world: HouseholdWorld, errand: Callable[[Errands], ActionPlan], tidy: bool = False
 ) -> list[str]:
-    doing = errand(Errands(world, "agent", tidy))
     verbs: list[str] = []
-    try:
-        action = next(doing)
-        while True:
-            feedback = world.step("agent", action)
-            assert feedback.ok, f"{action}: {feedback}"
-            verbs.append(action.name)
-            action = doing.send(feedback)
-    except StopIteration:
-        return verbs
+    for turn in follow(world, "agent", errand(Errands(world, "agent", tidy))):
+        assert turn.take().ok, f"{turn.action}: {turn.take()}"
+        verbs.append(str(turn.action and turn.action.name))
+    return verbs
 
 
 def solved(world: HouseholdWorld, *goals: GoalCondition) -> list[Action]:

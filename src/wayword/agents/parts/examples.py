@@ -17,6 +17,7 @@ from wayword.core.action import Action
 from wayword.core.agent import Demonstration
 from wayword.core.episode import Json
 from wayword.core.geometry import absolute
+from wayword.core.replay import replay
 from wayword.core.world import Observation
 from wayword.verbalize import generic
 
@@ -83,18 +84,17 @@ def turns(
     demonstration: Demonstration, recipe: Recipe, tell: Tell, opening: str, constrained: bool
 ) -> list[Turn]:
     """One example. ``opening`` is put before its first observation."""
-    world = demonstration.world()
-    world.reset(demonstration.episode)
-    actor = world.actors[0]
     found: list[Turn] = []
     feedback = ""
-    for action in demonstration.actions:
-        seen = world.observe(actor)
+    actions = demonstration.actions
+    played = replay(demonstration.world(), demonstration.episode, actions)
+    for turn, action in zip(played, actions, strict=True):
+        seen = turn.observation
         told = tell(seen, feedback)
         told = f"{opening}\n\n{told}" if not found else told
-        spoken = world.action_space(actor).open_verbs if constrained else None
+        spoken = turn.space.open_verbs if constrained else None
         found.append((told, answer(action, seen, recipe, spoken)))
-        feedback = generic.feedback(world.step(actor, action), generic.voice(seen))
+        feedback = generic.feedback(turn.take(), generic.voice(seen))
     return found
 
 

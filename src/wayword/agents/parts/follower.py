@@ -29,7 +29,7 @@ from wayword.worlds.household.observation import HouseholdObservation
 PATIENCE = 40
 """Turns for which it waits for an answer."""
 
-ActionPlan = Generator[Action, Feedback, str]
+Attempt = Generator[Action, Feedback, str]
 """Actions, and in the end why it did not work, empty where it did."""
 
 
@@ -94,7 +94,7 @@ class Follower:
                 yield self._idle()
         yield STOP
 
-    def _obey(self, command: Command) -> ActionPlan:
+    def _obey(self, command: Command) -> Attempt:
         if command.verb in ("take", "bring"):
             trouble = yield from self._take(command)
             if trouble or command.verb == "take":
@@ -105,7 +105,7 @@ class Follower:
         )
         return (yield from self._work(command, "goto", verb))
 
-    def _take(self, command: Command) -> ActionPlan:
+    def _take(self, command: Command) -> Attempt:
         """Have the thing in the hands; what else is in them is put down first."""
         if self._holds(command.thing):
             return ""
@@ -113,7 +113,7 @@ class Follower:
             yield Action("drop", (held.name,))
         return (yield from self._work(command, "go_grab"))
 
-    def _put(self, command: Command) -> ActionPlan:
+    def _put(self, command: Command) -> Attempt:
         """Bring what is held where it belongs."""
         there = Command("open", command.to, room=command.to_room)
         trouble = ""
@@ -124,7 +124,7 @@ class Follower:
                 return ""
         return trouble
 
-    def _work(self, command: Command, *verbs: str) -> ActionPlan:
+    def _work(self, command: Command, *verbs: str) -> Attempt:
         """Find a thing and do something with it; look for it again where it is not there."""
         trouble = ""
         for again in (False, True):
@@ -137,7 +137,7 @@ class Follower:
                 return ""
         return trouble
 
-    def _find(self, command: Command, again: bool = False) -> ActionPlan:
+    def _find(self, command: Command, again: bool = False) -> Attempt:
         """Have seen the thing where it is now."""
         thing, place, room = command.thing, command.place, command.room
         if thing in self._rooms and not again:
@@ -151,7 +151,7 @@ class Follower:
                 trouble = yield from self._search(thing, answer.place, answer.room)
         return "" if self._found(thing) else trouble or f"I do not see {thing}"
 
-    def _search(self, thing: str, place: str, room: str) -> ActionPlan:
+    def _search(self, thing: str, place: str, room: str) -> Attempt:
         """Look where it should be, then around that room, then at all there is in it."""
         trouble = ""
         if room and self._now.room != room:
@@ -184,7 +184,7 @@ class Follower:
         """Look around while there is nothing to do."""
         return Action("turn_right") if self._turns else Action("go_explore", (self._now.room,))
 
-    def _do(self, verb: str, *names: str) -> ActionPlan:
+    def _do(self, verb: str, *names: str) -> Attempt:
         feedback = yield Action(verb, names)
         self._note([*feedback.details.get("seen", ()), *feedback.details.get("contents", ())])
         return "" if feedback.ok else f"{verb} {', '.join(names)}: {feedback.status}"

@@ -13,28 +13,25 @@ from functools import lru_cache
 from typing import Any
 
 from wayword.core.action import Action
+from wayword.core.replay import ActionPlan, PlanningFailed, follow
 from wayword.worlds.babyai.level import DONE, TOGGLE, Level
 from wayword.worlds.babyai.motions import CODES
 from wayword.worlds.babyai.view import route
 from wayword.worlds.babyai.world import BabyAIWorld
-from wayword.worlds.household.errands import ActionPlan, PlanningFailed
 
 VERBS = {code: verb for verb, code in CODES.items()}
 
 
 def solve(world: BabyAIWorld) -> ActionPlan:
-    """Every action until the level ends. Raises ``Stuck`` where the bot knows no way on."""
+    """Every action until the level ends. Raises ``PlanningFailed`` where the bot gives up."""
     for code in plan(world.level):
         yield Action(VERBS[code])
 
 
 def play(world: BabyAIWorld) -> list[Action]:
     """The expert's actions, carried out in a world that was reset."""
-    actions = []
-    for action in solve(world):
-        world.step(world.actors[0], action)
-        actions.append(action)
-    return actions
+    turns = follow(world, world.actors[0], solve(world))
+    return [turn.action for turn in turns if turn.action is not None]
 
 
 @lru_cache(maxsize=4096)

@@ -13,7 +13,7 @@ They look at the world's true state and change nothing themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from wayword.core.action import Action
 from wayword.core.geometry import Point
-from wayword.core.world import Feedback
+from wayword.core.replay import ActionPlan, PlanningFailed
 from wayword.worlds.household.goals import HouseholdReference, Trait
 from wayword.worlds.household.house import Actor, Fail
 from wayword.worlds.household.lattice import field
@@ -84,8 +84,6 @@ def _nearest(walked: NDArray[np.int32], places: NDArray[np.intp] | None) -> tupl
     return float(walked[place]), place
 
 
-ActionPlan = Generator[Action, Feedback, None]
-
 PATIENCE = 8
 """How often a way is planned anew before a thing counts as out of reach."""
 TOOLS: dict[Trait, str] = {
@@ -101,14 +99,10 @@ TOOLS: dict[Trait, str] = {
 """Trait -> the affordance of what gives it to a thing."""
 
 
-class PlanningFailed(Exception):
-    """Why an errand cannot be done."""
-
-
 class Errands:
     """What one actor can do about things, by their ids in the scene.
 
-    ``tidy`` shuts again what was opened to get at something. Errands raise ``Stuck``.
+    ``tidy`` shuts again what was opened to get at something. Errands raise ``PlanningFailed``.
     """
 
     def __init__(self, world: HouseholdWorld, actor: str, tidy: bool = False) -> None:
@@ -366,7 +360,7 @@ class PlannedReference(HouseholdReference):
 
 
 def carry_out(errands: Errands, plan: Sequence[Order]) -> ActionPlan:
-    """Every low-level action of a plan. Raises ``Stuck``."""
+    """Every low-level action of a plan. Raises ``PlanningFailed``."""
     for order in plan:
         if order.deed == "bring":
             yield from errands.put(order.thing, order.other)

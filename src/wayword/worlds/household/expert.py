@@ -15,15 +15,8 @@ from typing import Any
 from wayword.core.action import STOP, Action
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
-from wayword.worlds.household.errands import (
-    TOOLS,
-    ActionPlan,
-    Errands,
-    PlannedReference,
-    PlanningFailed,
-    carry_out,
-    cheapest,
-)
+from wayword.core.replay import ActionPlan, PlanningFailed, follow
+from wayword.worlds.household.errands import TOOLS, Errands, PlannedReference, carry_out, cheapest
 from wayword.worlds.household.goals import (
     AnswerReference,
     Beside,
@@ -49,7 +42,7 @@ ROUNDS = 3
 
 
 def solve(world: HouseholdWorld, actor: str, reference: HouseholdReference) -> ActionPlan:
-    """Every low-level action up to the stop. Raises ``Stuck`` where a goal cannot be met."""
+    """Every low-level action up to the stop. Raises ``PlanningFailed`` for a goal beyond it."""
     if isinstance(reference, AnswerReference):
         yield from _look(Errands(world, actor), reference.look, reference.enough)
         yield Action("stop", (reference.answer,))
@@ -75,18 +68,8 @@ def solve(world: HouseholdWorld, actor: str, reference: HouseholdReference) -> A
 
 def play(world: HouseholdWorld, actor: str, reference: HouseholdReference) -> list[Action]:
     """The expert's actions, the stop included, carried out in a world that was reset."""
-    actions: list[Action] = []
-    doing = solve(world, actor, reference)
-    try:
-        action = next(doing)
-        while True:
-            actions.append(action)
-            feedback = world.step(actor, action)
-            if world.done(actor):
-                return actions
-            action = doing.send(feedback)
-    except StopIteration:
-        return actions
+    turns = follow(world, actor, solve(world, actor, reference))
+    return [turn.action for turn in turns if turn.action is not None]
 
 
 def rehearse(
@@ -264,7 +247,7 @@ def _chain(
 ) -> list[str]:
     """The cheapest thing, tools for the traits it lacks in order, and places after that.
 
-    The things that lack least are looked at alone. Raises ``Stuck``.
+    The things that lack least are looked at alone. Raises ``PlanningFailed``.
     """
     least = min(len(_lacks(errands, thing, traits)) for thing in things)
     best = [t for t in things if len(_lacks(errands, t, traits)) == least]

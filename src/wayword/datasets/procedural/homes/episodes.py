@@ -15,9 +15,9 @@ from wayword.core.agent import Demonstration
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError, suggest
+from wayword.core.replay import PlanningFailed
 from wayword.datasets.procedural.homes.home import Home, build_home, home_name
 from wayword.datasets.procedural.homes.plan import FEWEST, MOST
-from wayword.worlds.household.errands import PlanningFailed
 from wayword.worlds.household.expert import rehearse
 from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.scene import Point, Scene

@@ -86,6 +86,15 @@ def test_a_perfect_eye_and_frontiers_find_most_things() -> None:
     assert sum(one["success_challenge"] for one in found) >= 2
 
 
+def test_what_is_found_is_gone_up_to() -> None:
+    """Main stopped at what it saw, also where it stood two metres away."""
+    settings = FrontierSettings(grounding="perfect")
+    found = [scores(t, play(FrontierAgent, settings, t)[0]) for t in SMALL.tasks]
+    seen = sum(one["success_visible"] for one in found)
+    assert seen >= 7
+    assert sum(one["success_challenge"] for one in found) >= seen - 1
+
+
 def test_a_low_threshold_stops_at_the_wrong_thing_and_a_high_one_goes_on() -> None:
     task = SMALL.tasks[0]
     low, _ = play(WanderAgent, WanderAgent.Settings(grounding_threshold=0.05), task)

@@ -9,14 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wayword.agents.frontier import FrontierAgent, FrontierSettings
 from wayword.agents.gold import GoldOracle, GoldSettings
 from wayword.agents.oracle import OracleSettings, ShortestPathOracle
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
+from wayword.core.errors import DataError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.robothor import Robothor
 from wayword.metrics.objectnav import scorer
+from wayword.perception.detectors import fits
+from wayword.worlds.objectnav.observation import Shown
 from wayword.worlds.objectnav.world import ObjectNavReference
 
 pytestmark = pytest.mark.real
@@ -29,11 +33,13 @@ def train(data: Path) -> Robothor:
     return Robothor("train", data)
 
 
-def play(dataset: Robothor, agent: type[Any], settings: Any, task: Task) -> Trajectory:
+def play(
+    dataset: Robothor, agent: type[Any], settings: Any, task: Task, max_steps: int = 100
+) -> Trajectory:
     def build(toolkit: Toolkit, actor: str) -> Any:
         return agent(settings, toolkit)
 
-    return asyncio.run(rollout(task, Setup(dataset, build, max_steps=100)))
+    return asyncio.run(rollout(task, Setup(dataset, build, max_steps=max_steps)))
 
 
 def test_every_published_episode_is_there(train: Robothor) -> None:
@@ -62,3 +68,42 @@ def test_published_paths_can_be_walked(train: Robothor) -> None:
         trajectory = play(train, GoldOracle, GoldSettings(), task)
         walked += all(step.feedback.ok for step in trajectory.steps)
     assert walked >= 0.95 * SCENES
+
+
+@pytest.mark.parametrize("split", Robothor.splits)
+def test_every_target_type_can_be_grounded_in_its_scene(split: str, data: Path) -> None:
+    """What an episode asks for names the things that count, and nothing else in the scene."""
+    try:
+        tasks = list(Robothor(split, data).tasks[:2400])
+    except DataError:
+        pytest.skip(f"no {split} episodes here")
+    dataset, checked = Robothor(split, data), set()
+    for task in tasks:
+        reference, words = task.reference, task.episode.extra["target"]
+        assert isinstance(reference, ObjectNavReference)
+        if (task.episode.scene, words) in checked or (split == "test" and not reference.targets):
+            continue
+        checked.add((task.episode.scene, words))
+        place = dataset.place(task.episode.scene)
+        named = {
+            thing.id
+            for thing in place.surfaces.things
+            if fits(words, _shown(thing.id, thing.type, place.words[thing.id]))
+        }
+        assert named == reference.targets, (task.episode.id, words)
+    assert split == "test" or checked
+
+
+def _shown(name: str, kind: str, words: str) -> Shown:
+    return Shown(name, kind, words, 0, 0, 1, 1, 5, 5, 1)
+
+
+def test_frontier_with_a_perfect_detector_reaches_every_target_type(train: Robothor) -> None:
+    settings, reached = FrontierSettings(grounding="perfect"), set()
+    for task in train.tasks[:24]:
+        if task.episode.extra["target"] not in reached:
+            trajectory = play(train, FrontierAgent, settings, task, 500)
+            scores = scorer.score(train, [(task, trajectory)])[0]
+            if scores["success_challenge"]:
+                reached.add(task.episode.extra["target"])
+    assert len(reached) == 12

@@ -72,6 +72,7 @@ class FrontierAgent(Searcher):
         if not options and self._forgives > 0:
             self._forgives -= 1
             self.costmap.forget_bumps()
+            self.costmap.squeeze()
             options = self._options()
         if not options:
             return None

@@ -37,6 +37,12 @@ CALLED = {
 """Types whose words are not simply their name's."""
 
 
+def called(label: str) -> str:
+    """What a person calls a type. Instructions and things in view have it from here, so that what
+    is asked for is what can be seen."""
+    return CALLED.get(label, type_name(label).replace("_", " "))
+
+
 @dataclass(frozen=True)
 class RobothorSettings:
     """``order``: ``spread`` takes scenes in turn, and within a scene leaps through its episodes, so
@@ -152,7 +158,7 @@ class Robothor:
         heading = absolute(
             float(read_field(path, where, record, "initial_orientation", (int, float)))
         )
-        words = CALLED.get(label, type_name(label).replace("_", " "))
+        words = called(label)
         start = {"x": x, "y": y, "heading": heading}
         extra = {"target": words, "kind": words}
         episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
@@ -169,7 +175,8 @@ class Robothor:
 
 @lru_cache(maxsize=96)
 def _place(folder: Path, scene: str) -> Place:
-    return Place(scene_of(folder, scene), {})
+    words = {record.id: called(record.label) for record in records_of(folder, scene)}
+    return Place(scene_of(folder, scene), words)
 
 
 @lru_cache(maxsize=256)

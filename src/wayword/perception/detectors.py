@@ -214,8 +214,11 @@ def detector_named(name: str, seed: int = 0, **changes: float) -> SimulatedDetec
 
 
 def fits(phrase: str, thing: Shown) -> bool:
-    """Whether a phrase truly names a thing: its words, or its type where it has no others."""
-    return _plain(phrase) in (_plain(thing.words), _plain(thing.kind))
+    """Whether a phrase truly names a thing: its words, or its type where it has no others.
+
+    Compounds may be written apart: a "basketball" is a ``basket_ball``.
+    """
+    return _joined(phrase) in (_joined(thing.words), _joined(thing.kind))
 
 
 def related(phrase: str, thing: Shown) -> bool:
@@ -245,3 +248,7 @@ def _spot(view: View) -> tuple[str, str]:
 
 def _plain(text: str) -> str:
     return " ".join(text.lower().replace("_", " ").replace("-", " ").split())
+
+
+def _joined(text: str) -> str:
+    return _plain(text).replace(" ", "")

@@ -166,6 +166,8 @@ HEAD = 1.4
 """What hangs higher than this is walked under."""
 SKIM = 0.3
 """Where a ray runs lower than this (metres), the floor under it is free."""
+NARROWEST = 0.08
+"""The radius (metres) below which a body is not thought to be narrower."""
 SAMPLES = 24
 """Places looked at along the low part of a ray."""
 
@@ -264,6 +266,12 @@ class Costmap:
     def forget_bumps(self) -> None:
         """Open what was closed because the body ran into something: to try again."""
         self.bumped[:] = False
+        self._open = None
+
+    def squeeze(self) -> None:
+        """Plan for a body that is a third narrower: gaps that only seem too narrow on this grid.
+        Where the body does run into something, the cell is closed again."""
+        self.radius = max(min(self.radius, NARROWEST), self.radius * 2 / 3)
         self._open = None
 
     def add(self, view: View) -> None:

@@ -12,9 +12,11 @@ What it can use: ``self.target`` (the phrase), ``self.toolkit`` (models, rng, no
 ``exploring.around`` for the names and captions of a turn.
 
 The searcher grounds the target in each view of a turn. A score from the threshold on ends the
-search: it goes up to the thing if it is set to, faces it, and stops. Notes: ``turn`` (a full turn
-has ended), ``grounded`` (score, distance), ``not_there`` (what was gone up to does not look like
-the target from near by), ``blocked`` (ran into something), ``gave_up``.
+search: it goes up to the thing if it is set to, faces it, and stops. What was gone up to and not
+seen from near by is looked for further; in the end it goes back to the nearest sighting and stops
+there. Notes: ``turn`` (a full turn has ended), ``grounded`` (score, distance), ``not_there`` (what
+was gone up to does not look like the target from near by), ``went_back`` (to the nearest sighting),
+``blocked`` (ran into something), ``gave_up`` (it stops without believing that it found anything).
 
 Source: LGX (Dorbala et al. 2024, section III).
 """
@@ -30,7 +32,16 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.agents.parts.approach import Approach, ahead, bearing, facing, way_towards
+from wayword.agents.parts.approach import (
+    CLOSE,
+    Approach,
+    Return,
+    Sighting,
+    ahead,
+    bearing,
+    facing,
+    way_towards,
+)
 from wayword.agents.parts.costmap import CELL, Costmap, distances
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -91,7 +102,7 @@ class SearchSettings:
 REPLANS = 4
 """Ways to one goal that are tried before the next turn."""
 APPROACHES = 4
-"""Things gone up to before one is taken for the target, however it looks from near by."""
+"""Things gone up to before the nearest sighting is taken for the target."""
 ON = 0.03
 """Metres from the centre of a cell within which a body counts as on it."""
 FANS = (60.0, 90.0, 135.0, 180.0)
@@ -128,8 +139,10 @@ class Searcher(ABC):
         self._goal: Point | None = None
         self._travels = False
         self._replans = 0
-        self._approach: Approach | None = None
+        self._approach: Approach | Return | None = None
         self._approached = 0
+        self._tried: list[Point] = []
+        self._best: Sighting | None = None
         self._faces: float | None = None
         self._hit: Point | None = None
         self._safe: Point = (0.0, 0.0)
@@ -219,7 +232,7 @@ class Searcher(ABC):
         self._travels, self._plan, self._views = False, [], []
         if self.settings.approach and seen.distance is not None:
             point = ahead((view.x, view.y), heading, seen.distance)
-            self._approach = Approach(point, self.settings.resolution)
+            self._approach = Approach(point, self.settings.resolution, self._tried)
             self._approached += 1
         else:
             self._faces = heading
@@ -238,14 +251,35 @@ class Searcher(ABC):
             return Decision(turn or STOP, "" if turn else "I see it.")
         if self._approach is None:
             return None
-        action = self._approach.next(view, self.costmap)
+        sighting = self._sighting(view)
+        action = self._approach.next(view, self.costmap, sighting)
         if action is not None:
             return Decision(action)
-        if self._seen(view) is not None or self._approached >= APPROACHES:
+        if isinstance(self._approach, Return) or (sighting and sighting.distance <= CLOSE):
             return Decision(STOP, "I have found it.")
+        if self._approach.best and (self._best is None or _nearer(self._approach.best, self._best)):
+            self._best = self._approach.best
+        if self._approached >= APPROACHES and self._best is not None:
+            return self._go_back()
         self.toolkit.note("not_there", turn=self.turn)
         self._approach, self._views = None, [view]
+        self.costmap.squeeze()  # a gap may only have seemed too narrow
         return None
+
+    def _sighting(self, view: View) -> Sighting | None:
+        """Where the target is in a view, if it is grounded there and its distance is known."""
+        seen = self._seen(view)
+        if seen is None or seen.distance is None:
+            return None
+        return Sighting((view.x, view.y), absolute(view.heading + seen.bearing), seen.distance)
+
+    def _go_back(self) -> Decision:
+        """Back to the nearest sighting, to stop there."""
+        assert self._best is not None
+        self.toolkit.note("went_back", distance=round(self._best.distance, 3), turn=self.turn)
+        self._approach, self._travels = Return(self._best), False
+        action = self._approach.next(self.here, self.costmap, None)
+        return Decision(action or STOP, "I go back to where I saw it.")
 
     def _onwards(self) -> Action | None:
         """The next run of the way to the goal; a new way where something was in the way of the
@@ -282,6 +316,8 @@ class Searcher(ABC):
         return Decision(action, choice.thought, choice.fallback_for)
 
     def _give_up(self, why: str) -> Decision:
+        if self._best is not None:
+            return self._go_back()
         self.toolkit.note("gave_up", why=why, turn=self.turn)
         return Decision(STOP, f"I give up: {why}.")
 
@@ -322,3 +358,7 @@ class Searcher(ABC):
                 chosen = cells[best[self.toolkit.rng.randrange(len(best))]]
                 return self.costmap.point(*chosen.tolist())
         return None
+
+
+def _nearer(one: Sighting, other: Sighting) -> bool:
+    return one.distance < other.distance

@@ -15,7 +15,7 @@ from helpers.playing import flat, play
 from helpers.small_house import SmallHouse, SmallPerceiver
 from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
 from wayword.agents.parts.deciding import Opinion, grouped, read
-from wayword.agents.parts.directions import around, bearing, number_of
+from wayword.agents.parts.directions import around, number_of, side_of
 from wayword.core.action import Rejection
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usage
@@ -302,7 +302,7 @@ def test_a_step_takes_few_round_trips_whatever_the_number_of_directions() -> Non
 
 
 def test_directions_are_numbered_clockwise_from_the_front() -> None:
-    assert [bearing(n) for n in (1, 4, 7, 10)] == [
+    assert [side_of(n) for n in (1, 4, 7, 10)] == [
         "ahead",
         "90° to the right",
         "behind",

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wayword.agents.parts.costmap import Bools, Cell, cost, distances, frontiers, shortest, taut
+from wayword.agents.parts.costmap import Bools, Cell, cost, distances, frontiers, shortest
+from wayword.core.geometry import string_pull
 from wayword.worlds.objectnav.ground import Ground, length
 
 GRIDS = st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(
@@ -100,9 +101,9 @@ def _beside(p: tuple[float, float], q: tuple[float, float]) -> bool:
 
 def test_tight_ways_keep_their_ends_and_skip_what_can_be_skipped() -> None:
     way = [(0, 0), (0, 1), (0, 2), (1, 2), (2, 2)]
-    assert taut(way, lambda a, b: True) == [(0, 0), (2, 2)]
-    assert taut(way, lambda a, b: a[0] == b[0] or a[1] == b[1]) == [(0, 0), (0, 2), (2, 2)]
-    assert taut(way, lambda a, b: False) == way
+    assert string_pull(way, lambda a, b: True) == [(0, 0), (2, 2)]
+    assert string_pull(way, lambda a, b: a[0] == b[0] or a[1] == b[1]) == [(0, 0), (0, 2), (2, 2)]
+    assert string_pull(way, lambda a, b: False) == way
 
 
 @settings(max_examples=120, deadline=None)

@@ -3,24 +3,49 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 import os
 import re
+import secrets
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from wayword.core.errors import DataError
 
 
 def cache_folder() -> Path:
-    """Where parsed graphs and the like are kept: ``$WAYWORD_CACHE``, else the user's cache."""
+    """``$WAYWORD_CACHE``, else the user's cache folder. Everything in it can be made again."""
     named = os.environ.get("WAYWORD_CACHE")
     if named:
         return Path(named)
     base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(base) / "wayword"
+
+
+def keep(path: Path, write: Callable[[BinaryIO], object]) -> None:
+    """Write a cache file whole or not at all: ``keep(path, lambda file: file.write(content))``.
+
+    A folder that cannot be written is no error: a missing cache only costs time.
+    """
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with partial.open("wb") as file:
+            write(file)
+        partial.replace(path)  # atomic: other processes see the old file or the new one
+    except OSError:
+        with suppress(OSError):
+            partial.unlink(missing_ok=True)
+
+
+def sha256(path: Path) -> str:
+    """The file's SHA-256, 64 hex digits. Raises ``OSError``."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def find_any(folder: Path, name: str) -> Path | None:

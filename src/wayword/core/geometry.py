@@ -1,12 +1,31 @@
-"""Plane geometry on plain numbers: polygons, segments, boxes. Lengths in metres."""
+"""Plane geometry: headings, distances, segments, boxes. Lengths in metres, angles in degrees.
+
+Headings are degrees clockwise from north (+y). Functions on plain numbers come first in each part;
+their array versions broadcast and have plural names (``bearing``, ``bearings``). The two are kept
+apart because :mod:`math` and numpy may round the last bit differently, and recorded episodes depend
+on it.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
-# The heading convention: degrees clockwise from north (+y).
-#
-# Convert once, at the dataset's door.
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+Point = tuple[float, float]
+"""x (east), y (north)"""
+Segment = tuple[Point, Point]
+Box = tuple[float, float, float, float]
+"""west, south, east, north"""
+Corner = TypeVar("Corner")
+
+# Headings and angles.
+
+_EXACT = {0.0: (0.0, 1.0), 90.0: (1.0, 0.0), 180.0: (0.0, -1.0), 270.0: (-1.0, 0.0)}
 
 
 def absolute(degrees: float) -> float:
@@ -21,26 +40,63 @@ def relative(heading: float, facing: float) -> float:
     return turn - 360.0 if turn > 180.0 else turn
 
 
+def angles_apart(headings: Floats, facing: float) -> Floats:
+    """(N,) unsigned angles between headings and ``facing``, 0 to 180."""
+    return np.asarray(np.abs((headings - facing + 180) % 360 - 180))
+
+
 def sector(heading: float, sectors: int = 8) -> int:
     """The sector a heading falls in; sector 0 is centred on north, and they go clockwise."""
     return round(absolute(heading) / (360.0 / sectors)) % sectors
 
 
-Point = tuple[float, float]
-Segment = tuple[Point, Point]
-Box = tuple[float, float, float, float]
-"""west, south, east, north"""
-
-_EXACT = {0.0: (0.0, 1.0), 90.0: (1.0, 0.0), 180.0: (0.0, -1.0), 270.0: (-1.0, 0.0)}
-
-
 def unit(heading: float) -> Point:
-    """The direction (east, north) of a heading, exact at the four main ones."""
+    """The direction (east, north) of a heading.
+
+    Exact at the four main ones: cos(90°) is 6e-17 in floating point, and a body that walks along
+    an axis must not drift off it.
+    """
     found = _EXACT.get(heading)
     if found is None:
         angle = math.radians(heading)
         found = (math.sin(angle), math.cos(angle))
     return found
+
+
+def bearing(start: Point, end: Point) -> float:
+    """The heading from one point to another, in [0, 360); 0 where they are the same.
+
+    >>> bearing((0, 0), (1, 0)), bearing((2, 2), (1, 1))
+    (90.0, 225.0)
+    """
+    return absolute(math.degrees(math.atan2(end[0] - start[0], end[1] - start[1])))
+
+
+def bearings(east: ArrayLike, north: ArrayLike) -> Floats:
+    """Headings of displacements, in (-180, 180]."""
+    return np.asarray(np.degrees(np.arctan2(east, north)))
+
+
+def elevation(rise: float, away: float) -> float:
+    """The angle above the horizon of what is ``rise`` higher and ``away`` metres off."""
+    return math.degrees(math.atan2(rise, away))
+
+
+def elevations(rise: ArrayLike, away: ArrayLike) -> Floats:
+    """Angles above the horizon."""
+    return np.asarray(np.degrees(np.arctan2(rise, away)))
+
+
+def apparent_size(across: float, bottom: float, top: float, away: float) -> tuple[float, float]:
+    """How wide and how high a thing appears from ``away`` metres, degrees.
+
+    ``across`` is its width in metres; ``bottom`` and ``top`` are heights relative to the eye.
+    """
+    wide = 2 * math.degrees(math.atan(across / 2 / away))
+    return wide, math.degrees(math.atan2(top, away) - math.atan2(bottom, away))
+
+
+# Points, segments, polygons and boxes.
 
 
 def inside_polygon(x: float, y: float, polygon: tuple[Point, ...]) -> bool:
@@ -55,21 +111,32 @@ def inside_polygon(x: float, y: float, polygon: tuple[Point, ...]) -> bool:
 
 
 def polygon_distance(x: float, y: float, polygon: tuple[Point, ...]) -> float:
-    """From a point to a polygon's rim."""
+    """The distance from a point to the outline of a polygon."""
     ends = polygon[1:] + polygon[:1]
-    return min(point_segment(x, y, *a, *b) for a, b in zip(polygon, ends, strict=True))
+    return min(point_segment_distance(x, y, *a, *b) for a, b in zip(polygon, ends, strict=True))
 
 
-def point_segment(x: float, y: float, ax: float, ay: float, bx: float, by: float) -> float:
-    """From a point to a segment."""
+def point_segment_distance(x: float, y: float, ax: float, ay: float, bx: float, by: float) -> float:
+    """The distance from a point to a segment."""
     sx, sy = bx - ax, by - ay
     long = sx * sx + sy * sy
     t = 0.0 if long == 0 else min(1.0, max(0.0, ((x - ax) * sx + (y - ay) * sy) / long))
     return math.hypot(ax + t * sx - x, ay + t * sy - y)
 
 
+def segment_distances(
+    x: ArrayLike, y: ArrayLike, ax: ArrayLike, ay: ArrayLike, bx: ArrayLike, by: ArrayLike
+) -> Floats:
+    """Distances from points to segments, broadcast: many points to one segment or the reverse."""
+    sx, sy = np.subtract(bx, ax), np.subtract(by, ay)
+    # A segment of no length would divide 0 by 0; with the floor, t is 0 and the distance is to a.
+    long = np.maximum(sx * sx + sy * sy, 1e-12)
+    t = np.clip((np.subtract(x, ax) * sx + np.subtract(y, ay) * sy) / long, 0.0, 1.0)
+    return np.asarray(np.hypot(ax + t * sx - x, ay + t * sy - y))
+
+
 def crossing(p: Point, q: Point, a: Point, b: Point) -> bool:
-    """Whether two segments cross or touch, parallel ones left out."""
+    """Whether two segments cross or touch; False for parallel ones."""
     rx, ry, sx, sy = q[0] - p[0], q[1] - p[1], b[0] - a[0], b[1] - a[1]
     denominator = rx * sy - ry * sx
     if denominator == 0:
@@ -80,19 +147,26 @@ def crossing(p: Point, q: Point, a: Point, b: Point) -> bool:
 
 
 def segment_distance(p: Point, q: Point, a: Point, b: Point) -> float:
-    """Between two segments."""
+    """The distance between two segments, 0 where they cross."""
     if crossing(p, q, a, b):
         return 0.0
     return min(
-        point_segment(*p, *a, *b),
-        point_segment(*q, *a, *b),
-        point_segment(*a, *p, *q),
-        point_segment(*b, *p, *q),
+        point_segment_distance(*p, *a, *b),
+        point_segment_distance(*q, *a, *b),
+        point_segment_distance(*a, *p, *q),
+        point_segment_distance(*b, *p, *q),
     )
 
 
+def box_distance(x: float, y: float, box: Box) -> float:
+    """The distance from a point to a box, 0 inside."""
+    dx = max(box[0] - x, 0.0, x - box[2])
+    dy = max(box[1] - y, 0.0, y - box[3])
+    return math.hypot(dx, dy)
+
+
 def enters(p: Point, q: Point, box: Box) -> bool:
-    """Whether the segment from ``p`` to ``q`` passes through the inside of a box."""
+    """Whether the segment from ``p`` to ``q`` passes through the interior of a box (slab test)."""
     first, last = 0.0, 1.0
     for start, end, low, high in ((p[0], q[0], box[0], box[2]), (p[1], q[1], box[1], box[3])):
         step = end - start
@@ -105,10 +179,15 @@ def enters(p: Point, q: Point, box: Box) -> bool:
     return first < last
 
 
-def leftover(wall: Segment, gap: Segment, aside: float = 0.15) -> list[Segment]:
-    """What remains of a wall once a gap along it is cut out; the wall itself where none is.
+_SHORTEST = 1e-9
+"""Pieces of wall up to this length (metres) are rounding errors, and are dropped."""
 
-    The gap counts where both its ends lie within ``aside`` of the wall's line.
+
+def leftover(wall: Segment, gap: Segment, aside: float = 0.15) -> list[Segment]:
+    """The parts of a wall beside a gap, such as a doorway; the whole wall if the gap is elsewhere.
+
+    The gap is in the wall if both its ends lie within ``aside`` metres of the wall's line. Walls
+    have no thickness here: a door may have been placed on either face of the real one.
     """
     (ax, ay), (bx, by) = wall
     length = math.hypot(bx - ax, by - ay)
@@ -118,11 +197,52 @@ def leftover(wall: Segment, gap: Segment, aside: float = 0.15) -> list[Segment]:
     along = sorted((x - ax) * ux + (y - ay) * uy for x, y in gap)
     off = max(abs((x - ax) * uy - (y - ay) * ux) for x, y in gap)
     start, end = max(0.0, along[0]), min(length, along[1])
-    if off > aside or end - start < 1e-9:
+    if off > aside or end - start < _SHORTEST:
         return [wall]
     parts = []
-    if start > 1e-9:
+    if start > _SHORTEST:
         parts.append(((ax, ay), (ax + start * ux, ay + start * uy)))
-    if length - end > 1e-9:
+    if length - end > _SHORTEST:
         parts.append(((ax + end * ux, ay + end * uy), (bx, by)))
     return parts
+
+
+# Grids and paths.
+
+_BORDER = 1e-6
+"""Share of a cell. A point exactly between two cells belongs to the upper one, also when rounding
+put it a hair below the border; without it, equal places fall into different cells."""
+
+
+def grid_index(x: float, origin: float, spacing: float) -> int:
+    """The number of the nearest cell centre, ``origin + i * spacing``."""
+    return math.floor((x - origin) / spacing + 0.5 + _BORDER)
+
+
+def grid_indices(x: Floats, origin: float, spacing: float) -> NDArray[np.intp]:
+    """(N,) numbers of the nearest cell centres."""
+    return np.floor((x - origin) / spacing + 0.5 + _BORDER).astype(np.intp)
+
+
+def string_pull(
+    path: Sequence[Corner], clear: Callable[[Corner, Corner], bool], coarse: bool = False
+) -> list[Corner]:
+    """The path without the corners that can be skipped: greedy string pulling.
+
+    >>> string_pull([0, 1, 2, 3, 4], lambda a, b: b - a <= 2)
+    [0, 2, 4]
+
+    From each kept corner it goes to the last one in a ``clear`` straight line. ``coarse`` looks for
+    that one in steps of a quarter of what is left, and then one by one from there: far fewer checks
+    on long paths, and it may keep a corner that the full search would skip.
+    """
+    kept, here, last = [path[0]], 0, len(path) - 1
+    while here < last:
+        step = last - here
+        while step > 1 and not clear(path[here], path[here + step]):
+            step = max(1, step * 3 // 4) if coarse else step - 1
+        while coarse and here + step < last and clear(path[here], path[here + step + 1]):
+            step += 1
+        here += step
+        kept.append(path[here])
+    return kept

@@ -16,7 +16,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol, runtime_checkable
@@ -25,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError
-from wayword.core.files import read_field, read_json_lines
+from wayword.core.files import keep, read_field, read_json_lines
 
 TAU = 3.5
 CAPTION = "picture of {}"
@@ -159,15 +158,9 @@ def _read(file: Path | None) -> dict[str, Standard]:
 
 
 def _write(file: Path | None, standards: Mapping[str, Standard]) -> None:
-    if file is None:
-        return
-    partial = file.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(dict(standards)), encoding="utf-8")
-        partial.replace(file)
-    except OSError:
-        return  # a cache that cannot be written only costs time
+    if file is not None:
+        content = json.dumps(dict(standards)).encode()
+        keep(file, lambda opened: opened.write(content))
 
 
 # Landmark scores read from a file, worked out elsewhere with any image-text model.

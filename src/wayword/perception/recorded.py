@@ -18,7 +18,7 @@ import numpy as np
 
 from wayword.core.errors import DataError
 from wayword.core.files import find, read_json
-from wayword.core.geometry import absolute, sector
+from wayword.core.geometry import absolute, bearings, sector
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.worlds.indoor.graph import ViewpointGraph
 
@@ -128,7 +128,7 @@ def reverie_sightings(
             x, y, z = (np.asarray(at) - here).tolist()
             distance = float(np.hypot(np.hypot(x, y), z))
             if distance <= within:
-                heading = absolute(float(np.degrees(np.arctan2(x, y))))
+                heading = absolute(float(bearings(x, y)))
                 name = box["name"].replace("#", " ")
                 seen[sector(heading)].append(Sighting(name, heading, distance))
         return seen

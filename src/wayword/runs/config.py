@@ -12,6 +12,7 @@ from typing import Any
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError
+from wayword.core.files import sha256
 from wayword.runs import earlier
 from wayword.runs.jsonl import LineWriter, dump, parse_line, plain, read_lines, restore, unusable
 
@@ -72,8 +73,7 @@ class Checksums:
             status = path.stat()
             key = (path.absolute(), status.st_size, status.st_mtime_ns)
             if key not in self._known:
-                with path.open("rb") as file:
-                    self._known[key] = hashlib.file_digest(file, "sha256").hexdigest()
+                self._known[key] = sha256(path)
         except OSError as error:
             problem = (error.strerror or str(error)).lower()
             raise DataError(path, "", problem, "fetch the data again") from error

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.agents.parts.costmap import CELL, Costmap, distances, frontiers, shortest, taut
+from wayword.agents.parts.costmap import CELL, Costmap, distances, frontiers, shortest
 from wayword.core.action import Action
-from wayword.core.geometry import Point, absolute, relative
+from wayword.core.geometry import Point, bearing, relative, string_pull
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import View
 
@@ -186,7 +186,7 @@ def way_towards(view: View, costmap: Costmap, point: Point) -> list[Action]:
 def way_to(view: View, costmap: Costmap, cell: tuple[int, int]) -> list[Action]:
     """Straight runs over open cells to a cell; none where there is no way, or it is there."""
     way = shortest(costmap.open_, costmap.cell(view.x, view.y), cell)
-    corners = taut(way, costmap.clear) if way else []
+    corners = string_pull(way, costmap.clear) if way else []
     return [goto(*costmap.point(*corner)) for corner in corners[1:]]
 
 
@@ -194,11 +194,6 @@ def facing(view: View, heading: float) -> Action | None:
     """The turn that faces a heading; None where it is faced."""
     turn = relative(heading, view.heading)
     return rotate(turn) if abs(turn) >= 0.5 else None
-
-
-def bearing(a: Point, b: Point) -> float:
-    """The heading from one point to another."""
-    return absolute(math.degrees(math.atan2(b[0] - a[0], b[1] - a[1])))
 
 
 def ahead(at: Point, heading: float, metres: float) -> Point:

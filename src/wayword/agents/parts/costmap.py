@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -102,19 +102,6 @@ def distances(open_: Bools, start: Cell) -> NDArray[np.float64]:
 def cost(way: Sequence[Cell]) -> float:
     """Length in cells of a way of single steps."""
     return sum(math.dist(a, b) for a, b in pairwise(way))
-
-
-def taut(way: Sequence[Cell], clear: Callable[[Cell, Cell], bool]) -> list[Cell]:
-    """The way with every corner left out that can be: ``clear`` says whether a body gets straight
-    from one cell to another."""
-    kept, here = [way[0]], 0
-    while here < len(way) - 1:
-        step = len(way) - 1 - here
-        while step > 1 and not clear(way[here], way[here + step]):
-            step -= 1
-        here += step
-        kept.append(way[here])
-    return kept
 
 
 def _octile(a: Cell, b: Cell) -> float:

@@ -46,7 +46,7 @@ class Direction:
     action: Action | None = None
 
 
-def bearing(direction: int) -> str:
+def side_of(direction: int) -> str:
     """Where a direction lies: ``ahead``, ``30° to the right`` … ``behind``."""
     degrees = relative((direction - 1) * WIDTH, 0.0)
     if abs(degrees) in (0.0, 180.0):
@@ -314,7 +314,7 @@ class Scene:
             return ""
         open_to = "" if direction.action else " (no way)"
         parts = [part for part in (sight, f"[{tags}]" if tags else "") if part]
-        return f"Direction {direction.id} ({bearing(direction.id)}){open_to}: {' '.join(parts)}"
+        return f"Direction {direction.id} ({side_of(direction.id)}){open_to}: {' '.join(parts)}"
 
 
 def questions(types: Sequence[str], direction: Direction) -> str:

@@ -38,7 +38,6 @@ from wayword.agents.parts.approach import (
     Return,
     Sighting,
     ahead,
-    bearing,
     facing,
     way_towards,
 )
@@ -47,7 +46,7 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.geometry import Point, absolute
+from wayword.core.geometry import Point, absolute, angles_apart, bearing, bearings
 from wayword.core.world import Feedback, Observation
 from wayword.perception.detectors import Detector, Grounding
 from wayword.perception.eye_detector import detector_called
@@ -348,7 +347,7 @@ class Searcher(ABC):
         cells = np.argwhere(np.isfinite(steps) & (steps > 0))
         dx = self.costmap.x + cells[:, 1] * CELL - view.x
         dy = self.costmap.y + cells[:, 0] * CELL - view.y
-        off = np.abs((np.degrees(np.arctan2(dx, dy)) - heading + 180) % 360 - 180)
+        off = angles_apart(bearings(dx, dy), heading)
         away = np.hypot(dx, dy)
         for half in ((width or view.field_of_view) / 2, *FANS):
             there = np.flatnonzero((off <= half) & (away >= 2 * CELL))

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
-from wayword.models.parts.weights import Weights, cache_folder
+from wayword.core.files import cache_folder
+from wayword.models.parts.weights import Weights
 
 _Q4_1, _Q8_0 = 3, 8
 _BLOCK, _Q4_1_BYTES, _Q8_0_BYTES = 32, 20, 34

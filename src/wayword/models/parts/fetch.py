@@ -13,8 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wayword.core.errors import UsageError, suggest
+from wayword.core.files import sha256
 from wayword.core.model import Completion, Sampling
-from wayword.models.parts.weights import KNOWN, Weights, installed, sha256, weights_folder
+from wayword.models.parts.weights import KNOWN, Weights, installed, weights_folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
-"""Where weights and cached answers live on this machine."""
+"""Where weights are on this machine."""
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import json
 import os
@@ -11,16 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from wayword.core.errors import UsageError
-
-
-def cache_folder() -> Path:
-    """``$WAYWORD_CACHE``, else the user's cache folder. What lies there can be made again."""
-    named = os.environ.get("WAYWORD_CACHE")
-    if named:
-        return Path(named)
-    import platformdirs
-
-    return Path(platformdirs.user_cache_path("wayword"))
+from wayword.core.files import cache_folder, keep, sha256
 
 
 def weights_folder() -> Path:
@@ -175,13 +165,8 @@ def verified(weights: Weights, path: Path) -> None:
             f"{path}: sha256 {found[:8]}… instead of {weights.sha256[:8]}…; "
             f"delete it and run `wayword models fetch {weights.name}`"
         )
-    _keep(note, {"stamp": stamp, "sha256": found})
-
-
-def sha256(path: Path) -> str:
-    """The file's SHA-256, in hex."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    noted = json.dumps({"stamp": stamp, "sha256": found}).encode()
+    keep(note, lambda file: file.write(noted))
 
 
 def _noted(note: Path) -> object:
@@ -189,11 +174,3 @@ def _noted(note: Path) -> object:
         return json.loads(note.read_text())
     except (OSError, ValueError):
         return None
-
-
-def _keep(note: Path, value: dict[str, str]) -> None:
-    try:
-        note.parent.mkdir(parents=True, exist_ok=True)
-        note.write_text(json.dumps(value))
-    except OSError:
-        return  # a cache folder that cannot be written costs a second check, nothing else

@@ -11,7 +11,6 @@ Source: VELMA (Schumann et al. 2023), sections 5.2 and 6 (CLIP ViT-bigG-14 of LA
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from importlib import import_module
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import read_bytes
+from wayword.core.files import keep, read_bytes
 from wayword.perception import panorama as pictures
 from wayword.perception.landmarks import CAPTION, FRONT, REAR, Scores, Standard
 from wayword.perception.panorama import Floats, Picture, view
@@ -171,7 +170,7 @@ class ClipScores:
         views = [self._encoder.pictures(batch) for batch in self._batches()]
         made = np.concatenate(views).astype(np.float32) if views else np.zeros((0, 1), np.float32)
         if stored:
-            _keep(made, stored)
+            keep(stored, lambda file: np.save(file, made, allow_pickle=False))
         return made
 
     def _batches(self) -> Iterator[list[Picture]]:
@@ -225,17 +224,6 @@ class TransformersEncoder:
         vectors = getattr(found, "pooler_output", found)  # newer versions wrap the vectors
         unit = vectors / vectors.norm(dim=-1, keepdim=True)
         return np.asarray(unit.float().cpu().numpy(), np.float64)
-
-
-def _keep(made: NDArray[np.float32], stored: Path) -> None:
-    partial = stored.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        stored.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            np.save(file, made, allow_pickle=False)
-        partial.replace(stored)
-    except OSError:
-        return  # a cache that cannot be written only costs time
 
 
 # Image–text scoring, and tags by scoring a list of words.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wayword.core.geometry import point_segment
+from wayword.core.geometry import point_segment_distance
 from wayword.worlds.household.house import House
 from wayword.worlds.household.layout import fits
 from wayword.worlds.household.things import FLOOR
@@ -60,7 +60,7 @@ def _bodies(house: House) -> list[str]:
         if not fits(house.layout, a.body.radius, (a.x, a.y), shut):
             wrong.append(f"{a.name} stands in a wall, a door or furniture at ({a.x}, {a.y})")
         for _, x, y, radius in house.others(a):
-            if point_segment(x, y, a.x, a.y, a.x, a.y) < a.body.radius + radius - 1e-5:
+            if point_segment_distance(x, y, a.x, a.y, a.x, a.y) < a.body.radius + radius - 1e-5:
                 wrong.append(f"{a.name} stands in somebody else")
     return wrong
 

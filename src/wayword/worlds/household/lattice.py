@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import Box, Point, Segment, unit
+from wayword.core.geometry import Box, Point, Segment, grid_indices, segment_distances, unit
 from wayword.worlds.household.layout import DOORWAY, SLACK, Floats, Ints, Layout
 from wayword.worlds.household.scene import Floor, Room
 from wayword.worlds.household.verbs import Body
@@ -44,6 +44,7 @@ class Lattice:
 
 def lattice(layout: Layout, body: Body, x: float, y: float, heading: float) -> Lattice:
     """The lattice through a body's place, its directions reached by whole pans and turns."""
+    # Headings add up from many turns: round them, so that equal lattices share one key.
     turn = heading % body.fine_turn
     turn = 0.0 if turn < 1e-6 or body.fine_turn - turn < 1e-6 else round(turn, 6)
     east, north = unit(turn)
@@ -157,7 +158,7 @@ class _Ways:
             for a, b in zip(corners, corners[1:] + corners[:1], strict=True):
                 box = (min(a[0], b[0]), min(a[1], b[1]), max(a[0], b[0]), max(a[1], b[1]))
                 near = self._around(box, DOORWAY)
-                away = _to_wall(self.x[near], self.y[near], (a, b))
+                away = segment_distances(self.x[near], self.y[near], *a, *b)
                 inside[near[away < DOORWAY + MARGIN]] = True
         return inside
 
@@ -216,6 +217,7 @@ class _Ways:
             first, last = np.zeros(len(near)), np.ones(len(near))
             for axis, values in enumerate((self.x, self.y)):
                 start, step = values[near], values[self.to[k, near]] - values[near]
+                # A step along the other axis: any tiny number keeps the slab test free of 0 / 0.
                 step = np.where(np.abs(step) < 1e-9, 1e-9, step)
                 one, two = (low[axis] - start) / step, (high[axis] - start) / step
                 first = np.maximum(first, np.minimum(one, two))
@@ -235,8 +237,8 @@ class _Ways:
 def _free(floor: Floor, x: Floats, y: Floats) -> NDArray[np.bool_]:
     wide, high = max(len(row) for row in floor.rows), len(floor.rows)
     cells = np.array([list(row.ljust(wide, "#")) for row in floor.rows]) == "."
-    i = np.floor((x - floor.x) / floor.spacing + 0.5 + 1e-6).astype(np.intp)
-    j = np.floor((y - floor.y) / floor.spacing + 0.5 + 1e-6).astype(np.intp)
+    i = grid_indices(x, floor.x, floor.spacing)
+    j = grid_indices(y, floor.y, floor.spacing)
     inside = (i >= 0) & (j >= 0) & (i < wide) & (j < high)
     found: NDArray[np.bool_] = cells[np.clip(j, 0, high - 1), np.clip(i, 0, wide - 1)]
     return inside & found
@@ -255,20 +257,11 @@ def _segments(p: Line, q: Line, wall: Segment) -> Floats:
     t, u = (dx * sy - dy * sx) / safe, (dx * ry - dy * rx) / safe
     cross = (turn != 0) & (t >= 0) & (t <= 1) & (u >= 0) & (u <= 1)
     away = np.minimum.reduce(
-        [_to_wall(*p, wall), _to_wall(*q, wall), _from(a, p, q), _from(b, p, q)]
+        [
+            segment_distances(*p, *a, *b),
+            segment_distances(*q, *a, *b),
+            segment_distances(*a, *p, *q),
+            segment_distances(*b, *p, *q),
+        ]
     )
     return np.where(cross, 0.0, away)
-
-
-def _to_wall(x: Floats, y: Floats, wall: Segment) -> Floats:
-    (ax, ay), (bx, by) = wall
-    sx, sy = bx - ax, by - ay
-    t = np.clip(((x - ax) * sx + (y - ay) * sy) / max(sx * sx + sy * sy, 1e-12), 0.0, 1.0)
-    return np.hypot(ax + t * sx - x, ay + t * sy - y)
-
-
-def _from(point: Point, p: Line, q: Line) -> Floats:
-    sx, sy = q[0] - p[0], q[1] - p[1]
-    long = np.maximum(sx * sx + sy * sy, 1e-12)
-    t = np.clip(((point[0] - p[0]) * sx + (point[1] - p[1]) * sy) / long, 0.0, 1.0)
-    return np.hypot(p[0] + t * sx - point[0], p[1] + t * sy - point[1])

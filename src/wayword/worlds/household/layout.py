@@ -19,11 +19,13 @@ from wayword.core.geometry import (
     Box,
     Point,
     Segment,
+    box_distance,
     enters,
     inside_polygon,
-    point_segment,
+    point_segment_distance,
     polygon_distance,
     segment_distance,
+    segment_distances,
 )
 from wayword.worlds.household.scene import Floor, Room, Scene
 
@@ -131,11 +133,11 @@ class Layout:
     def _gather(self, i: int, j: int, within: float) -> Nearby:
         x, y, reach = (i + 0.5) * CELL, (j + 0.5) * CELL, within + HALF_DIAGONAL
         return Nearby(
-            tuple(w for w in self.walls if point_segment(x, y, *w[0], *w[1]) <= reach),
+            tuple(w for w in self.walls if point_segment_distance(x, y, *w[0], *w[1]) <= reach),
             tuple(
                 (n, d)
                 for n, d in enumerate(self.doors)
-                if point_segment(x, y, *d[0], *d[1]) <= reach
+                if point_segment_distance(x, y, *d[0], *d[1]) <= reach
             ),
             tuple((n, b) for n, b in self.boxes if box_distance(x, y, b) <= reach),
             tuple(
@@ -163,10 +165,7 @@ class Layout:
     def _cull(self, cell: tuple[int, int, float, float, bytes], shut: NDArray[np.bool_]) -> Panels:
         p = self.panels
         x, y = (cell[0] + 0.5) * CELL, (cell[1] + 0.5) * CELL
-        ax, ay, bx, by = p.ends.T
-        sx, sy = bx - ax, by - ay
-        t = np.clip(((x - ax) * sx + (y - ay) * sy) / np.maximum(sx * sx + sy * sy, 1e-12), 0, 1)
-        away = np.hypot(ax + t * sx - x, ay + t * sy - y)
+        away = segment_distances(x, y, *p.ends.T)
         keep = (away <= cell[2] + HALF_DIAGONAL) & (p.boxes[1] > cell[3])
         if shut.size:
             keep &= (p.door < 0) | shut[p.door]
@@ -194,13 +193,6 @@ def indoors(near: Nearby, x: float, y: float) -> bool:
     return any(inside_polygon(x, y, room.polygon) for room in near.rooms) or any(
         polygon_distance(x, y, room.polygon) < DOORWAY for room in near.rooms
     )
-
-
-def box_distance(x: float, y: float, box: Box) -> float:
-    """From a point to a box, 0 inside."""
-    dx = max(box[0] - x, 0.0, x - box[2])
-    dy = max(box[1] - y, 0.0, y - box[3])
-    return math.hypot(dx, dy)
 
 
 def _rim(polygon: tuple[tuple[float, float], ...]) -> Box:
@@ -240,7 +232,8 @@ def _panels(scene: Scene) -> Panels:
 # floor, the floor stands for walls and furniture.
 
 SLACK = 1e-6
-"""Bodies may touch what stops them to within this (metres), against rounding."""
+"""Metres by which a body may overlap what stops it: rounding must not wedge one that just touches
+a wall."""
 Others = Sequence[tuple[int, float, float, float]]
 """The other bodies: number, x, y, radius."""
 
@@ -258,7 +251,7 @@ def obstacle(
         if shut[number] and segment_distance(p, q, *leaf) < radius:
             return "door", number
     for number, x, y, other in others:
-        if point_segment(x, y, *p, *q) < radius + other:
+        if point_segment_distance(x, y, *p, *q) < radius + other:
             return "body", number
     floor = layout.scene.floor
     if floor is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from wayword.core.episode import Json
-from wayword.core.geometry import absolute, point_segment, unit
+from wayword.core.geometry import absolute, point_segment_distance, unit
 from wayword.worlds.household import verbs as st
 from wayword.worlds.household.house import Actor, Fail, House
 from wayword.worlds.household.layout import obstacle
@@ -174,7 +174,7 @@ def close(house: House, me: Actor, name: str) -> Details:
     if i >= things.objects:
         (ax, ay), (bx, by) = house.layout.doors[i - things.objects]
         for other in house.actors.values():
-            if point_segment(other.x, other.y, ax, ay, bx, by) < other.body.radius:
+            if point_segment_distance(other.x, other.y, ax, ay, bx, by) < other.body.radius:
                 who = "you" if other is me else other.name
                 raise Fail(st.BLOCKED, object=name, by=who)
     things.swing(i, False)

@@ -7,17 +7,18 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wayword.core.geometry import Box, Point, absolute, relative, unit
+from wayword.core.geometry import Box, Point, absolute, bearing, box_distance, relative, unit
 from wayword.worlds.household import verbs as st
 from wayword.worlds.household.house import Actor, Fail, House
 from wayword.worlds.household.lattice import Lattice, field, lattice, path, within
-from wayword.worlds.household.layout import box_distance
+from wayword.worlds.household.layout import SLACK
 from wayword.worlds.household.scene import Room
 from wayword.worlds.household.sight import sees_box
 from wayword.worlds.household.verbs import Body
 
 TRIES = 400
-"""Places tried, nearest first, for one from which a thing can be seen and reached."""
+"""Places tried, nearest first, for one from which a thing can be seen and reached. Each costs a
+sight test, so the number bounds the cost of a thing that cannot be seen from anywhere."""
 
 
 def route_to(house: House, me: Actor, i: int, box: Box | None = None) -> list[str]:
@@ -73,7 +74,7 @@ class Trip:
         at = box or true_box(house, i)
         dx = np.maximum(np.maximum(at[0] - grid.x, grid.x - at[2]), 0.0)
         dy = np.maximum(np.maximum(at[1] - grid.y, grid.y - at[3]), 0.0)
-        reach = me.body.manipulation_distance - 1e-6
+        reach = me.body.manipulation_distance - SLACK
         goals = np.flatnonzero((self.steps >= 0) & (dx * dx + dy * dy <= reach * reach))
         goals = goals[np.argsort(self.steps[goals], kind="stable")][:TRIES]
         mid = float(house.things.mid[house.things.anchor[i]])
@@ -140,6 +141,7 @@ def turns(body: Body, start: float, end: float) -> list[str]:
     gap = relative(end, start)
     side = "right" if gap > 0 else "left"
     parts = round(abs(gap) / body.fine_turn) * body.fine_turn
+    # The margin makes 89.9999999 a quarter turn instead of a series of pans.
     quarters = int((parts + 1e-6) // 90)
     pans = round((parts - 90 * quarters) / body.fine_turn)
     return [f"turn_{side}"] * quarters + [f"pan_{side}"] * pans
@@ -153,8 +155,7 @@ def _facing(body: Body, turn: float, place: tuple[float, float], box: Box) -> It
         (min(max(x, box[0]), box[2]), min(max(y, box[1]), box[3])),
     )
     for ax, ay in aims:
-        bearing = math.degrees(math.atan2(ax - x, ay - y))
-        parts = round((bearing - turn) / body.fine_turn)
+        parts = round((bearing(place, (ax, ay)) - turn) / body.fine_turn)
         yield absolute(round(turn + parts * body.fine_turn, 6))
 
 
@@ -210,7 +211,7 @@ def route_to_put(house: House, me: Actor, i: int, r: int, at: Point, within: flo
     grid, box = trip.grid, true_box(house, r)
     dx = np.maximum(np.maximum(box[0] - grid.x, grid.x - box[2]), 0.0)
     dy = np.maximum(np.maximum(box[1] - grid.y, grid.y - box[3]), 0.0)
-    reach = me.body.manipulation_distance - 1e-6
+    reach = me.body.manipulation_distance - SLACK
     goals = np.flatnonzero((trip.steps >= 0) & (dx * dx + dy * dy <= reach * reach))
     mid = float(house.things.mid[house.things.anchor[r]])
     for goal in goals[np.argsort(trip.steps[goals], kind="stable")].tolist():

@@ -7,13 +7,13 @@ Lengths are metres; x points east, y north, z up. Boxes are axis-aligned. Source
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Literal
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError
+from wayword.core.geometry import grid_index
 
 Point = tuple[float, float]
 Temperature = Literal["room", "hot", "cold"]
@@ -133,8 +133,8 @@ class Floor:
     def free(self, x: float, y: float) -> bool:
         """Whether the cell nearest to a point is walkable."""
         # Half-way points fall to one side for certain, however they were rounded.
-        i = math.floor((x - self.x) / self.spacing + 0.5 + 1e-6)
-        j = math.floor((y - self.y) / self.spacing + 0.5 + 1e-6)
+        i = grid_index(x, self.x, self.spacing)
+        j = grid_index(y, self.y, self.spacing)
         return 0 <= j < len(self.rows) and 0 <= i < len(self.rows[j]) and self.rows[j][i] == "."
 
 

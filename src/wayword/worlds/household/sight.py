@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import Box, unit
+from wayword.core.geometry import Box, bearings, unit
 from wayword.worlds.household.layout import CELL, HALF_DIAGONAL, Layout, Panels
 from wayword.worlds.household.things import Things
 from wayword.worlds.household.verbs import Body
@@ -40,6 +40,9 @@ class View:
 NOTHING = View([], [], [])
 SHORT = 1 - 1e-9
 """A panel that a line of sight meets only at its very end does not stop it."""
+EDGE = 1e-12
+"""Slack of the test against the view's edge, so that a thing exactly on the edge is seen whichever
+way the cosine was rounded."""
 
 
 @dataclass(slots=True, eq=False)
@@ -83,7 +86,7 @@ class Sight:
         wide, deep = aims[:, 0], aims[:, 1]
         away = np.sqrt(wide * wide + deep * deep)
         ahead = wide * east + deep * north
-        seen = ahead >= math.cos(math.radians(body.view_angle / 2)) * away - 1e-12
+        seen = ahead >= math.cos(math.radians(body.view_angle / 2)) * away - EDGE
         seen &= away <= body.view_distance
         kind, slot = np.divmod(np.flatnonzero(seen), count)
         if not len(slot):
@@ -95,7 +98,7 @@ class Sight:
         clear = unhidden(panels, (x, y, body.eye), lines.T, near.mid[slot])
         slot, lines = slot[clear], lines[clear]
         right, ahead = lines[:, 0] * north - lines[:, 1] * east, lines @ (east, north)
-        bearing = np.degrees(np.arctan2(right, ahead)).tolist()
+        bearing = bearings(right, ahead).tolist()
         turns = dict(zip(slot.tolist(), bearing, strict=True))
         return _view(near, turns, away[1].tolist())
 
@@ -155,7 +158,7 @@ def sees_box(
     far = np.hypot(rx, ry)
     ahead = rx * east + ry * north
     cone = math.cos(math.radians(body.view_angle / 2))
-    inside = (ahead >= cone * far - 1e-12) & (far <= body.view_distance)
+    inside = (ahead >= cone * far - EDGE) & (far <= body.view_distance)
     clear = unhidden(panels, (x, y, body.eye), np.stack((rx, ry)), np.full(2, mid))
     return bool((inside & clear).any())
 

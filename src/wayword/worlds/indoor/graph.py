@@ -23,8 +23,8 @@ from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import dijkstra, floyd_warshall
 
 from wayword.core.errors import DataError
-from wayword.core.files import read_json
-from wayword.core.geometry import absolute
+from wayword.core.files import keep, read_json
+from wayword.core.geometry import absolute, bearings, elevations
 
 CACHE_VERSION = 1
 SMALL = 200
@@ -78,8 +78,8 @@ class ViewpointGraph:
         """Heading and elevation (degrees) and straight distance (metres) from one to the other."""
         x, y, z = (self.positions[self.index[end]] - self.positions[self.index[start]]).tolist()
         flat = (x * x + y * y) ** 0.5
-        heading = absolute(float(np.degrees(np.arctan2(x, y))))
-        elevation = float(np.degrees(np.arctan2(z, flat)))
+        heading = absolute(float(bearings(x, y)))
+        elevation = float(elevations(z, flat))
         return heading, elevation, (flat * flat + z * z) ** 0.5
 
     def neighbors(self, viewpoint: str) -> tuple[Neighbor, ...]:
@@ -178,13 +178,7 @@ def _to_cache(graph: ViewpointGraph, stored: Path) -> None:
             graph.edges.tobytes(),
         ]
     )
-    try:
-        stored.parent.mkdir(parents=True, exist_ok=True)
-        partial = stored.with_suffix(f".{np.random.default_rng().integers(1 << 62)}.tmp")
-        partial.write_bytes(hashlib.sha1(blob).digest() + blob)
-        partial.replace(stored)
-    except OSError:
-        return  # a cache that cannot be written only costs time
+    keep(stored, lambda file: file.write(hashlib.sha1(blob).digest() + blob))
 
 
 def _from_cache(scan: str, stored: Path) -> ViewpointGraph | None:

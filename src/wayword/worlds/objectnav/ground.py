@@ -23,16 +23,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import Point
+from wayword.core.geometry import Point, grid_index, grid_indices, segment_distances, string_pull
 from wayword.worlds.household.lattice import within
+from wayword.worlds.household.layout import DOORWAY, SLACK
 from wayword.worlds.household.scene import Scene
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 SPACING = 0.05
-"""Side of a cell, metres."""
-DOORWAY = 0.3
-"""Rooms may leave gaps for walls: a place this close to a room is still in the house."""
+"""Side of a cell, metres: a fifth of a step."""
 
 
 @dataclass(eq=False)
@@ -48,8 +47,8 @@ class Ground:
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
         """Row and column of the cell nearest to a place; it may lie off the grid."""
-        i = math.floor((x - self.x) / self.spacing + 0.5 + 1e-6)
-        j = math.floor((y - self.y) / self.spacing + 0.5 + 1e-6)
+        i = grid_index(x, self.x, self.spacing)
+        j = grid_index(y, self.y, self.spacing)
         return j, i
 
     def point(self, cell: int) -> Point:
@@ -117,24 +116,11 @@ class Ground:
         """The same way pulled tight: corners that can be skipped are."""
         pulled = list(corners)
         for _ in range(4):  # from both ends in turn: each pass frees corners that the last one left
-            shorter = self._pull(pulled)[::-1]
+            shorter = string_pull(pulled, self.clear, coarse=True)[::-1]
             if len(shorter) == len(pulled):
                 break
             pulled = shorter
         return pulled if pulled[0] == corners[0] else pulled[::-1]
-
-    def _pull(self, corners: Sequence[Point]) -> list[Point]:
-        kept, here = [corners[0]], 0
-        while here < len(corners) - 1:
-            far = len(corners) - 1
-            step = far - here
-            while step > 1 and not self.clear(corners[here], corners[here + step]):
-                step = max(1, step * 3 // 4)
-            while here + step < far and self.clear(corners[here], corners[here + step + 1]):
-                step += 1
-            here += step
-            kept.append(corners[here])
-        return kept
 
     def _samples(self, p: Point, q: Point) -> tuple[Floats, Floats]:
         count = max(1, math.ceil(2 * math.dist(p, q) / self.spacing))
@@ -142,8 +128,8 @@ class Ground:
         return p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
 
     def _under(self, xs: Floats, ys: Floats) -> Bools:
-        i = np.floor((xs - self.x) / self.spacing + 0.5 + 1e-6).astype(np.intp)
-        j = np.floor((ys - self.y) / self.spacing + 0.5 + 1e-6).astype(np.intp)
+        i = grid_indices(xs, self.x, self.spacing)
+        j = grid_indices(ys, self.y, self.spacing)
         high, wide = self.free.shape
         inside = (i >= 0) & (j >= 0) & (i < wide) & (j < high)
         found = inside & self.free[np.clip(j, 0, high - 1), np.clip(i, 0, wide - 1)]
@@ -219,8 +205,8 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     )
     free = _indoors(scene, x, y)
     lines = [(w.a, w.b) for w in scene.walls] + [(d.a, d.b) for d in scene.doors if not d.open]
-    for a, b in lines:
-        free &= _away(x, y, a, b) >= radius - 1e-6
+    for a, b in lines:  # less the slack, so that a body may touch a wall, as in the household world
+        free &= segment_distances(x, y, *a, *b) >= radius - SLACK
     for o in scene.objects:
         if o.solid:
             free &= (abs(x - o.x) >= o.width / 2 + radius) | (abs(y - o.y) >= o.depth / 2 + radius)
@@ -238,12 +224,5 @@ def _indoors(scene: Scene, x: Floats, y: Floats) -> Bools:
     for room in scene.rooms:
         inside |= within(x.ravel(), y.ravel(), room.polygon).reshape(x.shape)
         for a, b in zip(room.polygon, room.polygon[1:] + room.polygon[:1], strict=True):
-            inside |= _away(x, y, a, b) < DOORWAY
+            inside |= segment_distances(x, y, *a, *b) < DOORWAY
     return inside
-
-
-def _away(x: Floats, y: Floats, a: Point, b: Point) -> Floats:
-    """Metres from each place to a segment."""
-    sx, sy = b[0] - a[0], b[1] - a[1]
-    t = np.clip(((x - a[0]) * sx + (y - a[1]) * sy) / max(sx * sx + sy * sy, 1e-12), 0.0, 1.0)
-    return np.asarray(np.hypot(a[0] + t * sx - x, a[1] + t * sy - y))

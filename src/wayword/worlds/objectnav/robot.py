@@ -27,7 +27,7 @@ from typing import Literal, TypeVar
 
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
-from wayword.core.geometry import absolute, relative
+from wayword.core.geometry import bearing, relative
 from wayword.worlds.objectnav import ros_messages
 from wayword.worlds.objectnav.base import Moved
 from wayword.worlds.objectnav.observation import DepthImage, View
@@ -130,7 +130,7 @@ class RosBase:
     def go_to(self, x: float, y: float) -> Moved:
         here_x, here_y, heading = self._place
         if math.dist((here_x, here_y), (x, y)) > 1e-3:
-            heading = absolute(math.degrees(math.atan2(x - here_x, y - here_y)))
+            heading = bearing((here_x, here_y), (x, y))
         pose = ros_messages.pose_at(x, y, heading)
         args = {"pose": {"header": {"frame_id": self._frame}, "pose": pose}, "behavior_tree": ""}
         moved = self._moved(self.settings.navigate, "nav2_msgs/action/NavigateToPose", args)

@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
-from wayword.core.geometry import Point, absolute, relative
+from wayword.core.geometry import (
+    Point,
+    absolute,
+    angles_apart,
+    apparent_size,
+    bearing,
+    bearings,
+    elevation,
+    elevations,
+    relative,
+)
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.objectnav.base import Moved, Odometer
 from wayword.worlds.objectnav.ground import Ground, ground_of
@@ -32,10 +42,13 @@ from wayword.worlds.objectnav.observation import Camera, DepthImage, Shown, View
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
-CEILING = 2.5
 LEAST_HEIGHT = 0.03
 """Flatter things (rugs) stop nothing."""
 TOUCH = 0.02
+"""A point this close to a box (metres) counts as on it: what lies on a shelf need not touch it."""
+END = 1e-9
+"""Margin in multiples of a ray. A surface met at the very start or end of a ray is the one that the
+eye or the thing is at, and hides nothing; a ray through the seam of two walls is stopped."""
 SPREAD = 0.4
 """The outer points looked at lie at this share of the extents from the middle."""
 
@@ -72,7 +85,7 @@ class Surfaces:
             return np.zeros(0)
         ends = self.points[which].reshape(-1, 3)
         rays = ends - eye
-        clear = self._to_walls(eye, rays) >= 1 - 1e-9
+        clear = self._to_walls(eye, rays) >= 1 - END
         boxes = np.flatnonzero(self.hides)
         if len(boxes):
             near, far = _slabs(eye, rays, self.low[boxes], self.high[boxes])
@@ -80,7 +93,7 @@ class Surfaces:
             inside = _within(ends, self.low[boxes], self.high[boxes])
             inside |= _within(eye[None], self.low[boxes], self.high[boxes])
             inside |= np.repeat(self.free[which][:, boxes], 9, axis=0)
-            hit = (near < far) & (near < 1 - 1e-9) & (far > 0) & ~inside
+            hit = (near < far) & (near < 1 - END) & (far > 0) & ~inside
             clear &= ~hit.any(axis=1)
         return np.asarray(clear.reshape(-1, 9).mean(axis=1))
 
@@ -95,7 +108,7 @@ class Surfaces:
         with np.errstate(divide="ignore", invalid="ignore"):
             t = (dx * sy - dy * sx) / cross
             u = (dx * rays[:, 1:2] - dy * rays[:, :1]) / cross
-        met = (t > 1e-9) & (u >= -1e-9) & (u <= 1 + 1e-9)
+        met = (t > END) & (u >= -END) & (u <= 1 + END)
         return np.asarray(np.where(met, t, np.inf).min(axis=1))
 
     def _to_boxes(self, eye: Floats, rays: Floats, most: float) -> Floats:
@@ -159,6 +172,7 @@ def _shut_in(thing: HouseObject, by_id: dict[str, HouseObject]) -> bool:
 
 def _slabs(eye: Floats, rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """(R, B) the multiples of each ray at which it enters and leaves each box."""
+    # Rays parallel to a face: any tiny number keeps the slab test free of 0 / 0.
     safe = np.where(np.abs(rays) < 1e-12, 1e-12, rays)[:, None, :]
     one, two = (low - eye) / safe, (high - eye) / safe
     return np.minimum(one, two).max(axis=2), np.maximum(one, two).min(axis=2)
@@ -177,9 +191,8 @@ def apparent(thing: HouseObject, away: float, eye: float) -> tuple[float, float]
     Its width is that of its box's diagonal on the floor.
     """
     away = max(away, 0.1)
-    wide = 2 * math.degrees(math.atan(math.hypot(thing.width, thing.depth) / 2 / away))
     top, bottom = thing.bottom + thing.height - eye, thing.bottom - eye
-    return wide, math.degrees(math.atan2(top, away) - math.atan2(bottom, away))
+    return apparent_size(math.hypot(thing.width, thing.depth), bottom, top, away)
 
 
 STEP = 0.25
@@ -221,7 +234,7 @@ class Place:
     def sees(self, camera: Camera, x: float, y: float, number: int) -> bool:
         """Whether a camera at a place sees a thing (by its number) once it faces it."""
         thing = self.surfaces.things[number]
-        heading = math.degrees(math.atan2(thing.x - x, thing.y - y))
+        heading = bearing((x, y), (thing.x, thing.y))
         return number in self._in_view(camera, x, y, heading) and bool(
             self.surfaces.fractions(np.array((x, y, camera.eye)), np.array([number]))[0] > 0
         )
@@ -231,8 +244,8 @@ class Place:
         middles = self.surfaces.points[:, 0]
         dx, dy, dz = middles[:, 0] - x, middles[:, 1] - y, middles[:, 2] - camera.eye
         away = np.hypot(dx, dy)
-        off = np.abs((np.degrees(np.arctan2(dx, dy)) - heading + 180) % 360 - 180)
-        up = np.degrees(np.arctan2(dz, np.maximum(away, 1e-6)))
+        off = angles_apart(bearings(dx, dy), heading)
+        up = elevations(dz, np.maximum(away, 1e-6))
         inside = (off <= camera.field_of_view / 2 + 1e-9) & (away <= camera.sight)
         return np.flatnonzero(inside & (up >= camera.floor) & (up <= camera.top))
 
@@ -250,8 +263,8 @@ class Place:
             thing.id,
             thing.type,
             self.words.get(thing.id, thing.type.replace("_", " ")),
-            round(relative(math.degrees(math.atan2(thing.x - x, thing.y - y)), heading), 2),
-            round(math.degrees(math.atan2(middle, max(away, 1e-6))), 2),
+            round(relative(bearing((x, y), (thing.x, thing.y)), heading), 2),
+            round(elevation(middle, max(away, 1e-6)), 2),
             round(math.hypot(wide, deep), 3),
             round(away, 3),
             round(width, 2),
@@ -306,7 +319,7 @@ class SimulatedBase:
         away = math.dist(self._at, (x, y))
         if away < 1e-9:
             return Moved()
-        way = math.degrees(math.atan2(x - self._at[0], y - self._at[1]))
+        way = bearing(self._at, (x, y))
         self.rotate(relative(way, self._heading))
         end = self.place.ground.stop_before(self._at, (x, y))
         gone = math.dist(self._at, end)

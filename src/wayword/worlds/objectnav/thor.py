@@ -30,7 +30,7 @@ import numpy as np
 
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
-from wayword.core.geometry import absolute, relative
+from wayword.core.geometry import absolute, apparent_size, bearing, elevation, relative
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.base import Moved, Odometer
 from wayword.worlds.objectnav.observation import (
@@ -143,7 +143,7 @@ class ThorBase:
         away = math.dist((here_x, here_y), (x, y))
         if away < 1e-6:
             return Moved()
-        way = math.degrees(math.atan2(x - here_x, y - here_y))
+        way = bearing((here_x, here_y), (x, y))
         turned = self.rotate(relative(way, heading))
         if turned.status != "ok":
             return turned
@@ -261,16 +261,15 @@ def _thing(record: Mapping[str, Any], at: tuple[float, float, float], eye: float
     away = math.hypot(dx, dy)
     near = math.hypot(max(abs(dx) - wide / 2, 0.0), max(abs(dy) - deep / 2, 0.0))
     flat = max(away, 0.1)
-    width = 2 * math.degrees(math.atan(math.hypot(wide, deep) / 2 / flat))
     top, bottom = up + high / 2 - eye, up - high / 2 - eye
-    height = math.degrees(math.atan2(top, flat) - math.atan2(bottom, flat))
+    width, height = apparent_size(math.hypot(wide, deep), bottom, top, flat)
     kind = type_name(str(record["objectType"]))
     return Shown(
         str(record["objectId"]),
         kind,
         kind.replace("_", " "),
-        round(relative(math.degrees(math.atan2(dx, dy)), at[2]), 2),
-        round(math.degrees(math.atan2(up - eye, flat)), 2),
+        round(relative(bearing(at[:2], (cx, cy)), at[2]), 2),
+        round(elevation(up - eye, flat), 2),
         round(near, 3),
         round(away, 3),
         round(width, 2),

@@ -36,7 +36,7 @@ from typing import Literal
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import UsageError
-from wayword.core.geometry import Point, absolute, relative, unit
+from wayword.core.geometry import Point, bearing, relative, unit
 from wayword.core.world import Feedback
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.objectnav.base import AHEAD, Base, Motions, Moved, goto, numbers, rotate
@@ -192,8 +192,8 @@ class ObjectNavWorld:
         nearest = min(things, key=lambda thing: gap(thing, *end))
         facing = base.pose()["heading"]
         if len(corners) > 1 and math.dist(corners[-2], end) > 1e-3:
-            facing = heading_to(corners[-2], end)
-        turn = relative(heading_to(end, (nearest.x, nearest.y)), facing)
+            facing = bearing(corners[-2], end)
+        turn = relative(bearing(end, (nearest.x, nearest.y)), facing)
         return [*actions, rotate(turn)]
 
     def _simulated(self) -> SimulatedBase:
@@ -208,11 +208,6 @@ class ObjectNavWorld:
             return self.base.go_to(here["x"] + STEP * east, here["y"] + STEP * north)
         given = numbers(action) or ()
         return self.base.rotate(*given) if action.name == "rotate" else self.base.go_to(*given)
-
-
-def heading_to(a: Point, b: Point) -> float:
-    """The heading from one point to another, degrees clockwise from north."""
-    return absolute(math.degrees(math.atan2(b[0] - a[0], b[1] - a[1])))
 
 
 world = ObjectNavWorld

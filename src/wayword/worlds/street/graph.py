@@ -11,7 +11,6 @@ and 2022 (Map2seq, the seen and unseen areas).
 from __future__ import annotations
 
 import gzip
-import os
 import struct
 import zlib
 from collections.abc import Iterable, Sequence
@@ -24,6 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError
+from wayword.core.files import keep
 from wayword.worlds.street.hops import Hops
 from wayword.worlds.street.text import AREAS, Links, Nodes, read_links, read_nodes
 
@@ -181,15 +181,7 @@ def _to_cache(graph: StreetGraph, stored: Path) -> None:
     for part in parts:
         checksum = zlib.crc32(part, checksum)
     header = _HEADER.pack(_MAGIC, len(graph), len(graph.targets), len(graph.names), checksum)
-    partial = stored.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        stored.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb", buffering=0) as file:
-            for part in (memoryview(header), *parts):
-                file.write(part)
-        partial.replace(stored)
-    except OSError:
-        return  # a cache that cannot be written only costs time
+    keep(stored, lambda file: file.writelines((header, *parts)))
 
 
 def _from_cache(name: str, stored: Path) -> StreetGraph | None:

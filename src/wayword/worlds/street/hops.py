@@ -9,13 +9,14 @@ algorithm (``scipy.sparse.csgraph``), a few when a few are asked for, else all o
 
 from __future__ import annotations
 
-import os
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+from wayword.core.files import keep
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -86,8 +87,9 @@ class Hops:
         """Distances (H, H) to each hub (rows) from every hub."""
         table = self._search(list(range(len(self._rows.hubs)))).astype(np.float32)
         if self._stored is not None:
-            _keep(table, self._stored)
-            _keep(self._rows.places, self._stored.with_suffix(".rows.npy"))
+            keep(self._stored, lambda file: np.save(file, table, allow_pickle=False))
+            rows = self._stored.with_suffix(".rows.npy")
+            keep(rows, lambda file: np.save(file, self._rows.places, allow_pickle=False))
         return table
 
     def _restore(self) -> _Rows | None:
@@ -124,17 +126,6 @@ class Hops:
         rows = self._rows
         count = len(rows.hubs)
         return csr_matrix((rows.weights, (rows.links[:, 1], rows.links[:, 0])), (count, count))
-
-
-def _keep(table: NDArray[Any], stored: Path) -> None:
-    partial = stored.with_suffix(f".{os.getpid()}.tmp")
-    try:
-        stored.parent.mkdir(parents=True, exist_ok=True)
-        with partial.open("wb") as file:
-            np.save(file, table, allow_pickle=False)
-        partial.replace(stored)
-    except OSError:
-        return  # a table that cannot be kept only costs time
 
 
 class _Rows:

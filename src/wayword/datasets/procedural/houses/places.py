@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import absolute
+from wayword.core.geometry import bearing
 from wayword.datasets.procedural.floorplans import HALLWAY, Door, FloorPlan, Room
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 
@@ -223,7 +223,7 @@ def _repaired(
     return kept
 
 
-def bearing(x0: float, y0: float, x1: float, y1: float) -> tuple[float, float]:
+def heading_and_distance(x0: float, y0: float, x1: float, y1: float) -> tuple[float, float]:
     """Heading (degrees clockwise from +y, in [0, 360)) and distance (metres) of a point."""
-    heading = absolute(math.degrees(math.atan2(x1 - x0, y1 - y0)))
+    heading = bearing((x0, y0), (x1, y1))
     return heading, math.hypot(x1 - x0, y1 - y0)

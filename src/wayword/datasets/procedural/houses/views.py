@@ -15,7 +15,7 @@ from wayword.core.geometry import sector
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.datasets.procedural.floorplans import Room
 from wayword.datasets.procedural.houses.house import House
-from wayword.datasets.procedural.houses.places import Place, bearing
+from wayword.datasets.procedural.houses.places import Place, heading_and_distance
 
 SECTORS = 8
 NEAREST = 3
@@ -115,7 +115,7 @@ def _in_sight(
 ) -> list[Seen]:
     place = house.place(viewpoint)
     found = [
-        Seen(number, *bearing(place.x, place.y, *spot))
+        Seen(number, *heading_and_distance(place.x, place.y, *spot))
         for number, (spot, plain) in enumerate(zip(spots, seen, strict=True))
         if plain
     ]

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
-from wayword.core.geometry import relative
+from wayword.core.geometry import bearing, relative
 from wayword.datasets.procedural.towns.sight import Seen, in_sight
-from wayword.datasets.procedural.towns.town import Landmark, Town, bearing
+from wayword.datasets.procedural.towns.town import Landmark, Town
 from wayword.worlds.street.moves import Navigator, State, Word, path_actions
 
 # The ways out of a junction under the town's transition function, and what each turn is called.

@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 
 from wayword.core.errors import DataError
-from wayword.core.geometry import relative, sector
+from wayword.core.geometry import bearing, relative, sector
 from wayword.core.perceiver import Percept, Sector, Sighting
-from wayword.datasets.procedural.towns.town import Town, bearing
+from wayword.datasets.procedural.towns.town import Town
 from wayword.perception.landmarks import Scores
 
 REACH = 27.0

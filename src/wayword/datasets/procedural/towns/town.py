@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
-from wayword.core.geometry import absolute, relative
+from wayword.core.geometry import bearing, relative
 from wayword.worlds.street import graph as streetgraph
 from wayword.worlds.street.graph import StreetGraph
 from wayword.worlds.street.moves import Navigator
@@ -114,11 +114,6 @@ class Streets:
     def around(self, corner: int) -> list[int]:
         """The numbers of the streets that end there."""
         return [n for n, street in enumerate(self.streets) if corner in (street.a, street.b)]
-
-
-def bearing(start: Point, end: Point) -> float:
-    """The heading from one point to another, degrees clockwise from north in [0, 360)."""
-    return absolute(math.degrees(math.atan2(end[0] - start[0], end[1] - start[1])))
 
 
 def draw_streets(rng: random.Random, size: int) -> Streets:

@@ -13,6 +13,7 @@ from pathlib import Path
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
+from wayword.core.geometry import bearing
 from wayword.datasets.procedural.homes.shuffling import OPENINGS
 from wayword.datasets.sources.ithor import rooms as ithor
 from wayword.datasets.sources.ithor.rearrangement import (
@@ -158,10 +159,10 @@ def _spot(scene: Scene, under: HouseObject, at: Point, called: Mapping[str, str]
     fixed = single or fixed
     near = min(fixed, key=lambda o: (math.dist((o.x, o.y), at), o.id), default=under)
     far = math.dist((near.x, near.y), at)
-    bearing = math.degrees(math.atan2(at[0] - near.x, at[1] - near.y))
     if far < 0.05:
         return f"where {called[near.id]} is"
-    return f"{far:.1f} m {COMPASS[round(bearing / 45) % 8]} of the middle of {called[near.id]}"
+    point = COMPASS[round(bearing((near.x, near.y), at) / 45) % 8]
+    return f"{far:.1f} m {point} of the middle of {called[near.id]}"
 
 
 def _roomy(thing: HouseObject, judged: Judged) -> HouseObject:

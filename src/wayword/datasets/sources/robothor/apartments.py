@@ -7,19 +7,18 @@ grids of an apartment are kept in the cache folder, under a checksum of all that
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError
-from wayword.core.files import cache_folder, find, find_any, read_field, read_json
+from wayword.core.files import cache_folder, find, find_any, keep, read_field, read_json
 from wayword.datasets.sources.ithor import furnish
 from wayword.datasets.sources.ithor.objects import ObjectRecord, Records, read_records, scene_names
 from wayword.datasets.sources.robothor.floors import SPACING, Evidence, Floors, infer, outline
@@ -196,16 +195,13 @@ def _read(path: Path) -> Floors | None:
 
 
 def _write(path: Path, floors: Floors) -> None:
-    partial = path.with_suffix(f".{os.getpid()}.npz")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def write(file: BinaryIO) -> None:
         np.savez_compressed(
-            partial,
+            file,
             shape=np.array(floors.free.shape),
             corner=np.array([floors.x, floors.y]),
             free=np.packbits(floors.free),
             wall=np.packbits(floors.wall),
         )
-        partial.replace(path)
-    except OSError:
-        return  # a cache that cannot be written only costs time
+
+    keep(path, write)

@@ -13,7 +13,7 @@ from wayword.core.errors import ModelError
 from wayword.core.model import Completion, Image, Message, Prompt, Sampling, Usage, system, user
 from wayword.models.openai import UNRANKED, OpenAIModel
 from wayword.models.parts.opening import Options, open_model, wrap
-from wayword.models.servers.answers import retry_after
+from wayword.models.servers.connection import retry_after
 
 HELLO = [user("hello")]
 
@@ -164,7 +164,7 @@ def test_each_dialect_asks_in_its_own_way(
 
 def test_what_a_dialect_cannot_say_is_an_error_and_not_left_out(serving: Any, reply: Any) -> None:
     for prompt, sampling in (("raw", Sampling(choices=("a",))), (HELLO, Sampling(grammar="x"))):
-        asked = Asked(serving, reply(said("a")))
+        asked = Asked(serving, reply(said("a")), text_as="completion")
         with pytest.raises(ModelError, match="setting 'dialect'"):
             asked.complete(prompt, sampling)
         assert asked.server.asked == []
@@ -213,7 +213,7 @@ def test_choose_after_a_conversation_ranks_by_the_first_token(serving: Any, repl
     choice = Asked(serving, reply(answer)).choose(HELLO, ["turn", "left"])
     assert choice.logprobs == (-1.0, -0.5)
     with pytest.raises(ModelError, match="several options begin with the token 'tur'"):
-        Asked(serving, reply(answer)).choose(HELLO, ["turn", "turf"])
+        Asked(serving, reply(answer), choose="logprobs").choose(HELLO, ["turn", "turf"])
 
 
 @pytest.mark.parametrize(
@@ -225,7 +225,9 @@ def test_choose_says_what_the_server_lacks(
 ) -> None:
     body = answer or listed(_up=-0.5)
     with pytest.raises(ModelError, match=f"{problem}.*choose=constrained"):
-        Asked(serving, reply(body)).choose(HELLO if answer else "x", ["left", "right"])
+        Asked(serving, reply(body), choose="logprobs").choose(
+            HELLO if answer else "x", ["left", "right"]
+        )
 
 
 def test_choose_constrained_names_a_winner(serving: Any, reply: Any) -> None:

@@ -35,4 +35,6 @@ def main() -> None:
 
 
 def _say(line: str) -> None:
-    sys.stderr.write(f"wayword: {line}\n")
+    from wayword.core.secrets import redacted
+
+    sys.stderr.write(f"wayword: {redacted(line)}\n")

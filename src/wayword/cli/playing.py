@@ -81,7 +81,7 @@ def _tell(game: Game) -> None:
     for line in game.result.notices:
         show.notice(line)
     if game.scores is None:
-        why = game.result.outcome.exhausted or "the episode failed"
+        why = game.result.outcome.exhausted or game.result.outcome.unusable or "the episode failed"
         show.notice(f"{why}; this game does not count, the same command begins it anew")
         return
     typer.echo(f"\nEpisode {game.episode}: {game.ended.replace('_', ' ')}")

@@ -131,7 +131,7 @@ def run(
     result = carry_out(plan)
     print_table([result.path])
     typer.echo(f"\n{result.path}")
-    if result.outcome.exhausted or result.outcome.failed:
+    if not result.outcome.complete:
         raise typer.Exit(1)
 
 
@@ -143,7 +143,7 @@ def carry_out_sweep(plan: Plan, sweeps: list[str]) -> None:
     results = [carry_out(variant.plan) for variant in made]
     print_table([result.path for result in results])
     typer.echo(f"\n{sweeping.picture(made)}")
-    if any(result.outcome.exhausted or result.outcome.failed for result in results):
+    if not all(result.outcome.complete for result in results):
         raise typer.Exit(1)
 
 
@@ -177,7 +177,7 @@ def demo(
     pages = [viewer.write(result.path) for result in results]
     typer.echo(f"\nOpen {pages[-1].resolve().as_uri()} to see every step that NavGPT took.")
     typer.echo("Next: wayword run --help")
-    if any(result.outcome.failed for result in results):
+    if not all(result.outcome.complete for result in results):
         raise typer.Exit(1)
 
 
@@ -197,6 +197,8 @@ def carry_out(plan: Plan) -> RunResult:
         show.notice(f"{result.outcome.failed} episodes failed; the same command tries them again")
     if result.outcome.exhausted:
         show.notice(f"{result.outcome.exhausted}; the same command goes on")
+    if result.outcome.unusable:
+        show.notice(f"stopped: {result.outcome.unusable}; the same command then goes on")
     return result
 
 

@@ -80,4 +80,6 @@ def notice(line: str) -> None:
     """A line a person should see, apart from the data on stdout."""
     import typer
 
-    typer.secho(line, fg=typer.colors.YELLOW, err=True)
+    from wayword.core.secrets import redacted
+
+    typer.secho(redacted(line), fg=typer.colors.YELLOW, err=True)

@@ -30,15 +30,30 @@ class ModelError(WaywordError):
     """A language model did not answer.
 
     ``retryable`` says whether the same call may succeed later; ``retry_after`` is the server's
-    own wish, in seconds.
+    own wish, in seconds. ``fatal`` says that every other call will fail the same way (a wrong key,
+    an unknown model, nobody listening): the run ends instead of failing episode after episode.
     """
 
     def __init__(
-        self, message: str, *, retryable: bool = False, retry_after: float | None = None
+        self,
+        message: str,
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+        fatal: bool = False,
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.retry_after = retry_after
+        self.fatal = fatal
+
+
+class ModelUnusable(WaywordError):
+    """A model that will refuse every further call: a fatal ``ModelError`` as the run sees it.
+
+    Apart from ``ModelError``, so that an agent that does without a lost answer cannot do without
+    all of them unnoticed. Finished episodes stay; the same command goes on once it is mended.
+    """
 
 
 class BudgetExhausted(WaywordError):

@@ -7,11 +7,15 @@ and human models are all models.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
 from wayword.core.episode import Json
+
+_LETTERS_A_TOKEN = 4
+"""English text, by the tokenisers of the day: 3.5 to 4.5."""
 
 Role = Literal["system", "user", "assistant"]
 
@@ -75,18 +79,24 @@ class Usage:
     """Tokens of one call.
 
     ``prompt`` counts the whole prompt; ``reused`` is the part of it that was not evaluated again
-    (prefix cache); ``completion`` counts what was written, over all samples.
+    (prefix cache); ``completion`` counts what was written, over all samples, and ``reasoning`` the
+    part of it that a model wrote to itself before it answered. ``estimated`` marks counts that the
+    backend did not give, worked out from the characters.
     """
 
     prompt: int = 0
     completion: int = 0
     reused: int = 0
+    reasoning: int = 0
+    estimated: bool = False
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.prompt + other.prompt,
             self.completion + other.completion,
             self.reused + other.reused,
+            self.reasoning + other.reasoning,
+            self.estimated or other.estimated,
         )
 
 
@@ -105,7 +115,9 @@ class Completion:
 
     ``finish`` entries are ``"stop"``, ``"length"`` or the backend's own word. ``cost`` is in US
     dollars, None where no price is known. ``seconds`` is the call's wall time. ``cached`` marks an
-    answer taken from the response cache: it cost nothing now.
+    answer taken from the response cache: it cost nothing now. ``reasoning`` holds what a reasoning
+    model wrote to itself before each sample, where the backend shows it; it is never part of the
+    text.
     """
 
     texts: tuple[str, ...]
@@ -115,6 +127,7 @@ class Completion:
     cost: float | None = None
     seconds: float = 0.0
     cached: bool = False
+    reasoning: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -123,7 +136,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A ranking: the log-probability of each option, in the order they were offered."""
+    """A ranking: the log-probability of each option, in the order they were offered.
+
+    ``picked`` marks a backend without log-probabilities: the model wrote one of the options, so
+    the winner is known and the order of the others is not.
+    """
 
     options: tuple[str, ...]
     logprobs: tuple[float, ...]
@@ -131,11 +148,13 @@ class Choice:
     cost: float | None = None
     seconds: float = 0.0
     cached: bool = False
+    picked: bool = False
 
     @property
     def best(self) -> str:
-        """The most probable option; the first one of equals."""
-        return self.options[max(range(len(self.options)), key=self.logprobs.__getitem__)]
+        """The most probable option; the first one of equals. What is no number never wins."""
+        values = [-math.inf if math.isnan(value) else value for value in self.logprobs]
+        return self.options[max(range(len(values)), key=values.__getitem__)]
 
 
 Prompt = str | Sequence[Message]
@@ -190,6 +209,14 @@ class Wrapper:
 def tokens_of(answer: Completion | Choice) -> int:
     """Prompt and completion tokens of an answer."""
     return answer.usage.prompt + answer.usage.completion
+
+
+def estimated_tokens(prompt: Prompt) -> int:
+    """A guess at the prompt's tokens, from its letters; a picture counts a thousand."""
+    if isinstance(prompt, str):
+        return len(prompt) // _LETTERS_A_TOKEN + 1
+    letters = sum(len(message.content) for message in prompt)
+    return letters // _LETTERS_A_TOKEN + 1 + 1000 * sum(len(m.images) for m in prompt)
 
 
 def identity_of(model: Model) -> str:

@@ -17,7 +17,14 @@ from wayword.core.action import legal
 from wayword.core.agent import Agent, Learner, Oracle, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
-from wayword.core.errors import BudgetExhausted, RecordingError, UsageError, WaywordError
+from wayword.core.errors import (
+    BudgetExhausted,
+    ModelError,
+    ModelUnusable,
+    RecordingError,
+    UsageError,
+    WaywordError,
+)
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.replay import carry_out
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
@@ -70,7 +77,10 @@ class Log:
 
 
 class RecordedModel:
-    """A model whose every call lands in the episode's log, failed ones included."""
+    """A model whose every call lands in the episode's log, failed ones included.
+
+    A fatal ``ModelError`` leaves as ``ModelUnusable``, which no agent catches.
+    """
 
     def __init__(self, model: Model, role: str, log: Log) -> None:
         self._model, self._role, self._log = model, role, log
@@ -88,7 +98,7 @@ class RecordedModel:
             answer = await self._model.complete(prompt, sampling)
         except WaywordError as error:
             self._record(prompt, None, sampling, str(error))
-            raise
+            raise _for_the_run(error) from None
         self._record(prompt, answer, sampling)
         return answer
 
@@ -97,7 +107,7 @@ class RecordedModel:
             answer = await self._model.choose(prompt, options)
         except WaywordError as error:
             self._record(prompt, None, None, str(error))
-            raise
+            raise _for_the_run(error) from None
         self._record(prompt, answer, None)
         return answer
 
@@ -117,19 +127,24 @@ class RecordedModel:
         self._log.calls.append(ModelCall(self._role, kept, answer, sampling, error))
 
 
+def _for_the_run(error: WaywordError) -> WaywordError:
+    fatal = isinstance(error, ModelError) and error.fatal
+    return ModelUnusable(str(error)) if fatal else error
+
+
 async def rollout(task: Task, setup: Setup) -> Trajectory:
     """Play one episode to its end.
 
     A model that fails for good, or an agent or world that raises, ends the episode as ``failed``
     with the reason; nothing else in the run is touched. Raises only ``BudgetExhausted``,
-    ``RecordingError`` and ``UsageError``, which concern the run as a whole: a setting that does not
-    fit would fail every episode alike.
+    ``ModelUnusable``, ``RecordingError`` and ``UsageError``, which concern the run as a whole: a
+    setting that does not fit, or a wrong key, would fail every episode alike.
     """
     began = time.perf_counter()
     play = _Play(task, setup)
     try:
         await play.to_the_end()
-    except (BudgetExhausted, RecordingError, UsageError):
+    except (BudgetExhausted, ModelUnusable, RecordingError, UsageError):
         raise
     except WaywordError as error:
         play.fail(str(error))
@@ -253,30 +268,44 @@ OnEnd = Callable[[Task, Trajectory], None]
 
 @dataclass(slots=True)
 class Outcome:
-    """How a run ended. ``exhausted`` is the budget's message where one was spent."""
+    """How a run ended.
+
+    ``exhausted`` is the budget's message where one was spent; ``unusable`` that of a model which
+    refuses every call. Either one ends the run before its last episode.
+    """
 
     finished: int = 0
     failed: int = 0
     exhausted: str = ""
+    unusable: str = ""
+
+    @property
+    def complete(self) -> bool:
+        """Whether every episode was played to its end."""
+        return not (self.failed or self.exhausted or self.unusable)
 
 
 async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: int = 8) -> Outcome:
     """Play every task, ``concurrency`` episodes at a time.
 
-    A failed episode is counted and the others go on. A spent budget ends the run in order:
-    episodes under way are dropped (a resumed run plays them again), finished ones are kept.
+    A failed episode is counted and the others go on. A spent budget, or a model that refuses every
+    call, ends the run in order: episodes under way are dropped (a resumed run plays them again),
+    finished ones are kept.
     """
     outcome = Outcome()
     queue = iter(tasks)
 
     async def work() -> None:
         for task in queue:
-            if outcome.exhausted:
+            if outcome.exhausted or outcome.unusable:
                 return
             try:
                 trajectory = await rollout(task, setup)
             except BudgetExhausted as error:
                 outcome.exhausted = str(error)
+                return
+            except ModelUnusable as error:
+                outcome.unusable = outcome.unusable or str(error)
                 return
             on_end(task, trajectory)
             if trajectory.ended == "failed":

@@ -10,25 +10,28 @@ import ipaddress
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
+from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
+from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage, user
+from wayword.core.secrets import MASK, is_secret, remember
 from wayword.models.parts.options import continued
 from wayword.models.servers import answers
-from wayword.models.servers.answers import model_error, ranked
-from wayword.models.servers.requests import Request, ServerSettings, request
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+from wayword.models.servers.answers import Said, Unranked, ranked
+from wayword.models.servers.connection import Connection, Refused
+from wayword.models.servers.profile import Profile, learnt, profile_of
+from wayword.models.servers.requests import HEADERS, Request, ServerSettings, request
 
 UNRANKED = -1000.0
-"""Stands for the options that ``choose=constrained`` did not pick: it knows a winner only."""
+"""Stands for the options that were not picked where a winner is all that is known."""
 
 _HOSTED = "https://api.openai.com/v1"
+_CONTINUE = "\n\n(The text breaks off here. What comes next is one of the following.)"
+_AGAIN = "That is none of the options. Answer with exactly one of them:\n"
 
 
 class OpenAIModel:
@@ -38,10 +41,15 @@ class OpenAIModel:
 
     The key comes from ``$OPENAI_API_KEY`` (or the variable ``key_env`` names) and is never
     written anywhere; a server on this machine needs none. The SDK's own retries are off: the
-    wrapper ``wrapping.retry`` does them, so that they are counted and limited.
+    wrapper ``RetryingModel`` does them, so that they are counted and limited.
 
-    ``choose`` ranks by the server's lists of likely tokens; see ``compatible.ranking`` for what
-    it can and cannot tell. Raises ``UsageError`` where the key is missing.
+    What the model takes is known by its name (``models/profiles.yaml``). A refusal that names a
+    field teaches the rest: the request is made again without it, and so are all later ones. The
+    first request of each shape goes alone, so that a refusal is met once.
+
+    ``choose`` ranks by the server's lists of likely tokens; where it gives none, the model is
+    asked to write one of the options (``Choice.picked``). Raises ``UsageError`` where the key is
+    missing.
     """
 
     Settings = ServerSettings
@@ -56,40 +64,56 @@ class OpenAIModel:
             )
         self._settings = replace(given, base_url=base)
         self._model, self._name = name, f"openai:{name}"
-        self._address = base or _HOSTED
-        self._key = os.environ.get(given.key_env, "")
-        if not self._key and not _on_this_machine(self._address):
+        address = base or _HOSTED
+        key = os.environ.get(given.key_env, "")
+        if not key and not _on_this_machine(address) and HEADERS not in given.extra:
             raise UsageError(
                 f"{self._name}: set ${given.key_env}, or the setting 'base_url' to a local server"
             )
-        self._client: AsyncOpenAI | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        hosted = (urlsplit(address).hostname or "").endswith("api.openai.com")
+        self._profile = profile_of(name, given.profile, hosted)
+        self._server = Connection(address, key, self._settings)
+        self._taken: set[tuple[str, ...]] = set()
+        self._gate = asyncio.Lock()
+        self._refused: ModelError | None = None
+        self.lessons: list[str] = []
 
     @property
     def name(self) -> str:
         return self._name
 
     @property
+    def profile(self) -> Profile:
+        """What the model takes, as far as it is known now."""
+        return self._profile
+
+    @property
     def identity(self) -> str:
         """Name, address and request settings: what decides about the answers."""
         s = self._settings
-        extra = json.dumps(dict(s.extra), sort_keys=True)
-        return (
-            f"{self._name} at {self._address} {s.dialect} {s.text_as} {s.choose} {s.omit} {extra}"
+        text_as = "completion" if s.text_as == "auto" else s.text_as
+        choose = "logprobs" if s.choose == "auto" else s.choose
+        extra = json.dumps(_masked(dict(s.extra)), sort_keys=True)
+        line = (
+            f"{self._name} at {self._server.shown} {s.dialect} {text_as} {choose} {s.omit} {extra}"
         )
+        more = {"profile": s.profile, "thinking": s.thinking}
+        chosen = {k: v for k, v in more.items() if v not in ("", None)}
+        return f"{line} {json.dumps(chosen, sort_keys=True)}" if chosen else line
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Write ``sampling.n`` continuations. Raises ``ModelError``."""
         began = time.perf_counter()
-        asked = request(self._model, prompt, sampling, self._settings)
-        replies = await self._samples(asked, sampling)
-        chosen = [choice for reply in replies for choice in answers.choices(reply)][: sampling.n]
+        replies = await self._samples(prompt, sampling)
+        chosen = [(c, asked) for asked, reply in replies for c in answers.choices(reply)]
+        said = [answers.said(choice, asked) for choice, asked in chosen[: sampling.n]]
         return Completion(
-            texts=tuple(answers.text(choice, asked) for choice in chosen),
-            finish=tuple(str(choice.get("finish_reason") or "") for choice in chosen),
-            usage=sum((answers.usage(reply) for reply in replies), Usage()),
-            logprobs=answers.logprobs(chosen[0]),
+            texts=tuple(one.text for one in said),
+            finish=tuple(one.finish for one in said),
+            usage=_usage(prompt, replies),
+            logprobs=answers.logprobs(chosen[0][0]),
             seconds=time.perf_counter() - began,
+            reasoning=_reasoning(said),
         )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
@@ -97,40 +121,83 @@ class OpenAIModel:
         began = time.perf_counter()
         if not options or not all(option.strip() for option in options):
             raise ModelError("choose needs at least one option, and none may be empty")
-        if self._settings.choose == "constrained":
-            choice = await self._picked(prompt, tuple(options))
-        else:
-            choice = await self._ranked(prompt, tuple(options))
+        choice = await self._chosen(prompt, tuple(options))
         return replace(choice, seconds=time.perf_counter() - began)
 
     async def aclose(self) -> None:
         """Close the connections."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.close()
+        await self._server.aclose()
+        self._gate = asyncio.Lock()  # the next event loop needs one of its own
 
-    async def _samples(self, asked: Request, sampling: Sampling) -> list[Any]:
+    async def _samples(self, prompt: Prompt, sampling: Sampling) -> list[tuple[Request, Any]]:
         """As many answers as it takes: some servers ignore ``n`` and send one sample."""
-        whole = 1 if self._settings.one_sample_a_call else sampling.n
-        replies = [await self._post(asked.with_samples(whole, sampling.seed))]
-        missing = sampling.n - len(answers.choices(replies[0]))
+
+        def whole(profile: Profile) -> Request:
+            alone = self._settings.one_sample_a_call or not profile.samples
+            asked = request(self._model, prompt, sampling, self._settings, profile)
+            return asked.with_samples(1 if alone else sampling.n, sampling.seed)
+
+        def single(seed: int | None) -> Callable[[Profile], Request]:
+            def build(profile: Profile) -> Request:
+                asked = request(self._model, prompt, sampling, self._settings, profile)
+                return asked.with_samples(1, seed)
+
+            return build
+
+        replies = [await self._post(whole)]
+        missing = sampling.n - len(answers.choices(replies[0][1]))
         if missing > 0:
-            seeds = [
-                None if sampling.seed is None else sampling.seed + 1 + i for i in range(missing)
-            ]
-            more = (self._post(asked.with_samples(1, seed)) for seed in seeds)
-            replies += await asyncio.gather(*more)
+            first = sampling.seed
+            seeds = [None if first is None else first + 1 + i for i in range(missing)]
+            replies += await asyncio.gather(*(self._post(single(seed)) for seed in seeds))
         return replies
 
+    async def _chosen(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
+        """Ranked where the server can, else picked."""
+        settings = self._settings
+        if settings.choose == "constrained":
+            return await self._picked(prompt, options)
+        try:
+            if settings.choose == "logprobs" or self._ranks(prompt):
+                return await self._ranked(prompt, options)
+        except Unranked as error:
+            if settings.choose == "logprobs":
+                raise ModelError(f"{self._name}: {error}") from None
+            if not isinstance(prompt, str):
+                self._learn(replace(self._profile, logprobs=0), str(error).split(";")[0])
+        return await self._picked(prompt, options)
+
+    def _ranks(self, prompt: Prompt) -> bool:
+        """A chat model does not go on with raw text, so its first token says nothing of it."""
+        return self._profile.logprobs > 0 and (not isinstance(prompt, str) or self._continues)
+
+    @property
+    def _continues(self) -> bool:
+        """Whether raw text is continued as it is."""
+        as_text = self._settings.text_as
+        return as_text == "completion" or (as_text == "auto" and self._profile.completions)
+
     async def _picked(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
-        answer = await self.complete(prompt, Sampling(choices=options))
+        """The option that the model writes, asked a second time where it writes none of them."""
+        if isinstance(prompt, str) and not self._continues:
+            prompt = [user(prompt + _CONTINUE)]
+        room = max(len(option) for option in options) + 32
+        sampling = Sampling(max_tokens=room, choices=options)
+        answer = await self.complete(prompt, sampling)
+        usage = answer.usage
+        if answer.text not in options and not isinstance(prompt, str):
+            wrong = Message("assistant", answer.text or "(nothing)")
+            prompt = [*prompt, wrong, user(_AGAIN + "\n".join(options))]
+            answer = await self.complete(prompt, sampling)
+            usage += answer.usage
         if answer.text not in options:
-            raise ModelError(f"{self._name}: the server let {answer.text[:40]!r} be an answer")
+            cut = "; it was cut at its limit: raise model.thinking" if _cut(answer) else ""
+            raise ModelError(f"{self._name}: the server let {answer.text[:40]!r} be an answer{cut}")
         values = tuple(0.0 if option == answer.text else UNRANKED for option in options)
-        return Choice(options, values, answer.usage)
+        return Choice(options, values, usage, picked=True)
 
     async def _ranked(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
-        walk = isinstance(prompt, str) and self._settings.text_as == "completion"
+        walk = isinstance(prompt, str) and self._continues
         usage = Usage()
         if isinstance(prompt, str):
             pairs = [continued(prompt, option) for option in options]
@@ -142,42 +209,90 @@ class OpenAIModel:
             nonlocal usage
             longer = prompt + continuation if isinstance(prompt, str) else prompt
             once = Sampling(max_tokens=1, logprobs=self._settings.top_logprobs)
-            reply = await self._post(request(self._model, longer, once, self._settings))
-            usage += answers.usage(reply)
+            asked, reply = await self._post(
+                lambda profile: request(self._model, longer, once, self._settings, profile)
+            )
+            usage += answers.usage(reply, longer, asked)
+            if asked.chat == walk:
+                raise Unranked("the server has no route for raw text")
             tokens = answers.logprobs(answers.choices(reply)[0])
             return {tokens[0].token: tokens[0].logprob, **tokens[0].alternatives} if tokens else {}
 
-        try:
-            values = await ranked(endings, listed, walk=walk)
-        except ModelError as error:
-            if error.retryable:
-                raise
-            raise ModelError(f"{self._name}: {error}") from None
+        values = await ranked(endings, listed, walk=walk)
         return Choice(options, values, usage)
 
-    async def _post(self, asked: Request) -> Any:
-        client = self._connected()
-        import openai
+    async def _post(self, build: Callable[[Profile], Request]) -> tuple[Request, Any]:
+        """The request as the profile has it now, and its answer."""
+        while True:
+            asked = build(self._profile)
+            if asked.shape in self._taken:
+                reply = await self._attempt(asked)
+            else:
+                async with self._gate:
+                    asked = build(self._profile)
+                    reply = await self._attempt(asked)
+                    if reply is not None:
+                        self._taken.add(asked.shape)
+            if reply is not None:
+                return asked, reply
 
+    async def _attempt(self, asked: Request) -> Any:
+        """The answer, or None where a refusal has taught something to try instead."""
+        if self._refused is not None:
+            raise ModelError(str(self._refused), fatal=True)
         try:
-            return await client.post(asked.route, cast_to=object, body=asked.body)
-        except (openai.OpenAIError, ValueError) as error:
-            raise model_error(error, self._address) from None
+            return await self._server.post(asked)
+        except Refused as refusal:
+            if not self._taught(refusal, asked):
+                raise self._remembered(refusal) from None
+        except ModelError as error:
+            raise self._remembered(error) from None
+        return None
 
-    def _connected(self) -> AsyncOpenAI:
-        """The client of the running loop; connections cannot move from one loop to another."""
-        loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            from openai import AsyncOpenAI
+    def _taught(self, refusal: Refused, asked: Request) -> bool:
+        auto = self._settings.text_as == "auto" and self._profile.completions
+        if not asked.chat and auto and refusal.status in (400, 404, 405, 501):
+            lesson = replace(self._profile, completions=False), "raw text goes as a message"
+        else:
+            found = learnt(self._profile, refusal.said, asked.body, refusal.param)
+            if found is None or refusal.status == 404:
+                return False
+            lesson = found
+        if build_differs := lesson[0] != self._profile:
+            self._learn(*lesson)
+        return build_differs
 
-            self._client = AsyncOpenAI(
-                api_key=self._key or "none",
-                base_url=self._address,
-                timeout=self._settings.timeout,
-                max_retries=0,
-            )
-            self._loop = loop
-        return self._client
+    def _learn(self, profile: Profile, lesson: str) -> None:
+        self._profile = profile
+        self.lessons.append(f"{self._name}: {lesson}")
+
+    def _remembered(self, error: ModelError) -> ModelError:
+        """A refusal that will repeat is not asked for twice."""
+        if error.fatal and not error.retryable:
+            self._refused = error
+        return error
+
+
+def _usage(prompt: Prompt, replies: Sequence[tuple[Request, Any]]) -> Usage:
+    return sum((answers.usage(reply, prompt, asked) for asked, reply in replies), Usage())
+
+
+def _reasoning(said: Sequence[Said]) -> tuple[str, ...]:
+    return tuple(one.reasoning for one in said) if any(one.reasoning for one in said) else ()
+
+
+def _cut(answer: Completion) -> bool:
+    return bool(answer.finish) and answer.finish[0] == "length"
+
+
+def _masked(value: Json, secret: bool = False) -> Json:
+    """Settings without the keys in them: an identity is written to the run folder."""
+    if isinstance(value, Mapping):
+        return {k: _masked(v, secret or is_secret(str(k))) for k, v in value.items()}
+    if secret and isinstance(value, str):
+        remember(value)
+        return MASK
+    return value
 
 
 def _on_this_machine(address: str) -> bool:

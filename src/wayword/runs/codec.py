@@ -356,7 +356,7 @@ def _read_call(written: Json, prompts: PromptReader) -> ModelCall:
 
 def _answer(answer: Completion | Choice) -> Json:
     written = _by_field(answer, apart=("usage", "logprobs"))
-    written["usage"] = _by_field(answer.usage)
+    written["usage"] = _usage(answer.usage)
     if isinstance(answer, Choice):
         written["logprobs"] = plain(answer.logprobs)
     elif answer.logprobs:
@@ -365,6 +365,11 @@ def _answer(answer: Completion | Choice) -> Json:
             for t in answer.logprobs
         ]
     return written
+
+
+def _usage(usage: Usage) -> Json:
+    """Its counts; ``reasoning`` only where there is some, as most models have none."""
+    return _by_field(usage, apart=() if usage.reasoning else ("reasoning",))
 
 
 def _read_answer(written: Json) -> Completion | Choice:

@@ -13,6 +13,7 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError
 from wayword.core.files import sha256
+from wayword.core.secrets import redacted
 from wayword.runs import earlier
 from wayword.runs.jsonl import LineWriter, dump, parse_line, plain, read_lines, restore, unusable
 
@@ -166,6 +167,7 @@ def write_config(path: Path, written: dict[str, Json]) -> None:
     """Write it whole or not at all: to a file beside it that is synced and then renamed."""
     beside = path.with_name(f".{path.name}.new")
     text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = redacted(text)
     with beside.open("w", encoding="utf-8", errors="backslashreplace") as file:
         file.write(text)
         file.flush()

@@ -25,6 +25,7 @@ import numpy as np
 
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
+from wayword.core.secrets import redacted
 
 # Any value an observation, a place or a setting may hold, as JSON and back.
 #
@@ -90,14 +91,14 @@ def restore(value: Json) -> Any:
 
 
 def dump(value: Json) -> bytes:
-    """One line of JSON in UTF-8, without its newline.
+    """One line of JSON in UTF-8, without its newline and without any secret that is known.
 
     Text with half a surrogate pair, which UTF-8 cannot hold, is written in ASCII escapes.
     """
     try:
-        return _COMPACT.encode(value).encode()
+        return redacted(_COMPACT.encode(value)).encode()
     except UnicodeEncodeError:
-        return _ESCAPED.encode(value).encode()
+        return redacted(_ESCAPED.encode(value)).encode()
 
 
 @cache

@@ -15,6 +15,7 @@ from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.metric import Metric
+from wayword.core.secrets import redacted
 from wayword.metrics import accounting, scoring, state_accuracy
 from wayword.metrics.scoring import columns
 from wayword.runs import reports
@@ -262,7 +263,7 @@ def _claim(folder: Path, config: Mapping[str, Any]) -> None:
 def _put(path: Path, text: str) -> None:
     """Whole or not at all, as somebody may be looking at it."""
     beside = path.with_name(f".{path.name}.new")
-    beside.write_text(text, encoding="utf-8", newline="\n")
+    beside.write_text(redacted(text), encoding="utf-8", newline="\n")
     os.replace(beside, path)
 
 

@@ -31,6 +31,7 @@ from wayword.core.model import (
     Wrapper,
     identity_of,
 )
+from wayword.core.secrets import redacted
 
 # One question to a model as a short key: equal questions, equal keys, on every machine.
 
@@ -103,7 +104,7 @@ class AnswerCache:
 
     def put(self, key: str, value: Json) -> None:
         """Keep a value; the first one of a key stays."""
-        text = json.dumps(value, ensure_ascii=False)
+        text = redacted(json.dumps(value, ensure_ascii=False))
         try:
             self._db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", (key, text))
         except sqlite3.Error as error:

@@ -14,9 +14,17 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from wayword.core.errors import ModelError
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Wrapper, tokens_of
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Model,
+    Prompt,
+    Sampling,
+    Wrapper,
+    estimated_tokens,
+    tokens_of,
+)
 
-_LETTERS_A_TOKEN = 4
 _CRUMB = 1e-6
 """Units too few to wait for: rounding would make a wait that never ends."""
 _Answer = TypeVar("_Answer", Completion, Choice)
@@ -110,14 +118,6 @@ class RateLimitedModel(Wrapper):
         return answer
 
 
-def estimated_tokens(prompt: Prompt) -> int:
-    """A guess at the prompt's tokens, from its letters; a picture counts a thousand."""
-    if isinstance(prompt, str):
-        return len(prompt) // _LETTERS_A_TOKEN + 1
-    letters = sum(len(message.content) for message in prompt)
-    return letters // _LETTERS_A_TOKEN + 1 + 1000 * sum(len(m.images) for m in prompt)
-
-
 # Asking again after failures that may pass: full jitter, and the server's own wish first.
 #
 # Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
@@ -132,6 +132,10 @@ class RetryPolicy:
     The wait before retry k is drawn from [half, whole] of ``first * 2**k``, at most ``longest``.
     A server's Retry-After is honoured to the letter, plus a little jitter so that many episodes
     do not come back in the same instant; one above ``patience`` seconds ends the call instead.
+
+    A server that cannot be reached and has never answered is tried ``first_contact`` times again,
+    not ``retries`` times. ``strikes`` calls in a row that fail for good, without one answer in
+    between, make the last failure fatal.
     """
 
     retries: int = 5
@@ -140,6 +144,8 @@ class RetryPolicy:
     patience: float = 600.0
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     rng: random.Random = field(default_factory=random.Random)
+    first_contact: int = 2
+    strikes: int = 5
 
     def wait(self, retry: int, wish: float | None) -> float:
         """Seconds before retry number ``retry``, counted from 0."""
@@ -153,12 +159,16 @@ class RetryingModel(Wrapper):
     """A model whose passing failures are tried again.
 
     Raises ``ModelError`` with the last reason once the attempts are used up, and at once for
-    failures that will not pass.
+    failures that will not pass. After a fatal one nothing is asked any more: calls that wait or
+    come later get the same error.
     """
 
     def __init__(self, inner: Model, policy: RetryPolicy | None = None) -> None:
         super().__init__(inner)
         self._policy = policy or RetryPolicy()
+        self._answered = False
+        self._strikes = 0
+        self._dead: ModelError | None = None
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """As the model inside, after as many attempts as it takes."""
@@ -169,18 +179,43 @@ class RetryingModel(Wrapper):
         return await self._again(lambda: self._inner.choose(prompt, options))
 
     async def _again(self, ask: Callable[[], Awaitable[_RetriedAnswer]]) -> _RetriedAnswer:
-        policy, retry = self._policy, 0
+        retry = 0
         while True:
+            if self._dead is not None:
+                raise ModelError(str(self._dead), fatal=True)
             try:
-                return await ask()
+                answer = await ask()
             except ModelError as error:
-                if not error.retryable:
-                    raise
-                if retry >= policy.retries:
-                    raise ModelError(f"{error}; gave up after {retry + 1} attempts") from None
-                if (error.retry_after or 0.0) > policy.patience:
-                    wish = f"it asks to wait {error.retry_after:.0f} s"
-                    raise ModelError(f"{error}; {wish}, more than {policy.patience:.0f}") from None
-                wait = policy.wait(retry, error.retry_after)
-            await policy.sleep(wait)
+                if (final := self._final(error, retry)) is not None:
+                    raise self._struck(final) from None
+                wait = self._policy.wait(retry, error.retry_after)
+            else:
+                self._answered, self._strikes = True, 0
+                return answer
+            await self._policy.sleep(wait)
             retry += 1
+
+    def _final(self, error: ModelError, retry: int) -> ModelError | None:
+        """The error that ends the call after attempt number ``retry``; None to try again."""
+        policy = self._policy
+        if not error.retryable:
+            return error
+        new = error.fatal and not self._answered
+        most = min(policy.retries, policy.first_contact) if new else policy.retries
+        if retry >= most:
+            tries = f"; gave up after {retry + 1} attempts" if retry else ""
+            return ModelError(f"{error}{tries}", fatal=error.fatal)
+        if (error.retry_after or 0.0) > policy.patience:
+            wish = f"it asks to wait {error.retry_after:.0f} s"
+            return ModelError(f"{error}; {wish}, more than {policy.patience:.0f}")
+        return None
+
+    def _struck(self, error: ModelError) -> ModelError:
+        """The error, fatal once too many calls in a row have failed."""
+        self._strikes += 1
+        if self._strikes >= self._policy.strikes and not error.fatal:
+            row = f"{error}; {self._strikes} calls in a row failed without an answer"
+            error = ModelError(row, fatal=True)
+        if error.fatal:
+            self._dead = error
+        return error

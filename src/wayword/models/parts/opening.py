@@ -57,7 +57,8 @@ def open_model(
 class Options:
     """Which wrappers, and how. Zero or None leaves one out.
 
-    ``cache`` is the file of cached answers. ``retries`` counts attempts after the first.
+    ``cache`` is the file of cached answers. ``retries`` counts attempts after the first; with 0
+    a model that refuses every call still ends the run.
     ``requests_per_minute`` and ``tokens_per_minute`` limit the rate. ``prices`` is a file of the
     user's own prices beside the shipped ones. The budget is an ``Account``, given apart, because
     all models of a run share it.
@@ -77,8 +78,7 @@ def wrap(model: Model, options: Options | None = None, account: Account | None =
     if given.requests_per_minute or given.tokens_per_minute:
         limiter = Limiter(given.requests_per_minute, given.tokens_per_minute)
         wrapped = RateLimitedModel(wrapped, limiter)
-    if given.retries:
-        wrapped = RetryingModel(wrapped, RetryPolicy(given.retries))
+    wrapped = RetryingModel(wrapped, RetryPolicy(given.retries))
     if account is not None:
         wrapped = BudgetedModel(wrapped, account)
     if given.cache is not None:

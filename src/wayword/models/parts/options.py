@@ -43,6 +43,19 @@ def _closed(node: Any, names: bool = False) -> Any:
     return node
 
 
+_LENGTHS = frozenset({"maxLength", "minLength", "maxItems", "minItems"})
+
+
+def without_lengths(schema: Any) -> Any:
+    """The schema without its length rules, for servers that know none; names of fields stay."""
+    if isinstance(schema, Mapping):
+        lengths = {k for k, v in schema.items() if k in _LENGTHS and isinstance(v, int)}
+        return {k: without_lengths(v) for k, v in schema.items() if k not in lengths}
+    if isinstance(schema, list):
+        return [without_lengths(item) for item in schema]
+    return schema
+
+
 def choice_grammar(choices: Sequence[str]) -> str:
     """A GBNF grammar whose sentences are exactly the choices. Raises ``ValueError`` for none."""
     if not choices:
@@ -63,6 +76,22 @@ def _escaped(character: str) -> str:
     if character in _ESCAPES:
         return _ESCAPES[character]
     return character if character.isprintable() else f"\\U{ord(character):08X}"
+
+
+_ROUND = " \t\r\n\"'`*_.,;:!()[]{}-“”"
+
+
+def matched(said: str, options: Sequence[str]) -> str:
+    """The option that a short answer names, letter case and punctuation aside; empty for none.
+
+    >>> matched('**Turn left.**', ["turn left", "stop"]), matched("left or right", ["left"])
+    ('turn left', '')
+    """
+    if said in options:
+        return said
+    plain = said.strip(_ROUND).casefold()
+    same = [option for option in options if option.strip(_ROUND).casefold() == plain]
+    return same[0] if len(same) == 1 else ""
 
 
 # Where a prompt ends and an option begins, when options are ranked as the next *words*.

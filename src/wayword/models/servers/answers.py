@@ -1,84 +1,22 @@
-"""The SDK's exceptions as ``ModelError``: what happened, whether to try again, and when."""
+"""From a server's JSON to a completion. Nothing in it is trusted to be there.
+
+Chat and text completions, OpenAI's two ways of writing log-probabilities, and llama.cpp's.
+"""
 
 from __future__ import annotations
 
-import email.utils
 import json
-import time
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from wayword.core.errors import ModelError
-from wayword.core.model import TokenLogprob, Usage
+from wayword.core.model import Prompt, TokenLogprob, Usage, estimated_tokens
+from wayword.core.secrets import redacted
+from wayword.models.parts.options import matched
+from wayword.models.parts.reasoning import thought_apart
 from wayword.models.servers.requests import ANSWER, Request
-
-_AGAIN = frozenset({408, 409, 425, 429})
-
-
-def model_error(error: Exception, address: str) -> ModelError:
-    """The error in the house's words. Unknown ones are not retryable."""
-    import openai
-
-    if isinstance(error, openai.APITimeoutError):
-        return ModelError(f"{address} did not answer in time", retryable=True)
-    if isinstance(error, openai.APIStatusError):
-        return _status(error, address)
-    if isinstance(error, openai.APIConnectionError):
-        cause = error.__cause__ or error
-        return ModelError(f"no connection to {address}: {cause}", retryable=True)
-    if isinstance(error, openai.APIError | ValueError):
-        said = str(error)[:120] or type(error).__name__
-        return ModelError(f"{address} sent an unreadable answer: {said}", retryable=True)
-    return ModelError(f"{address}: {type(error).__name__}: {error}")
-
-
-def _status(error: Any, address: str) -> ModelError:
-    code: int = error.status_code
-    said = _reason(error.body) or str(error.message)[:200]
-    if code in (401, 403):
-        return ModelError(f"{address} refused the key ({code}): {said}")
-    spent = "insufficient_quota" in str(error.body)
-    retryable = (code in _AGAIN or code >= 500) and not spent
-    after = retry_after(error.response.headers) if retryable else None
-    return ModelError(f"{address} answered {code}: {said}", retryable=retryable, retry_after=after)
-
-
-def _reason(body: object) -> str:
-    """The message inside an error body, on one line."""
-    if isinstance(body, Mapping):
-        inner = body.get("error", body)
-        said = inner.get("message", "") if isinstance(inner, Mapping) else inner
-        return " ".join(str(said).split())[:300]
-    return ""
-
-
-def retry_after(headers: Mapping[str, str], now: float | None = None) -> float | None:
-    """The server's wish in seconds: ``retry-after-ms``, or seconds or a date in ``retry-after``."""
-    milliseconds = _number(headers.get("retry-after-ms"))
-    if milliseconds is not None:
-        return milliseconds / 1000
-    wish = headers.get("retry-after")
-    seconds = _number(wish)
-    if seconds is not None or wish is None:
-        return seconds
-    parsed = email.utils.parsedate_tz(wish)
-    if parsed is None:
-        return None
-    return max(0.0, email.utils.mktime_tz(parsed) - (time.time() if now is None else now))
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        value = float(text) if text is not None else None
-    except ValueError:
-        return None
-    return value if value is None or 0 <= value < float("inf") else None
-
-
-# From a server's JSON to a completion. Nothing in it is trusted to be there.
-#
-# Chat and text completions, OpenAI's two ways of writing log-probabilities, and llama.cpp's.
 
 
 def choices(answer: object) -> list[Mapping[str, Any]]:
@@ -90,17 +28,45 @@ def choices(answer: object) -> list[Mapping[str, Any]]:
     return found
 
 
-def text(choice: Mapping[str, Any], request: Request) -> str:
-    """What one sample says. A choice that came as JSON is unwrapped."""
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One sample: its text, what the model thought before it, and why it ended."""
+
+    text: str
+    reasoning: str = ""
+    finish: str = ""
+
+
+def said(choice: Mapping[str, Any], request: Request) -> Said:
+    """One sample, read as its request needs: unwrapped, matched, cut at stop sequences."""
+    text, reasoning = _content(choice) if request.chat else (choice.get("text"), "")
+    text = redacted(text) if isinstance(text, str) else ""
+    finish = str(choice.get("finish_reason") or "")
     if request.chat:
-        message = choice.get("message")
-        said = message.get("content") if isinstance(message, Mapping) else None
-        if said is None and isinstance(message, Mapping):
-            said = message.get("refusal")
-    else:
-        said = choice.get("text")
-    said = said if isinstance(said, str) else ""
-    return _unwrapped(said) if request.wrapped else said
+        text, inline = thought_apart(text)
+        reasoning = reasoning or inline
+    if request.wrapped:
+        text = _unwrapped(text)
+    if request.options:
+        text = matched(text, request.options) or text
+    for stop in request.stops:
+        head, found, _ = text.partition(stop)
+        text, finish = head, "stop" if found else finish
+    return Said(text, redacted(reasoning), finish)
+
+
+def _content(choice: Mapping[str, Any]) -> tuple[object, str]:
+    message = choice.get("message")
+    if not isinstance(message, Mapping):
+        return "", ""
+    content = message.get("content")
+    if isinstance(content, list):  # parts, as some servers send them
+        texts = [p.get("text") for p in content if isinstance(p, Mapping)]
+        content = "".join(text for text in texts if isinstance(text, str))
+    if content is None:
+        content = message.get("refusal")
+    thought = message.get("reasoning_content") or message.get("reasoning") or ""
+    return content, thought if isinstance(thought, str) else ""
 
 
 def _unwrapped(said: str) -> str:
@@ -113,42 +79,64 @@ def _unwrapped(said: str) -> str:
     return inner if isinstance(inner, str) else said
 
 
-def usage(answer: object) -> Usage:
-    """Tokens of an answer; zero where the server counts none."""
+def usage(answer: object, prompt: Prompt, request: Request) -> Usage:
+    """Tokens of an answer; estimated from the characters where the server counts none."""
     counted = answer.get("usage") if isinstance(answer, Mapping) else None
-    if not isinstance(counted, Mapping):
-        return Usage()
-    details = counted.get("prompt_tokens_details")
-    reused = details.get("cached_tokens") if isinstance(details, Mapping) else 0
-    return Usage(
-        _count(counted.get("prompt_tokens")),
-        _count(counted.get("completion_tokens")),
-        _count(reused),
-    )
+    counted = counted if isinstance(counted, Mapping) else {}
+    read, written = _count(counted, "prompt_tokens"), _count(counted, "completion_tokens")
+    thought = _count(_inner(counted, "completion_tokens_details"), "reasoning_tokens")
+    if read and written is not None:
+        reused = _count(_inner(counted, "prompt_tokens_details"), "cached_tokens") or 0
+        return Usage(read, written, min(reused, read), min(thought or 0, written))
+    samples = [said(choice, request) for choice in choices(answer)]
+    thoughts = sum(estimated_tokens(s.reasoning) for s in samples if s.reasoning)
+    texts = sum(estimated_tokens(s.text) for s in samples)
+    return Usage(estimated_tokens(prompt), texts + thoughts, 0, thoughts, estimated=True)
 
 
-def _count(value: object) -> int:
-    return value if isinstance(value, int) else 0
+def _inner(counted: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    details = counted.get(name)
+    return details if isinstance(details, Mapping) else {}
+
+
+def _count(counted: Mapping[str, Any], name: str) -> int | None:
+    """A count of tokens; None where it is missing or makes no sense."""
+    value = counted.get(name)
+    return value if type(value) is int and value >= 0 else None
 
 
 def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
-    """The sample's tokens with their log-probabilities; empty where the server gives none."""
+    """The sample's tokens with their log-probabilities; empty where the server gives none.
+
+    A value that is no number is left out: it would win or lose every comparison.
+    """
     given = choice.get("logprobs")
     if not isinstance(given, Mapping):
         return ()
     if isinstance(given.get("content"), list):
-        return tuple(_entry(entry) for entry in given["content"])
+        entries = [entry for entry in given["content"] if isinstance(entry, Mapping)]
+        return tuple(_entry(entry) for entry in entries if _sound(entry.get("logprob")))
     tokens, values = given.get("tokens") or [], given.get("token_logprobs") or []
     listed: Sequence[Any] = given.get("top_logprobs") or [{}] * len(tokens)
     return tuple(
-        TokenLogprob(token, value if value is not None else 0.0, dict(others or {}))
+        TokenLogprob(token, value if value is not None else 0.0, _sane(others or {}))
         for token, value, others in zip(tokens, values, listed, strict=False)
+        if value is None or _sound(value)
     )
 
 
 def _entry(entry: Mapping[str, Any]) -> TokenLogprob:
-    others = {other["token"]: other["logprob"] for other in entry.get("top_logprobs") or []}
-    return TokenLogprob(entry["token"], entry["logprob"], others)
+    top = [o for o in entry.get("top_logprobs") or [] if isinstance(o, Mapping)]
+    others = _sane({str(o.get("token")): o.get("logprob") for o in top})
+    return TokenLogprob(str(entry.get("token")), float(entry["logprob"]), others)
+
+
+def _sane(listed: Mapping[str, Any]) -> dict[str, float]:
+    return {token: float(value) for token, value in listed.items() if _sound(value)}
+
+
+def _sound(value: object) -> bool:
+    return isinstance(value, int | float) and not math.isnan(value)
 
 
 # Options ranked through a server's lists of likeliest next tokens.
@@ -165,6 +153,10 @@ Listed = Callable[[str], Awaitable[Mapping[str, float]]]
 _WAY_OUT = "set the model's setting choose=constrained"
 
 
+class Unranked(ModelError):
+    """The server's lists do not tell the options apart."""
+
+
 @dataclass(slots=True)
 class _Place:
     """Options that have come to the same place: what is left of each, and its score so far."""
@@ -178,7 +170,7 @@ async def ranked(endings: Sequence[str], listed: Listed, *, walk: bool) -> tuple
     """The log-probability of each ending.
 
     One that leaves the lists gets the lowest listed value where it left, an upper bound of its
-    own. Raises ``ModelError`` where no ending is listed at all, the server lists nothing, or
+    own. Raises ``Unranked`` where no ending is listed at all, the server lists nothing, or
     (without ``walk``) two endings begin with the same token.
     """
     found: dict[int, float] = {}
@@ -188,7 +180,7 @@ async def ranked(endings: Sequence[str], listed: Listed, *, walk: bool) -> tuple
         place = places.pop()
         tokens = await listed(place.text)
         if not tokens:
-            raise ModelError(f"the server gives no log-probabilities; {_WAY_OUT}")
+            raise Unranked(f"the server gives no log-probabilities; {_WAY_OUT}")
         floor = min(tokens.values())
         groups: dict[str, dict[int, str]] = {}
         for i, left in place.left.items():
@@ -202,7 +194,7 @@ async def ranked(endings: Sequence[str], listed: Listed, *, walk: bool) -> tuple
             score = place.score + tokens[piece]
             places += _next(place.text + piece, members, score, found, walk)
     if len(unlisted) == len(endings):
-        raise ModelError(f"none of the options is among the server's likeliest tokens; {_WAY_OUT}")
+        raise Unranked(f"none of the options is among the server's likeliest tokens; {_WAY_OUT}")
     return tuple(found[i] for i in range(len(endings)))
 
 
@@ -210,7 +202,7 @@ def _next(
     text: str, members: dict[int, str], score: float, found: dict[int, float], walk: bool
 ) -> list[_Place]:
     if not walk and len(members) > 1:
-        raise ModelError(f"several options begin with the token {text!r}; {_WAY_OUT}")
+        raise Unranked(f"several options begin with the token {text!r}; {_WAY_OUT}")
     rest = {i: left for i, left in members.items() if left and walk}
     found.update({i: score for i in members if i not in rest})
     return [_Place(text, rest, score)] if rest else []

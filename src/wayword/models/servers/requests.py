@@ -7,14 +7,16 @@ Source: https://platform.openai.com/docs/api-reference/chat and the servers' own
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from wayword.core.episode import Json
-from wayword.core.errors import ModelError
+from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Message, Prompt, Sampling, user
-from wayword.models.parts.options import choice_grammar, longest, tightened
+from wayword.models.parts.options import choice_grammar, longest, tightened, without_lengths
+from wayword.models.servers.profile import Profile
 
 # Settings of ``openai:``, shared by the modules that build and read requests.
 
@@ -25,46 +27,75 @@ class ServerSettings:
 
     ``base_url`` is the address up to ``/v1``; without it ``$OPENAI_BASE_URL``, else OpenAI's own.
     ``key_env`` names the environment variable that holds the key; a key itself is never a
-    setting. ``timeout`` is in seconds.
+    setting. ``timeout`` is in seconds, for a
+    whole call.
+
+    ``profile`` says what the model takes, where its name does not: an entry of the shipped table
+    (``reasoning``), a YAML file of the same form, or single traits (``profile.stop=false``); see
+    ``models/profiles.yaml``. What the server then refuses is left out for the rest of the run.
+    ``thinking`` is the tokens a reasoning model may think beside the answer's own limit; without
+    it, the profile's.
 
     ``dialect`` says how answers are constrained: ``openai`` (``response_format``), ``llamacpp``
-    (``json_schema`` and ``grammar``) or ``vllm`` (``structured_outputs``). Grammars, and
-    constraints on raw text, need one of the last two. ``text_as="message"`` sends raw text as one
-    user message, for servers without a completions route.
+    (``json_schema`` and ``grammar``) or ``vllm`` (``structured_outputs``). Grammars need one of
+    the last two. ``text_as`` sends raw text to the ``completion`` route or as one user
+    ``message``; ``auto`` does the first where the profile has that route.
 
     ``choose`` is ``logprobs`` (rank by the server's ``top_logprobs`` likeliest tokens) or
-    ``constrained`` (let the model write one of the options: a winner, no ranking).
-    ``one_sample_a_call`` is for servers that refuse ``n``. ``omit`` names request fields that a
-    server refuses (``temperature``, say); ``extra`` adds fields (``reasoning_effort``, say).
+    ``constrained`` (let the model write one of the options: a winner, no ranking); ``auto`` ranks
+    where the server gives log-probabilities. ``one_sample_a_call`` is for servers that ignore
+    ``n``. ``omit`` names request fields to leave out; ``extra`` adds fields (``reasoning_effort``,
+    say), and its ``extra_headers`` go into the request's head.
     """
 
     base_url: str = ""
     key_env: str = "OPENAI_API_KEY"
     timeout: float = 600.0
     dialect: Literal["openai", "llamacpp", "vllm"] = "openai"
-    text_as: Literal["completion", "message"] = "completion"
-    choose: Literal["logprobs", "constrained"] = "logprobs"
+    text_as: Literal["auto", "completion", "message"] = "auto"
+    choose: Literal["auto", "logprobs", "constrained"] = "auto"
     top_logprobs: int = 20
     one_sample_a_call: bool = False
     omit: tuple[str, ...] = ()
     extra: Mapping[str, Json] = field(default_factory=dict)
+    profile: str | Mapping[str, Json] = ""
+    thinking: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.timeout <= 0 or (self.thinking or 0) < 0:
+            raise UsageError("openai: timeout must be above 0, and thinking 0 or more")
 
 
 ANSWER = "answer"
 """The field that wraps a choice where a server knows JSON schemas only."""
 
+HEADERS = "extra_headers"
+"""The entry of ``extra`` that is sent in a request's head."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A route, a body, and whether the answer comes wrapped as ``{"answer": …}``."""
+    """A route, a body, and how the answer is read.
+
+    ``wrapped`` answers come as ``{"answer": …}``; ``options`` were asked for in words only;
+    ``stops`` are the stop sequences to cut at here.
+    """
 
     route: str
     body: dict[str, Json]
     wrapped: bool = False
+    options: tuple[str, ...] = ()
+    stops: tuple[str, ...] = ()
 
     @property
     def chat(self) -> bool:
         return self.route == "/chat/completions"
+
+    @property
+    def shape(self) -> tuple[str, ...]:
+        """The route and the fields: requests of one shape are refused or taken alike."""
+        schema = self.body.get("response_format") or {}
+        return (self.route, str(schema.get("type", "")), *sorted(self.body))
 
     def with_samples(self, n: int, seed: int | None) -> Request:
         """The same request for ``n`` samples."""
@@ -73,58 +104,112 @@ class Request:
             body["n"] = n
         if seed is not None and "seed" in self.body:
             body["seed"] = seed
-        return Request(self.route, body, self.wrapped)
+        return replace(self, body=body)
 
 
-def request(model: str, prompt: Prompt, sampling: Sampling, settings: ServerSettings) -> Request:
-    """The request for a call. Raises ``ModelError`` for what the dialect cannot ask for."""
-    if isinstance(prompt, str) and settings.text_as == "message":
+def request(
+    model: str, prompt: Prompt, sampling: Sampling, settings: ServerSettings, profile: Profile
+) -> Request:
+    """The request for a call. Raises ``ModelError`` for what the server cannot be asked for."""
+    plain = _in_words(sampling, settings, profile)
+    if isinstance(prompt, str) and not _as_text(sampling, settings, profile):
         prompt = [user(prompt)]
+    if plain and not isinstance(prompt, str):
+        prompt = [*prompt[:-1], replace(prompt[-1], content=prompt[-1].content + plain)]
     chat = not isinstance(prompt, str)
-    body: dict[str, Json] = {"model": model, "temperature": sampling.temperature}
+    body: dict[str, Json] = {"model": model}
     if isinstance(prompt, str):
         body["prompt"] = prompt
     else:
-        body["messages"] = [_message(message) for message in prompt]
-    _sampled(body, sampling, chat, settings)
-    constraint = _constraint(sampling, chat, settings)
+        body["messages"] = [_message(m, profile) for m in _told(prompt, profile)]
+    body |= _sampled(sampling, chat, settings, profile)
+    constraint = {} if plain else _constraint(sampling, chat, settings, profile)
+    if plain and sampling.json_schema is not None and profile.schema == "json_object":
+        constraint = {"response_format": {"type": "json_object"}}
+    options = (sampling.choices or ()) if plain else ()
     wrapped = "response_format" in constraint and sampling.choices is not None
-    body |= constraint | dict(settings.extra)
-    for name in settings.omit:
+    extra = {name: value for name, value in settings.extra.items() if name != HEADERS}
+    body |= constraint | extra
+    for name in (*settings.omit, *profile.without):
         body.pop(name, None)
-    return Request("/chat/completions" if chat else "/completions", body, wrapped)
+    kept = body.get("stop") or []
+    stops = () if sampling.choices else tuple(s for s in sampling.stop if s not in kept)
+    return Request("/chat/completions" if chat else "/completions", body, wrapped, options, stops)
+
+
+def _as_text(sampling: Sampling, settings: ServerSettings, profile: Profile) -> bool:
+    """Whether raw text goes to the completions route."""
+    if settings.text_as != "auto":
+        return settings.text_as == "completion"
+    bound = sampling.choices is not None or sampling.json_schema is not None
+    return profile.completions and not (bound and settings.dialect == "openai")
+
+
+def _in_words(sampling: Sampling, settings: ServerSettings, profile: Profile) -> str:
+    """What is added to the prompt where the server cannot be held to a form; else empty."""
+    if settings.dialect != "openai" or profile.schema == "json_schema":
+        return ""
+    if sampling.choices:
+        listed = "\n".join(f"- {choice}" for choice in sampling.choices)
+        return f"\n\nAnswer with exactly one of these lines and nothing else:\n{listed}"
+    if sampling.json_schema is not None:
+        schema = json.dumps(sampling.json_schema, ensure_ascii=False)
+        return f"\n\nAnswer with one JSON object and nothing else. Its schema:\n{schema}"
+    return ""
+
+
+def _told(prompt: Sequence[Message], profile: Profile) -> Sequence[Message]:
+    """The conversation, what the system says put before the user's words where it must be."""
+    if profile.system or prompt[0].role != "system" or len(prompt) < 2:
+        return prompt
+    first, second, *rest = prompt
+    return [replace(second, content=f"{first.content}\n\n{second.content}"), *rest]
 
 
 def _sampled(
-    body: dict[str, Json], sampling: Sampling, chat: bool, settings: ServerSettings
-) -> None:
-    body[_limit_name(chat, settings)] = sampling.max_tokens
-    if sampling.top_p != 1.0:
-        body["top_p"] = sampling.top_p
-    if sampling.stop:
-        body["stop"] = list(sampling.stop)
+    sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
+) -> dict[str, Json]:
+    body: dict[str, Json] = {}
+    if profile.temperature:
+        body["temperature"] = sampling.temperature
+        if sampling.top_p != 1.0:
+            body["top_p"] = sampling.top_p
+    body[_limit_name(chat, profile)] = _limit(sampling.max_tokens, chat, settings, profile)
+    if sampling.stop and profile.stop:
+        body["stop"] = list(sampling.stop[: profile.stop])
     if sampling.n > 1:
         body["n"] = sampling.n
-    if sampling.seed is not None:
+    if sampling.seed is not None and profile.seed:
         body["seed"] = sampling.seed
-    if sampling.logprobs and chat:
-        body |= {"logprobs": True, "top_logprobs": sampling.logprobs}
-    elif sampling.logprobs:
-        body["logprobs"] = sampling.logprobs
+    alternatives = min(sampling.logprobs, profile.logprobs)
+    if alternatives and chat:
+        body |= {"logprobs": True, "top_logprobs": alternatives}
+    elif alternatives:
+        body["logprobs"] = alternatives
     if settings.dialect == "llamacpp":
         # its own default samplers would bend the model's distribution
         body |= {"top_k": 0, "min_p": 0.0, "cache_prompt": True}
+    return body
 
 
-def _limit_name(chat: bool, settings: ServerSettings) -> str:
-    """OpenAI's own chat models refuse ``max_tokens``; other servers may not know the new name."""
-    hosted = not settings.base_url or "api.openai.com" in settings.base_url
-    return "max_completion_tokens" if chat and hosted else "max_tokens"
+def _limit_name(chat: bool, profile: Profile) -> str:
+    """The completions route never learnt the new name."""
+    return profile.limit if chat else "max_tokens"
 
 
-def _message(message: Message) -> dict[str, Json]:
+def _limit(answer: int, chat: bool, settings: ServerSettings, profile: Profile) -> int:
+    """Tokens of thinking and answer together."""
+    thinking = profile.thinking if settings.thinking is None else settings.thinking
+    whole = answer + (thinking if chat else 0)
+    return min(whole, profile.output) if profile.output else whole
+
+
+def _message(message: Message, profile: Profile) -> dict[str, Json]:
     if not message.images:
         return {"role": message.role, "content": message.content}
+    if not profile.images:
+        remedy = "use another model, or --set model.profile.images=true if it does"
+        raise ModelError(f"this model takes no pictures; {remedy}", fatal=True)
     parts: list[dict[str, Json]] = [{"type": "text", "text": message.content}]
     for image in message.images:
         data = base64.b64encode(image.data).decode()
@@ -133,23 +218,28 @@ def _message(message: Message) -> dict[str, Json]:
     return {"role": message.role, "content": parts}
 
 
-def _constraint(sampling: Sampling, chat: bool, settings: ServerSettings) -> dict[str, Json]:
+def _constraint(
+    sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
+) -> dict[str, Json]:
     if sampling.choices is not None and not sampling.choices:
         raise ModelError("choices must name at least one answer")
     if sampling.json_schema is None and sampling.grammar is None and sampling.choices is None:
         return {}
     if settings.dialect == "llamacpp":
-        return _llamacpp(sampling, chat, settings)
+        return _llamacpp(sampling, chat, settings, profile)
     if settings.dialect == "vllm":
         return _vllm(sampling)
-    return _openai(sampling, chat)
+    return _openai(sampling, chat, profile)
 
 
-def _llamacpp(sampling: Sampling, chat: bool, settings: ServerSettings) -> dict[str, Json]:
+def _llamacpp(
+    sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
+) -> dict[str, Json]:
     if sampling.json_schema is not None:
         return {"json_schema": tightened(sampling.json_schema)}
     if sampling.choices is not None:
-        limit = {_limit_name(chat, settings): longest(sampling.choices)}
+        most = _limit(longest(sampling.choices), chat, settings, profile)
+        limit = {_limit_name(chat, profile): most}
         return {"grammar": choice_grammar(sampling.choices), "stop": [], **limit}
     return {"grammar": sampling.grammar}
 
@@ -163,19 +253,24 @@ def _vllm(sampling: Sampling) -> dict[str, Json]:
     return {"structured_outputs": {"grammar": sampling.grammar}}
 
 
-def _openai(sampling: Sampling, chat: bool) -> dict[str, Json]:
+def _openai(sampling: Sampling, chat: bool, profile: Profile) -> dict[str, Json]:
     if sampling.grammar is not None or not chat:
         what = "grammars" if sampling.grammar is not None else "constraints on raw text"
         raise ModelError(
             f"{what} are not part of OpenAI's interface; for a llama.cpp or vLLM server give "
-            f"the model's setting 'dialect'"
+            f"the model's setting 'dialect'",
+            fatal=True,
         )
+    unstopped: dict[str, Json] = {"stop": []} if profile.stop else {}
     if sampling.choices is not None:
         field = {"type": "string", "enum": list(sampling.choices)}
         schema: Mapping[str, Any] = {"type": "object", "properties": {ANSWER: field}}
         schema = tightened({**schema, "required": [ANSWER]}, guidance=False)
-        return {"response_format": _format(schema), "stop": []}
-    return {"response_format": _format(tightened(sampling.json_schema or {}, guidance=False))}
+        return {"response_format": _format(schema), **unstopped}
+    wanted = tightened(sampling.json_schema or {}, guidance=False)
+    if not profile.max_length:
+        wanted = without_lengths(wanted)
+    return {"response_format": _format(wanted)}
 
 
 def _format(schema: Mapping[str, Json]) -> dict[str, Json]:

@@ -1,0 +1,164 @@
+"""Runs against servers that refuse: they end soon, say why, lose nothing and keep the key."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.loopback import Loopback, chat, refusal, serving
+from wayword import viewer
+from wayword.runs import Plan, run
+from wayword.runs.folder import RunFolder
+from wayword.runs.run import RunResult
+
+KEY = "sk-live-7Qx9PzW2mN4vB8"
+
+
+def _plan(server: Loopback, out: Path, **more: Any) -> Plan:
+    settings = {"model": {"base_url": server.address}, **more.pop("settings", {})}
+    given = {"limit": 40, "concurrency": 8, "out": out, "retries": 2, **more}
+    agent, on = given.pop("agent", "navgpt"), given.pop("on", "houses")
+    return Plan(agent, on, "openai:m", settings, **given)
+
+
+def _echo(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    return 401, refusal(f"Incorrect API key: {headers.get('authorization', '')}", code="bad_key")
+
+
+@pytest.mark.parametrize(("agent", "on"), [("navgpt", "houses"), ("discussnav", "houses")])
+def test_a_wrong_key_ends_the_run_and_stands_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, agent: str, on: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serving(_echo) as server:
+        plan = _plan(server, tmp_path / "run", agent=agent, on=on, cache=tmp_path / "cache.db")
+        result = run(plan)
+    assert len(server.asked) <= 16
+    assert not result.outcome.complete
+    assert result.outcome.finished == 0
+    assert "refused the key (401)" in result.outcome.unusable
+    assert "set $OPENAI_API_KEY" in result.outcome.unusable
+    assert "\n" not in result.outcome.unusable
+    viewer.write(result.path)
+    _nowhere(KEY, tmp_path, result)
+
+
+def _nowhere(key: str, folder: Path, result: RunResult) -> None:
+    assert key not in f"{result.outcome} {result.notices}"
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert files
+    for path in files:
+        assert key.encode() not in path.read_bytes(), path
+
+
+def test_a_model_that_writes_the_key_is_kept_without_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    def leak(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        return 200, chat(f"Thought: {headers['authorization']}\nAction: Finish")
+
+    with serving(leak) as server:
+        plan = _plan(server, tmp_path / "run", limit=1, max_steps=2, cache=tmp_path / "cache.db")
+        result = run(plan)
+    viewer.write(result.path)
+    _nowhere(KEY, tmp_path, result)
+    assert "[redacted]" in (tmp_path / "run" / "episodes.jsonl").read_text()
+    rows = sqlite3.connect(tmp_path / "cache.db").execute("SELECT value FROM answers").fetchall()
+    assert any("[redacted]" in value for (value,) in rows)
+
+
+def test_the_key_in_an_address_or_a_header_is_sent_and_not_kept(tmp_path: Path) -> None:
+    seen: list[tuple[str, str]] = []
+
+    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        seen.append((route, headers.get("x-api-key", "")))
+        return 500 if len(seen) > 2 else 200, chat(f"{route} {headers.get('x-api-key')}")
+
+    with serving(answer) as server:
+        model = {
+            "base_url": f"{server.address}?api-version=7&code-key=q-secret-1",
+            "extra": {"extra_headers": {"x-api-key": "h-secret-2"}},
+        }
+        out = tmp_path / "run"
+        result = run(_plan(server, out, limit=2, max_steps=1, retries=0, settings={"model": model}))
+    assert seen[0] == ("/v1/chat/completions?api-version=7&code-key=q-secret-1", "h-secret-2")
+    for secret in ("q-secret-1", "h-secret-2"):
+        _nowhere(secret, tmp_path, result)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "remedy"),
+    [
+        (404, refusal("The model `m` does not exist"), "check the name after --model"),
+        (403, refusal("no access"), r"set \$OPENAI_API_KEY"),
+        (400, refusal("bad value", "model", "unsupported_value"), "bad value"),
+        (400, refusal("maximum context length is 10 tokens"), "set the agent's context below"),
+        (429, refusal("pay first", code="insufficient_quota"), "add credit"),
+    ],
+)
+def test_a_refusal_that_will_repeat_ends_the_run(
+    tmp_path: Path, status: int, body: dict[str, Any], remedy: str
+) -> None:
+    with serving(lambda route, asked, headers: (status, body)) as server:
+        result = run(_plan(server, tmp_path / "run"))
+    assert len(server.asked) <= 16
+    assert result.outcome.unusable
+    assert re.search(remedy, result.outcome.unusable)
+
+
+def test_nobody_listening_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(_echo) as gone:
+        pass
+    result = run(_plan(gone, tmp_path / "run", retries=1))
+    assert "start the server, or set model.base_url" in result.outcome.unusable
+    assert result.outcome.failed <= 1
+
+
+def test_what_was_finished_is_kept_and_the_run_goes_on(tmp_path: Path) -> None:
+    state = {"left": 6}
+
+    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        state["left"] -= 1
+        if state["left"] < 0:
+            return 401, refusal("the key has run out")
+        return 200, chat("Thought: done\nAction: Finish")
+
+    with serving(answer) as server:
+        plan = _plan(server, tmp_path / "run", limit=12, max_steps=2, concurrency=1)
+        first = run(plan)
+        assert first.outcome.unusable
+        assert 0 < first.outcome.finished < 12
+        state["left"] = 1000
+        second = run(plan)
+    assert second.outcome.complete
+    assert second.resumed == first.outcome.finished
+    assert len(RunFolder.read(tmp_path / "run").scores()) == 12
+
+
+def test_the_command_line_says_the_remedy_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import sys
+
+    from wayword.cli import main
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serving(_echo) as server:
+        words = ["run", "navgpt", "--model", "openai:m", "--limit", "30", "--out"]
+        words += [str(tmp_path / "run"), "--set", f"model.base_url={server.address}"]
+        monkeypatch.setattr(sys, "argv", ["wayword", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+    told = capsys.readouterr()
+    assert end.value.code == 1
+    assert "set $OPENAI_API_KEY to a key that may use this model" in " ".join(told.err.split())
+    assert KEY not in told.out + told.err
+    assert len(server.asked) <= 16
+    assert json.loads((tmp_path / "run" / "config.json").read_text())["format"] == 1

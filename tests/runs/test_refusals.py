@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from wayword.runs.run import RunResult
 
 from helpers.loopback import Loopback, chat, refusal, serving
 from wayword import viewer
 from wayword.runs import Plan, run
 from wayword.runs.folder import RunFolder
+from wayword.runs.running import RunResult
 
 KEY = "sk-live-7Qx9PzW2mN4vB8"
 

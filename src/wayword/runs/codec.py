@@ -356,7 +356,8 @@ def _read_call(written: Json, prompts: PromptReader) -> ModelCall:
 
 def _answer(answer: Completion | Choice) -> Json:
     written = _by_field(answer, apart=("usage", "logprobs"))
-    written["usage"] = _usage(answer.usage)
+    rare = () if answer.usage.reasoning else ("reasoning",)  # most models write none
+    written["usage"] = _by_field(answer.usage, rare)
     if isinstance(answer, Choice):
         written["logprobs"] = plain(answer.logprobs)
     elif answer.logprobs:
@@ -365,11 +366,6 @@ def _answer(answer: Completion | Choice) -> Json:
             for t in answer.logprobs
         ]
     return written
-
-
-def _usage(usage: Usage) -> Json:
-    """Its counts; ``reasoning`` only where there is some, as most models have none."""
-    return _by_field(usage, apart=() if usage.reasoning else ("reasoning",))
 
 
 def _read_answer(written: Json) -> Completion | Choice:

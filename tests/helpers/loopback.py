@@ -42,8 +42,8 @@ def refusal(message: str, param: str = "", code: str = "") -> dict[str, Any]:
 
 
 @contextmanager
-def serving(answer: Answerer) -> Iterator[Loopback]:
-    """A server that answers posts by a function, and 404 to everything else."""
+def serving(answer: Answerer, models: Any = None) -> Iterator[Loopback]:
+    """A server that answers posts by a function; gets are given ``models``, or else 404."""
     here = Loopback()
     lock = threading.Lock()
 
@@ -59,7 +59,7 @@ def serving(answer: Answerer) -> Iterator[Loopback]:
             self._send(status, told)
 
         def do_GET(self) -> None:
-            self._send(404, {})
+            self._send(404 if models is None else 200, models or {})
 
         def _send(self, status: int, told: Any) -> None:
             raw = told if isinstance(told, bytes) else json.dumps(told).encode()

@@ -205,6 +205,20 @@ class Wrapper:
         """Close the model inside."""
         await self._inner.aclose()
 
+    @property
+    def lessons(self) -> Sequence[str]:
+        """What has been learnt of the model's server in this run: see :func:`lessons_of`."""
+        return lessons_of(self._inner)
+
+    @property
+    def window(self) -> int:
+        """Tokens that the model can hold: see :func:`window_of`."""
+        return window_of(self._inner)
+
+    async def prepare(self) -> None:
+        """Ask the server what is not known beforehand."""
+        await prepare(self._inner)
+
 
 def tokens_of(answer: Completion | Choice) -> int:
     """Prompt and completion tokens of an answer."""
@@ -217,6 +231,23 @@ def estimated_tokens(prompt: Prompt) -> int:
         return len(prompt) // _LETTERS_A_TOKEN + 1
     letters = sum(len(message.content) for message in prompt)
     return letters // _LETTERS_A_TOKEN + 1 + 1000 * sum(len(m.images) for m in prompt)
+
+
+def lessons_of(model: Model) -> Sequence[str]:
+    """What a server has refused and is done without since, in words; none for most models."""
+    return tuple(getattr(model, "lessons", ()))
+
+
+def window_of(model: Model) -> int:
+    """Tokens of prompt and answer together that the model can hold; 0 where it is not known."""
+    return int(getattr(model, "window", 0))
+
+
+async def prepare(model: Model) -> None:
+    """Let a model ask its server what is not known beforehand: once, before a run."""
+    ask = getattr(model, "prepare", None)
+    if ask is not None:
+        await ask()
 
 
 def identity_of(model: Model) -> str:

@@ -25,7 +25,7 @@ from wayword.core.errors import (
     UsageError,
     WaywordError,
 )
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, window_of
 from wayword.core.replay import carry_out
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import World
@@ -88,6 +88,11 @@ class RecordedModel:
     @property
     def name(self) -> str:
         return self._model.name
+
+    @property
+    def window(self) -> int:
+        """Tokens that the model can hold: see :func:`~wayword.core.model.window_of`."""
+        return window_of(self._model)
 
     def as_role(self, role: str) -> RecordedModel:
         """The same model, its calls recorded as those of a role that has no model of its own."""

@@ -1,7 +1,7 @@
 """Accounting: what an episode took, whatever the family.
 
 Steps, rejected answers, model calls, tokens, dollars, seconds: read off the trajectory, all of its
-trials, and never estimated.
+trials. Tokens that a server did not count are estimated, and such calls are counted.
 """
 
 from __future__ import annotations
@@ -31,6 +31,20 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("completion_tokens", "Written", "tokens", "lower", "tokens the models wrote"),
     Metric(
+        "reasoning_tokens",
+        "Thought",
+        "tokens",
+        None,
+        "the part of it that reasoning models wrote to themselves; absent where there is none",
+    ),
+    Metric(
+        "estimated_calls",
+        "Est.",
+        "count",
+        "lower",
+        "calls whose tokens the server did not count: estimated; absent where there are none",
+    ),
+    Metric(
         "cost", "Cost", "dollars", "lower", "US dollars; absent where a call has no known price"
     ),
     Metric("seconds", "Seconds", "seconds", "lower", "wall time of the episode"),
@@ -58,6 +72,9 @@ def account(trajectory: Trajectory) -> dict[str, float]:
         "completion_tokens": sum(usage.completion for usage in usages),
         "seconds": trajectory.seconds,
     }
+    thought, estimated = sum(u.reasoning for u in usages), sum(u.estimated for u in usages)
+    scores |= {"reasoning_tokens": thought} if thought else {}
+    scores |= {"estimated_calls": estimated} if estimated else {}
     known = [cost for cost in costs if cost is not None]
     if len(known) == len(costs):
         scores["cost"] = sum(known, 0.0)

@@ -22,6 +22,7 @@ from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, To
 from wayword.models.llamacpp.engine import Engine, EngineSettings, rank
 from wayword.models.llamacpp.requantise import faster
 from wayword.models.parts.options import choice_grammar, longest, tightened
+from wayword.models.parts.reasoning import thought_apart
 from wayword.models.parts.weights import KNOWN, located, verified
 
 _Result = TypeVar("_Result")
@@ -91,6 +92,11 @@ class LocalModel:
         status = self._path.stat()
         return f"{self._name} {status.st_size} {status.st_mtime_ns}"
 
+    @property
+    def window(self) -> int:
+        """Tokens of prompt and answer together; 0 for as many as the model was trained with."""
+        return self._settings.context
+
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Write ``sampling.n`` continuations. Raises ``ModelError``."""
         return await self._in_thread(lambda: self._complete(prompt, sampling))
@@ -143,12 +149,16 @@ class LocalModel:
         answers = [engine.complete(_seeded(payload, sampling.seed, i)) for i in range(distinct)]
         answers += answers[:1] * (sampling.n - distinct)
         written = answers[:distinct]
+        raw = isinstance(prompt, str)
+        texts = [str(answer["choices"][0]["text"]) for answer in answers]
+        said = [(text, "") if raw else thought_apart(text) for text in texts]
         return Completion(
-            texts=tuple(a["choices"][0]["text"] for a in answers),
+            texts=tuple(text for text, _ in said),
             finish=tuple(a["choices"][0]["finish_reason"] for a in answers),
             usage=_usage(written),
             logprobs=_logprobs(answers[0]),
             seconds=time.perf_counter() - began,
+            reasoning=tuple(thought for _, thought in said) if any(t for _, t in said) else (),
         )
 
     def _choose(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:

@@ -88,6 +88,20 @@ class OpenAIModel:
         return self._profile
 
     @property
+    def window(self) -> int:
+        """Tokens of prompt and answer together, by the profile or the server; 0 for unknown."""
+        return self._profile.window
+
+    async def prepare(self) -> None:
+        """Ask the server for the window where the name does not tell it."""
+        if self._profile.window:
+            return
+        listed = await self._server.models()
+        own = [told for told in listed if told.get("id") == self._model] or listed
+        if len(own) == 1:  # llama.cpp lists its one model by its file
+            self._profile = replace(self._profile, window=answers.window(own[0]))
+
+    @property
     def identity(self) -> str:
         """Name, address and request settings: what decides about the answers."""
         s = self._settings

@@ -21,7 +21,7 @@ from typing import Any
 from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError, suggest
-from wayword.core.model import Model
+from wayword.core.model import Model, lessons_of, prepare
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import ModelCall, Step, Trajectory
@@ -205,6 +205,8 @@ async def run_async(
     account = Account(plan.tokens, plan.dollars)
     models = open_models(plan, model_choices(plan, agent), account)  # before anything is written
     try:
+        for model in models.values():
+            await prepare(model)
         there = (person or Terminal()) if agent.needs_person or plan.ask else None
         return await _run(plan, dataset, agent, models, account, on_progress or _silent, there)
     finally:
@@ -230,7 +232,9 @@ async def _run(
         going.done = resumed = len(tasks) - len(todo)
         going.on_progress(resumed, len(tasks), {})
         outcome = await _play(going, todo, models, account) if todo else Outcome()
-        return RunResult(path, outcome, resumed, _notices(going))
+        learnt = [line for model in models.values() for line in lessons_of(model)]
+        told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
+        return RunResult(path, outcome, resumed, [*_notices(going), *told])
 
 
 def choose_tasks(

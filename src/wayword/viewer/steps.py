@@ -238,13 +238,24 @@ def _answer(call: ModelCall) -> Html:
         return _part("No answer", tag("p", call.error or "the call failed", class_="why"))
     if isinstance(call.answer, Choice):
         return _part("Ranked", _options(call.answer), _small(call, call.answer))
-    texts = [tag("pre", text, class_="said answer") for text in call.answer.texts]
-    return _part("Answer", *texts, _small(call, call.answer))
+    answer = call.answer
+    thoughts = [tag("pre", text, class_="said reasoning") for text in answer.reasoning if text]
+    texts = [tag("pre", text, class_="said answer") for text in answer.texts]
+    small = _small(call, answer)
+    if not thoughts:
+        return _part("Answer", *texts, small)
+    return tag("div", _part("Reasoning", *thoughts), _part("Answer", *texts, small))
 
 
 def _small(call: ModelCall, answer: Completion | Choice) -> Html:
     """The call's small print."""
     parts = [f"{_count(answer.usage.completion, 'token')} written"]
+    if answer.usage.reasoning:
+        parts.append(f"{answer.usage.reasoning:,} of them in thought")
+    if answer.usage.estimated:
+        parts.append("tokens estimated: the server counts none")
+    if isinstance(answer, Choice) and answer.picked:
+        parts.append("one option written, not ranked: the server gives no log-probabilities")
     if answer.usage.reused:
         parts.append(f"{answer.usage.reused:,} prompt tokens reused")
     if isinstance(answer, Completion) and any(end != "stop" for end in answer.finish):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import math
 import sqlite3
 import time
 from collections import Counter
@@ -123,7 +124,8 @@ class CachedModel(Wrapper):
 
     The key is made of the model's identity, the prompt and the whole sampling, seed included.
     Answers that chance decides (a temperature, and no seed) are numbered as they are asked, so
-    that five calls still give five samples, the same five in the next run. Equal questions that
+    that five calls still give five samples, the same five in the next run. Empty answers and calls
+    of tools are not kept: the next run asks again. Equal questions that
     are in the air at once become one. Found answers are marked ``cached`` and cost nothing.
     """
 
@@ -169,8 +171,9 @@ class CachedModel(Wrapper):
                     seconds = time.perf_counter() - began
                     return replace(self._read(kept, read), seconds=seconds)
                 answer = await ask()
-                value = asdict(answer)
-                await self._off_loop(lambda: self._cache.put(key, value))
+                if _worth_keeping(answer):
+                    value = asdict(answer)
+                    await self._off_loop(lambda: self._cache.put(key, value))
                 return answer
         finally:
             if not lock.locked():
@@ -187,6 +190,14 @@ class CachedModel(Wrapper):
             raise RecordingError(f"{where}: {what}; {_REMEDY}") from None
 
 
+def _worth_keeping(answer: Completion | Choice) -> bool:
+    """Empty answers, calls of tools and numbers that are none may be a server's bad moment."""
+    if isinstance(answer, Choice):
+        return all(math.isfinite(value) for value in answer.logprobs)
+    whole = all(text.strip() for text in answer.texts) and bool(answer.texts)
+    return whole and not {"tool_calls", "content_filter", "error"} & set(answer.finish)
+
+
 def _completion(value: Json) -> Completion:
     return Completion(
         texts=tuple(value["texts"]),
@@ -195,6 +206,7 @@ def _completion(value: Json) -> Completion:
         logprobs=tuple(TokenLogprob(**entry) for entry in value["logprobs"]),
         cost=0.0,
         cached=True,
+        reasoning=tuple(value.get("reasoning", ())),
     )
 
 
@@ -205,4 +217,5 @@ def _choice(value: Json) -> Choice:
         usage=Usage(**value["usage"]),
         cost=0.0,
         cached=True,
+        picked=bool(value.get("picked", False)),
     )

@@ -94,6 +94,16 @@ def usage(answer: object, prompt: Prompt, request: Request) -> Usage:
     return Usage(estimated_tokens(prompt), texts + thoughts, 0, thoughts, estimated=True)
 
 
+def window(told: Mapping[str, Any]) -> int:
+    """A model's window as ``/models`` tells it: vLLM, SGLang, llama.cpp, routers; 0 for none."""
+    meta = told.get("meta")  # llama.cpp: what the model was trained with, if the slots' is missing
+    inner = meta if isinstance(meta, Mapping) else {}
+    for name in ("max_model_len", "context_length", "context_window", "n_ctx"):
+        if found := _count(told, name) or _count(inner, name):
+            return found
+    return _count(inner, "n_ctx_train") or 0
+
+
 def _inner(counted: Mapping[str, Any], name: str) -> Mapping[str, Any]:
     details = counted.get(name)
     return details if isinstance(details, Mapping) else {}
@@ -186,7 +196,8 @@ async def ranked(endings: Sequence[str], listed: Listed, *, walk: bool) -> tuple
         for i, left in place.left.items():
             piece = _piece(left, tokens)
             if piece is None:
-                found[i] = place.score + floor
+                # just below: the last one listed is likelier than all that are not
+                found[i] = math.nextafter(place.score + floor, -math.inf)
                 unlisted.add(i)
             else:
                 groups.setdefault(piece, {})[i] = left[len(piece) :]

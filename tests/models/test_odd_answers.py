@@ -1,0 +1,208 @@
+"""Answers that are missing something, too large, too slow, or make no sense."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.loopback import Answerer, chat, serving
+from wayword.core.errors import BudgetExhausted, ModelError
+from wayword.core.model import Choice, Completion, Sampling, Usage, user
+from wayword.models.middleware.budget import Account
+from wayword.models.openai import OpenAIModel
+from wayword.models.parts.opening import Options, wrap
+from wayword.models.scripted import ScriptedModel
+from wayword.models.servers.connection import MOST_BYTES
+from wayword.runs.codec import from_json, to_json
+
+HELLO = [user("hello, which way is the kitchen from here?")]
+
+
+def ask(answer: Answerer, sampling: Sampling | None = None, **settings: Any) -> Completion:
+    async def go() -> Completion:
+        with serving(answer) as server:
+            model = OpenAIModel("m", OpenAIModel.Settings(server.address, **settings))
+            try:
+                return await model.complete(HELLO, sampling or Sampling())
+            finally:
+                await model.aclose()
+
+    return asyncio.run(go())
+
+
+def _uncounted(usage: Any) -> dict[str, Any]:
+    return {**chat("the kitchen is on the left"), "usage": usage}
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        {},
+        "many",
+        {"prompt_tokens": -5, "completion_tokens": 3},
+        {"prompt_tokens": 5, "completion_tokens": -3},
+        {"prompt_tokens": True, "completion_tokens": 3},
+        {"prompt_tokens": 0, "completion_tokens": 0},
+    ],
+)
+def test_tokens_that_are_not_counted_are_estimated_and_marked(usage: Any) -> None:
+    found = ask(lambda *_: (200, _uncounted(usage))).usage
+    assert found == Usage(11, 7, 0, 0, estimated=True)
+
+
+def test_a_budget_holds_where_the_server_counts_nothing() -> None:
+    async def go() -> int:
+        with serving(lambda *_: (200, _uncounted(None))) as server:
+            inner = OpenAIModel("m", OpenAIModel.Settings(server.address))
+            model = wrap(inner, Options(), Account(max_tokens=50))
+            try:
+                for _ in range(10):
+                    await model.complete(HELLO, Sampling())
+            except BudgetExhausted:
+                return len(server.asked)
+            finally:
+                await model.aclose()
+        return -1
+
+    assert asyncio.run(go()) == 3
+
+
+def test_an_answer_may_not_be_larger_than_a_megabyte() -> None:
+    with pytest.raises(ModelError, match="larger than 1 MB"):
+        ask(lambda *_: (200, chat("x" * MOST_BYTES)))
+
+
+def test_the_deadline_is_for_the_whole_call() -> None:
+    """A server that sends a byte now and then would never run into a limit a read."""
+
+    async def go() -> float:
+        async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n")
+            try:
+                while True:
+                    writer.write(b" ")
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
+            except (ConnectionError, asyncio.CancelledError):
+                writer.close()
+
+        server = await asyncio.start_server(drip, "127.0.0.1", 0)
+        address = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        model = OpenAIModel("m", OpenAIModel.Settings(address, timeout=0.3))
+        began = time.perf_counter()
+        with pytest.raises(ModelError, match="did not answer in time"):
+            await model.complete(HELLO, Sampling())
+        took = time.perf_counter() - began
+        await model.aclose()
+        server.close()
+        return took
+
+    assert asyncio.run(go()) < 3
+
+
+def test_a_log_probability_that_is_no_number_never_wins() -> None:
+    assert Choice(("a", "b", "c"), (math.nan, -3.0, -2.0)).best == "c"
+    top = [{"token": "left", "logprob": math.nan}, {"token": "right", "logprob": -1.0}]
+    answer = chat("left")
+    answer["choices"][0]["logprobs"] = {"content": [{**top[1], "top_logprobs": top}]}
+
+    async def go() -> Choice:
+        with serving(lambda *_: (200, answer)) as server:
+            model = OpenAIModel("m", OpenAIModel.Settings(server.address))
+            try:
+                return await model.choose(HELLO, ("left", "right"))
+            finally:
+                await model.aclose()
+
+    choice = asyncio.run(go())
+    assert choice.best == "right"
+    assert not any(math.isnan(value) for value in choice.logprobs)
+
+
+TOOL = {"tool_calls": [{"function": {"name": "move", "arguments": "{}"}}]}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [chat(None), chat(""), chat(None, **TOOL), {**chat("cut"), "finish": "x"}],
+    ids=["null", "empty", "tool", "text"],
+)
+def test_empty_answers_are_not_cached(tmp_path: Path, answer: dict[str, Any]) -> None:
+    async def go() -> int:
+        with serving(lambda *_: (200, answer)) as server:
+            inner = OpenAIModel("m", OpenAIModel.Settings(server.address))
+            model = wrap(inner, Options(cache=tmp_path / "c.db"))
+            for _ in range(2):
+                await model.complete(HELLO, Sampling())
+            await model.aclose()
+            return len(server.asked)
+
+    text = answer["choices"][0]["message"]["content"]
+    assert asyncio.run(go()) == (1 if text else 2)
+
+
+def test_a_ranking_that_is_no_number_is_not_cached(tmp_path: Path) -> None:
+    class Odd(ScriptedModel):
+        calls = 0
+
+        async def choose(self, prompt: Any, options: Any) -> Choice:
+            self.calls += 1
+            return Choice(tuple(options), (math.nan, 0.0))
+
+    async def go() -> int:
+        inner = Odd(answers=[])
+        model = wrap(inner, Options(cache=tmp_path / "c.db"))
+        for _ in range(2):
+            await model.choose("x", ("a", "b"))
+        await model.aclose()
+        return inner.calls
+
+    assert asyncio.run(go()) == 2
+
+
+def test_reasoning_and_picks_survive_the_cache_and_the_run_folder(tmp_path: Path) -> None:
+    from wayword.core.trajectory import ModelCall, Trajectory
+
+    whole = Completion(("a",), ("stop",), Usage(9, 8, 0, 7, True), reasoning=("because",))
+    picked = Choice(("a", "b"), (0.0, -1000.0), Usage(1, 1), picked=True)
+    calls = [ModelCall("main", "x", whole, Sampling()), ModelCall("main", "y", picked)]
+    told = Trajectory("e", {}, opening_calls=calls)
+    assert from_json(json.loads(json.dumps(to_json(told)))) == told
+
+    async def again() -> Completion:
+        model = wrap(ScriptedModel(answers=[whole]), Options(cache=tmp_path / "c.db"))
+        await model.complete("x", Sampling())
+        kept = await model.complete("x", Sampling())
+        await model.aclose()
+        return kept
+
+    kept = asyncio.run(again())
+    assert (kept.cached, kept.reasoning, kept.usage) == (True, ("because",), whole.usage)
+
+
+def test_the_window_is_known_by_name_or_asked_of_the_server() -> None:
+    from wayword.core.model import prepare, window_of
+    from wayword.models.servers import answers
+
+    assert OpenAIModel("gpt-4o", OpenAIModel.Settings("http://127.0.0.1:1/v1")).window == 128000
+    assert answers.window({"id": "x", "max_model_len": 4096}) == 4096
+    assert answers.window({"id": "x", "meta": {"n_ctx_train": 2048}}) == 2048
+    assert answers.window({"id": "x", "max_model_len": "many"}) == 0
+
+    async def asked() -> int:
+        told = {"data": [{"id": "m", "max_model_len": 1234}, {"id": "n", "max_model_len": 9}]}
+        with serving(lambda *_: (500, {}), told) as server:
+            model = wrap(OpenAIModel("m", OpenAIModel.Settings(server.address)))
+            await prepare(model)
+            await model.aclose()
+            return window_of(model)
+
+    assert asyncio.run(asked()) == 1234

@@ -5,6 +5,7 @@ from __future__ import annotations
 from helpers.playing import play
 from wayword.agents.oracle import ShortestPathOracle
 from wayword.agents.random import RandomAgent, RandomSettings
+from wayword.core.agent import MakePlan
 from wayword.core.episode import Reference
 from wayword.core.rollout import sees_answer
 from wayword.core.world import World
@@ -15,7 +16,7 @@ class Sneaky(RandomAgent):
 
     shown = False
 
-    def reveal(self, reference: Reference, world: World) -> None:
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
         Sneaky.shown = True
 
 

@@ -187,7 +187,7 @@ def test_own_texts_replace_the_shipped_ones(tmp_path: Path) -> None:
 def test_the_prompt_of_a_generated_town_is_the_golden_one() -> None:
     towns = Towns()
     task = towns.tasks[2]
-    gold = [action.name for action in towns.demonstration(task).actions]
+    gold = [action.name for action in towns.solve(task)]
 
     class Town(SmallStreet):
         tasks = [task]  # noqa: RUF012

@@ -8,8 +8,6 @@ from dataclasses import replace
 import pytest
 
 from wayword.agents.expert import Expert, ExpertSettings
-from wayword.core.agent import Toolkit
-from wayword.core.episode import Reference
 from wayword.core.errors import UsageError
 from wayword.core.replay import PlanningFailed
 from wayword.core.rollout import Setup, rollout
@@ -88,7 +86,7 @@ def test_the_expert_asks_for_the_levels_own_actions() -> None:
     world = dataset.world(task.episode)
     world.reset(task.episode)
     with pytest.raises(UsageError, match=r"set dataset\.actions=low"):
-        Expert(ExpertSettings(), Toolkit()).reveal(Reference("1"), world)
+        dataset.plan(task, world, "agent", "expert")
     with pytest.raises(UsageError, match=r"set dataset\.actions=low"):
         dataset.demonstrations(1, 0)
 

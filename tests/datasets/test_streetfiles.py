@@ -190,7 +190,7 @@ def test_a_published_training_file_comes_first(folder: Path) -> None:
 
 
 def test_examples_that_are_not_there_are_refused(folder: Path) -> None:
-    with pytest.raises(UsageError, match="4 examples were asked for and 3 training routes"):
+    with pytest.raises(UsageError, match="4 examples were asked for and 3 training episodes"):
         open_(Map2seq, "unseen_dev", folder).demonstrations(4, 0)
     with pytest.raises(UsageError, match="map2seq:unseen_train is the training split; set shots=0"):
         open_(Map2seq, "unseen_train", folder).demonstrations(1, 0)

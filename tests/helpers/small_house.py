@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.core.errors import UsageError
 from wayword.core.perceiver import Percept, Sector, Sighting
+from wayword.core.solving import SolvableWalks
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 from wayword.worlds.indoor.world import IndoorWorld
 
@@ -63,7 +62,7 @@ class SmallSettings:
     """Nothing to set."""
 
 
-class SmallHouse:
+class SmallHouse(SolvableWalks):
     """Two episodes from s: to c, and to d."""
 
     Settings: ClassVar[type[Any]] = SmallSettings
@@ -91,6 +90,3 @@ class SmallHouse:
 
     def perceiver(self) -> SmallPerceiver:
         return SmallPerceiver()
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        raise UsageError("the small house has no training split")

@@ -10,11 +10,10 @@ from typing import Any, ClassVar
 import pytest
 
 from wayword.core import registry
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError
 from wayword.worlds.household.builder import SceneBuilder
+from wayword.worlds.household.expert import SolvableHousehold
 from wayword.worlds.household.goals import HouseholdReference, Inside
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.household.world import HouseholdWorld
@@ -37,7 +36,7 @@ class NoSettings:
     """Nothing to set."""
 
 
-class TwoInAFlat:
+class TwoInAFlat(SolvableHousehold):
     """Ann is in the kitchen, Bob in the hall; the apple should be in the box."""
 
     Settings: ClassVar[type[Any]] = NoSettings
@@ -64,9 +63,6 @@ class TwoInAFlat:
 
     def perceiver(self) -> None:
         return None
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        raise UsageError("the flat has no training split")
 
 
 def goals() -> tuple[Inside, ...]:

@@ -17,7 +17,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback, Observation
 from wayword.datasets.household import Household
-from wayword.metrics.household import answered, expert_of, rearranged
+from wayword.metrics.household import answered, rearranged
 from wayword.metrics.scoring import score
 from wayword.worlds.household.goals import AnswerReference, RearrangementReference, Restored
 
@@ -92,7 +92,7 @@ def test_bodies_without_single_motions_are_measured_by_the_same_expert(dataset: 
     world = high.world(task.episode)
     world.reset(task.episode)
     assert "move_ahead" not in {action.name for action in world.action_space("agent").actions}
-    assert expert_of(high, task) == expert_of(dataset, dataset.tasks[0]) is not None
+    assert high.expert_length(task) == dataset.expert_length(dataset.tasks[0]) is not None
 
 
 def test_an_episode_that_failed_before_its_end_scores_nothing(dataset: Household) -> None:

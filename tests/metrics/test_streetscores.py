@@ -16,6 +16,7 @@ from wayword.core.agent import Oracle, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
+from wayword.core.solving import SolvableWalks
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Observation
 from wayword.metrics.predictions import trajectory_from_places
@@ -133,6 +134,13 @@ def world(panorama: str = "a", heading: int = 0) -> StreetWorld:
     return made
 
 
+class StreetTasks(SolvableWalks):
+    """Solves tasks in the town."""
+
+    def world(self, episode: Episode) -> StreetWorld:
+        return StreetWorld(Navigator(GRAPH))
+
+
 def act(agent: Any, observation: Observation, space: ActionSpace) -> str:
     decision = asyncio.run(agent.act(observation, space))
     assert isinstance(decision, Decision)
@@ -142,13 +150,24 @@ def act(agent: Any, observation: Observation, space: ActionSpace) -> str:
 def test_gold_walks_the_route() -> None:
     here, oracle = world(), GoldOracle(GoldSettings(), Toolkit())
     assert isinstance(oracle, Oracle)
-    oracle.reveal(PathReference("1", ("a", "b", "c", "f")), here)
+    route = PathReference("1", ("a", "b", "c", "f"))
+    asked = Task(task().episode, route)
+    oracle.reveal(route, here, lambda how: StreetTasks().plan(asked, here, "agent", how))
+    asyncio.run(oracle.begin(asked.episode))
     said = [act(oracle, here.observe("agent"), here.action_space("agent")) for _ in range(6)]
     assert said == ["forward", "forward", "right", "forward", "stop", "stop"]
-    with pytest.raises(UsageError, match="episode 1 has no published path"):
-        oracle.reveal(Reference("1"), here)
-    with pytest.raises(UsageError, match="cannot be walked in this world"):
-        oracle.reveal(PathReference("1", ("a",)), cast("Any", object()))
+
+
+def test_what_cannot_be_walked_is_refused() -> None:
+    here, walks, unknown = world(), StreetTasks(), Task(task().episode, Reference("1"))
+    with pytest.raises(UsageError, match="has no published path"):
+        walks.plan(unknown, here, "agent", "gold")
+    with pytest.raises(UsageError, match="has no published goal"):
+        walks.plan(unknown, here, "agent", "shortest")
+    with pytest.raises(UsageError, match="no 'expert' solution, only gold and shortest"):
+        walks.plan(task(), here, "agent", "expert")
+    with pytest.raises(UsageError, match=r"object has no route\(\) and along\(\)"):
+        walks.plan(task(), cast("Any", object()), "agent", "gold")
 
 
 def test_forward_says_forward_39_times() -> None:

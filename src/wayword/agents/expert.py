@@ -6,25 +6,14 @@ Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
-from wayword.core.errors import UsageError
 from wayword.core.replay import ActionPlan, PlanningFailed
 from wayword.core.world import Feedback, Observation, World
-from wayword.worlds.babyai import expert
-from wayword.worlds.babyai.motions import LOW
-from wayword.worlds.babyai.view import BabyAIObservation
-from wayword.worlds.babyai.world import BabyAIWorld
-from wayword.worlds.household.expert import solve
-from wayword.worlds.household.goals import HouseholdReference
-from wayword.worlds.household.observation import HouseholdObservation
-from wayword.worlds.household.verbs import LOW_LEVEL
-from wayword.worlds.household.world import HouseholdWorld
 
 PATIENCE = 60
 """How often a plan that others may have foiled is made anew."""
@@ -63,74 +52,46 @@ class Expert:
 
     def __init__(self, settings: ExpertSettings, toolkit: Toolkit) -> None:
         self._toolkit = toolkit
-        self._feedback: Feedback | None = None
-        self._doing: ActionPlan | None = None
+        self._feedback = Feedback()
+        self._plan: ActionPlan | None = None
         self._patience = 0
 
-    def reveal(self, reference: Reference, world: World) -> None:
-        self._solve = _solver(reference, world)
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        self._make = plan
 
     async def begin(self, episode: Episode) -> None:
-        """The goals were revealed before; where others act as well, plans may need another try."""
-        self._feedback, self._doing = None, None
+        """Plans begin at the first turn; where others act as well, they may need another try."""
+        self._plan = None
         self._patience = PATIENCE if len(episode.actors) > 1 else 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        if not isinstance(observation, HouseholdObservation | BabyAIObservation):
-            raise UsageError("the expert acts in the rooms world and the grid world only")
         try:
-            if self._doing is None:
-                self._doing = self._solve(observation.actor)
-                return Decision(next(self._doing))
-            return Decision(self._doing.send(self._feedback or Feedback()))
+            return Decision(self._next())
+        except StopIteration:
+            return Decision(STOP)
         except PlanningFailed as reason:
             if self._patience:
                 self._patience -= 1
-                self._doing = self._anew(observation.actor)
-                return Decision(next(self._doing))
+                self._plan = self._aside()
+                return Decision(next(self._plan))
             self._toolkit.note("expert_stuck", reason=str(reason))
             return Decision(STOP)
 
-    def _anew(self, actor: str) -> ActionPlan:
-        """Go some steps aside, and begin again from what there is then."""
+    def _next(self) -> Action:
+        if self._plan is None:
+            self._plan = self._make("expert")
+            return next(self._plan)
+        return self._plan.send(self._feedback)
+
+    def _aside(self) -> ActionPlan:
+        """Go some steps aside, and plan again from what there is then."""
         yield self._toolkit.rng.choice(TURNS)
         for _ in range(self._toolkit.rng.randint(1, ASIDE)):
             yield Action("move_ahead")
-        yield from self._solve(actor)
+        yield from self._make("expert")
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._feedback = feedback
-
-
-def _solver(reference: Reference, world: World) -> Callable[[str], ActionPlan]:
-    """What makes an actor's actions. Raises ``UsageError`` for what it has no answer to."""
-    if isinstance(world, BabyAIWorld):
-        _able(dict.fromkeys(world.actors, world.verbs), LOW, "low")
-        return lambda actor: expert.solve(world)
-    if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
-        raise UsageError(
-            f"episode {reference.episode_id} has no goals in a house; try `oracle` or `gold`"
-        )
-    bodies = {each.name: each.body.actions for each in world.house.actors.values()}
-    able = _able(bodies, LOW_LEVEL, "all")
-    return lambda actor: solve(world, actor, reference) if actor in able else _leave()
-
-
-def _leave() -> ActionPlan:
-    yield STOP
-
-
-def _able(bodies: Mapping[str, Collection[str]], needed: Sequence[str], setting: str) -> list[str]:
-    """The actors that have all the verbs it takes. Raises ``UsageError`` where nobody has."""
-    missing = {actor: [v for v in needed if v not in verbs] for actor, verbs in bodies.items()}
-    able = [actor for actor, verbs in missing.items() if not verbs]
-    if not able:
-        actor, verbs = next(iter(missing.items()))
-        raise UsageError(
-            f"the expert acts by low-level actions, and {actor} knows no {verbs[0]}; "
-            f"set dataset.actions={setting}"
-        )
-    return able
 
 
 agent = Expert

@@ -15,7 +15,7 @@ from wayword.agents.parts.commands import Brief, Role
 from wayword.agents.parts.follower import Follower
 from wayword.agents.parts.partner import Partner
 from wayword.core.action import ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.world import Feedback, Observation, World
@@ -61,7 +61,7 @@ class Team:
         self._settings, self._toolkit = settings, toolkit
         self._role: Role | None = None
 
-    def reveal(self, reference: Reference, world: World) -> None:
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             raise UsageError(f"episode {reference.episode_id} has no goals in a house")
         self._reference, self._world = reference, world

@@ -16,6 +16,7 @@ from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import UsageError
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
+from wayword.core.replay import ActionPlan
 from wayword.core.trajectory import Verdict
 from wayword.core.world import Feedback, Observation, World
 
@@ -120,6 +121,12 @@ class Learner(Agent, Protocol):
         ...
 
 
+MakePlan = Callable[[str], ActionPlan]
+"""How (``"shortest"``, ``"gold"``, ``"expert"``) -> a plan for this actor from the present state.
+
+Raises ``UsageError`` where the dataset has no such solution."""
+
+
 @runtime_checkable
 class Oracle(Agent, Protocol):
     """An agent that is shown the reference and the world: gold paths, shortest paths, experts.
@@ -129,6 +136,6 @@ class Oracle(Agent, Protocol):
 
     sees_answer: ClassVar[bool]
 
-    def reveal(self, reference: Reference, world: World) -> None:
-        """Called before ``begin``."""
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        """Called before ``begin``, with the answer, the world that is played, and what plans."""
         ...

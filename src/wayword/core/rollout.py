@@ -11,6 +11,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, cast
 
 from wayword.core.action import legal
@@ -26,7 +27,8 @@ from wayword.core.errors import (
     WaywordError,
 )
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, window_of
-from wayword.core.replay import carry_out
+from wayword.core.replay import ActionPlan, carry_out
+from wayword.core.solving import Solvable
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import World
 
@@ -208,8 +210,15 @@ class _Play:
         )
         agent = setup.make_agent(toolkit, actor)
         if sees_answer(agent):
-            cast(Oracle, agent).reveal(self._task.reference, world)
+            plan = partial(self._plan, world, actor)
+            cast(Oracle, agent).reveal(self._task.reference, world, plan)
         return agent
+
+    def _plan(self, world: World, actor: str, how: str) -> ActionPlan:
+        dataset = self._setup.dataset
+        if not isinstance(dataset, Solvable):
+            raise UsageError(f"{type(dataset).__name__} solves no tasks: it is not a Solvable")
+        return dataset.plan(self._task, world, actor, how)
 
     async def _trial(self, world: World, trial: Trajectory) -> None:
         began = time.perf_counter()

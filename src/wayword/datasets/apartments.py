@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
@@ -22,7 +21,12 @@ from wayword.worlds.household.scene import HouseObject
 from wayword.worlds.objectnav.ground import length
 from wayword.worlds.objectnav.observation import Camera
 from wayword.worlds.objectnav.simulated import Place, SimulatedBase
-from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld, places_to_see
+from wayword.worlds.objectnav.world import (
+    ObjectNavReference,
+    ObjectNavWorld,
+    SolvableSearches,
+    places_to_see,
+)
 
 # Free descriptions of small things, unique within a home: "cat-shaped mug".
 
@@ -87,7 +91,7 @@ class ApartmentsSettings:
         return Camera(field_of_view=self.field_of_view, reach=self.depth)
 
 
-class Apartments:
+class Apartments(SolvableSearches):
     """Object-goal navigation by free descriptions in generated homes: "Find the cat-shaped mug."
 
         >>> lost = Apartments(settings=Apartments.Settings(homes=1, episodes=2))
@@ -136,10 +140,6 @@ class Apartments:
 
     def perceiver(self) -> None:
         """Agents bring their own detectors."""
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """None: searching agents are zero-shot."""
-        raise UsageError("apartments has no solved examples to show; set shots=0")
 
     def _task(self, number: int) -> Task:
         settings = self.settings

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
-from wayword.worlds.babyai.expert import play
+from wayword.core.solving import Training
+from wayword.worlds.babyai.expert import SolvableLevels
 from wayword.worlds.babyai.level import Level
 from wayword.worlds.babyai.world import Actions, BabyAIWorld
 
@@ -126,7 +125,7 @@ class GroundingSettings:
         return tuple(RENAMED.get(name, name) for name in names) or LEVELS
 
 
-class Grounding:
+class Grounding(SolvableLevels):
     """Instructions such as "put a blue ball next to the red door" on a grid of rooms.
 
         >>> grounding = Grounding(settings=Grounding.Settings(levels="GoToObj", episodes=2))
@@ -162,22 +161,12 @@ class Grounding:
     def perceiver(self) -> None:
         """Observations say it all."""
 
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """Episodes of the train split with the expert's actions.
-
-        Raises ``UsageError`` with ``actions=high``, as the expert acts by low-level actions.
-        """
+    def training(self) -> Training:
+        """The train split. Raises ``UsageError`` with ``actions=high``: the bot's are low-level."""
         if self.settings.actions != "low":
             raise UsageError("the expert's examples are low-level; set dataset.actions=low")
-        tasks = self._drawn("train")
-        rng = random.Random(f"demonstrations/{seed}")
-        chosen = rng.sample(range(len(tasks)), min(count, len(tasks)))
-        return [self._solved(tasks[number].episode) for number in chosen]
-
-    def _solved(self, episode: Episode) -> Demonstration:
-        world = self.world(episode)
-        world.reset(episode)
-        return Demonstration(episode, tuple(play(world)), lambda: self.world(episode))
+        source = self if self.split == "train" else Grounding("train", settings=self.settings)
+        return Training(source, source.tasks)
 
     def _drawn(self, stream: str) -> Sequence[Task]:
         levels, seed = self.settings.chosen(), self.settings.seed

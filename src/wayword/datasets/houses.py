@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,12 +9,11 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from wayword.core.action import STOP, Action
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.perceiver import Percept
+from wayword.core.solving import SolvableWalks, Training
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST
 from wayword.datasets.procedural.houses.house import House, build_house, scene_name
 from wayword.datasets.procedural.houses.instructions import WORDINGS, instruct
@@ -100,7 +98,7 @@ class _Percepts(Mapping[str, Percept]):
         return len(self._home.house.graph.ids)
 
 
-class Houses:
+class Houses(SolvableWalks):
     """Generated houses: rooms, doors, viewpoints, furniture, and ways to be told through them.
 
         >>> houses = Houses("test", None, Houses.Settings(houses=2, episodes=6))
@@ -188,21 +186,10 @@ class Houses:
         """The floor plan in words."""
         return self._perceiver
 
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """Solved episodes of the train split, each of another path as long as there are enough."""
+    def training(self) -> Training:
+        """The train split."""
         source = self if self.split == "train" else Houses("train", None, self.settings)
-        tasks = source.tasks
-        chosen = random.Random(f"demonstrations/{seed}").sample(
-            range(len(tasks)), min(count, len(tasks))
-        )
-        return [source.demonstration(tasks[number]) for number in chosen]
-
-    def demonstration(self, task: Task) -> Demonstration:
-        """A task with the actions that solve it."""
-        if not isinstance(task.reference, PathReference):
-            raise UsageError(f"{task.episode.id} has no gold path")
-        steps = tuple(Action("goto", (viewpoint,)) for viewpoint in task.reference.path[1:])
-        return Demonstration(task.episode, (*steps, STOP), lambda: self.world(task.episode))
+        return Training(source, source.tasks)
 
 
 def _open(scene: str) -> _Home:

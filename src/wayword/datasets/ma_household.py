@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.errors import UsageError, suggest
+from wayword.core.solving import Training
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     HomesSettings,
@@ -71,8 +70,8 @@ class MaHousehold(SourcedTasks[MaHouseholdSettings]):
             raise UsageError(f"ma_household:{split} needs the data folder; name it with --data")
         return FloorPairs(split, self.folder, self.settings, kinds, self.settings.followers)
 
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """There are none: no actor's part makes sense without the other's."""
+    def training(self) -> Training:
+        """There is none: no actor's part makes sense without the other's."""
         raise UsageError("ma_household has no examples for a single actor; set shots=0")
 
 

@@ -9,10 +9,10 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
+from wayword.core.solving import Training
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     Case,
@@ -78,8 +78,8 @@ class MaWah(SourcedTasks[MaWahSettings]):
             return _generated(split, self.settings)
         return Published(split, self.folder, self.settings)
 
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """There are none: no actor's part makes sense without the others'."""
+    def training(self) -> Training:
+        """There is none: no actor's part makes sense without the others'."""
         raise UsageError("ma_wah has no examples for a single actor; set shots=0")
 
 

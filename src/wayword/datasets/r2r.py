@@ -22,14 +22,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from wayword.core.action import STOP, Action
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import cache_folder, find, find_any, read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.perceiver import Perceiver
+from wayword.core.solving import SolvableWalks, Training
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings, reverie_sightings
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -58,7 +57,7 @@ class R2RSettings:
     sample_seed: int = 72
 
 
-class R2R:
+class R2R(SolvableWalks):
     """Room-to-Room: written routes through Matterport3D houses (Anderson et al. 2018).
 
     Raises ``DataError`` for files that are missing or malformed.
@@ -118,11 +117,11 @@ class R2R:
     def perceiver(self) -> Perceiver:
         return self._perceiver
 
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+    def training(self) -> Training:
+        """The train split. Raises ``UsageError`` for splits that are made of it."""
         if self.split in ("train", "sample72"):
             raise UsageError(f"r2r:{self.split} is itself made of training paths; set shots=0")
-        drawn = random.Random(seed).sample(list(self._train.tasks), count)
-        return [_demonstration(task, self._train) for task in drawn]
+        return Training(self._train, self._train.tasks, salt="")
 
     @cached_property
     def _train(self) -> R2R:
@@ -219,13 +218,6 @@ def _task(
     known = len(route) > 1 or "distance" in record  # the public test split holds only the start
     reference = PathReference(episode_id, tuple(route)) if known else Reference(episode_id)
     return Task(episode, reference)
-
-
-def _demonstration(task: Task, train: R2R) -> Demonstration:
-    reference = task.reference
-    route = reference.path[1:] if isinstance(reference, PathReference) else ()
-    moves = tuple(Action("goto", (place,)) for place in route)
-    return Demonstration(task.episode, (*moves, STOP), lambda: train.world(task.episode))
 
 
 dataset = R2R

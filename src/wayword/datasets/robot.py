@@ -10,13 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
 from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings
 from wayword.worlds.objectnav.rosbridge import Link
-from wayword.worlds.objectnav.world import ObjectNavWorld
+from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches
 
 
 @dataclass(frozen=True)
@@ -35,7 +34,7 @@ class RobotSettings(RosSettings):
         return [" ".join(text.split()) for text in self.target.split("|") if text.strip()]
 
 
-class RobotTasks:
+class RobotTasks(SolvableSearches):
     """Searches with a real robot: ROS 2 and Nav2 behind a rosbridge server.
 
         wayword run lgx --on robot --concurrency 1 --model openai:gpt-5-mini \\
@@ -76,9 +75,6 @@ class RobotTasks:
 
     def perceiver(self) -> None:
         """Agents bring their own detectors."""
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        raise UsageError("robot has no solved examples to show; set shots=0")
 
     @cached_property
     def _link(self) -> Link:

@@ -10,7 +10,6 @@ from math import gcd
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
@@ -28,7 +27,7 @@ from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.observation import Camera
 from wayword.worlds.objectnav.simulated import Place, SimulatedBase
 from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, ThorWorld, check_installed
-from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
+from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld, SolvableSearches
 
 CALLED = {
     "HousePlant": "house plant",
@@ -63,7 +62,7 @@ class RobothorSettings:
             raise UsageError("robothor: field_of_view lies in 10 to 180, depth in 0.5 to 50")
 
 
-class Robothor:
+class Robothor(SolvableSearches):
     """RoboTHOR's object navigation (Deitke et al. 2020): "Find the alarm clock."
 
     Episodes, starts, targets, shortest paths and all objects with their boxes are published.
@@ -114,10 +113,6 @@ class Robothor:
 
     def perceiver(self) -> None:
         """Agents bring their own detectors."""
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """None: searching agents are zero-shot."""
-        raise UsageError("robothor has no solved examples to show; set shots=0")
 
     @cached_property
     def _scenes(self) -> dict[str, Path]:

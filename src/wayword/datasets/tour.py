@@ -24,7 +24,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import DataError, UsageError
@@ -32,6 +31,7 @@ from wayword.core.files import read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.model import Image
 from wayword.core.perceiver import Percept
+from wayword.core.solving import SolvableWalks
 from wayword.perception import panorama as pictures
 from wayword.perception.panorama import view
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
@@ -53,7 +53,7 @@ class TourSettings:
     folder: str = ""
 
 
-class Tour:
+class Tour(SolvableWalks):
     """Places of one's own. Raises ``DataError`` for a ``tour.json`` that is not as it should be."""
 
     Settings: ClassVar[type[TourSettings]] = TourSettings
@@ -91,9 +91,6 @@ class Tour:
     def perceiver(self) -> TourPerceiver:
         """Words from ``seen/``, pictures from ``pictures/``."""
         return self._perceiver
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        raise UsageError("a tour has no training split to draw examples from; set shots=0")
 
     @property
     def _path(self) -> Path:

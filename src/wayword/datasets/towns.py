@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -10,17 +9,16 @@ from itertools import islice
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from wayword.core.action import Action
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError, suggest
+from wayword.core.solving import SolvableWalks, Training
 from wayword.datasets.procedural.towns.instructions import instruct
 from wayword.datasets.procedural.towns.routes import Route, find_routes
 from wayword.datasets.procedural.towns.sight import Seen, TownEyes, in_sight
 from wayword.datasets.procedural.towns.town import LARGEST, SMALLEST, Town, build_town, scene_name
 from wayword.worlds.street.graph import StreetGraph
-from wayword.worlds.street.moves import Navigator, path_actions
+from wayword.worlds.street.moves import Navigator
 from wayword.worlds.street.world import StreetWorld
 
 MOST_ROUTES = 40
@@ -75,7 +73,7 @@ class _Place:
         return in_sight(self.town)
 
 
-class Towns:
+class Towns(SolvableWalks):
     """Generated towns: junctions of three to five ways, landmarks, and routes told by them.
 
         >>> towns = Towns("test", None, Towns.Settings(towns=2, episodes=6))
@@ -163,24 +161,9 @@ class Towns:
         """What can be seen, as sectors and as landmark scores."""
         return self._perceiver
 
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """Solved episodes of the train split, drawn by seed."""
-        source = self._training
-        most = len(source.tasks)
-        if count > most:
-            raise UsageError(f"{count} examples were asked for and {most} are here; lower shots")
-        chosen = random.Random(f"demonstrations/{seed}").sample(range(most), count)
-        return [source.demonstration(source.tasks[number]) for number in chosen]
-
-    def demonstration(self, task: Task) -> Demonstration:
-        """A task with the actions that solve it."""
-        if not isinstance(task.reference, PathReference):
-            raise UsageError(f"{task.episode.id} has no gold path")
-        navigator = self._navigator(task.episode.scene)
-        numbers = [navigator.graph.index[panorama] for panorama in task.reference.path]
-        start = navigator.start(numbers[0], task.episode.start["heading"])
-        actions = tuple(Action(word) for word in path_actions(navigator, start, numbers))
-        return Demonstration(task.episode, actions, lambda: self.world(task.episode))
+    def training(self) -> Training:
+        """The train split."""
+        return Training(self._training, self._training.tasks)
 
     @cached_property
     def _training(self) -> Towns:

@@ -8,11 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
-from wayword.worlds.two_phase.world import HALLWAY, TwoPhaseReference, TwoPhaseWorld
+from wayword.worlds.two_phase.world import (
+    HALLWAY,
+    SolvableTwoPhase,
+    TwoPhaseReference,
+    TwoPhaseWorld,
+)
 
 COMMON: Mapping[str, tuple[str, ...]] = {
     "kitchen": ("sink", "fridge"),
@@ -50,7 +54,7 @@ class TwoPhaseSettings:
             raise UsageError("two_phase: shuffles must be at least 1")
 
 
-class TwoPhase:
+class TwoPhase(SolvableTwoPhase):
     """Leave the room for the hallway, then choose the room that holds the target.
 
         >>> task = TwoPhase().tasks[0]
@@ -105,10 +109,6 @@ class TwoPhase:
 
     def perceiver(self) -> None:
         """Observations list what there is."""
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """None: it is a test without training episodes."""
-        raise UsageError("two_phase has no solved examples to show; set shots=0")
 
     def _task(self, number: int) -> Task:
         shuffle, index = divmod(number, len(self._questions))

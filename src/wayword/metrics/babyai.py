@@ -13,9 +13,9 @@ from collections.abc import Sequence
 from wayword.core.action import Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.metric import Metric
+from wayword.core.solving import Solvable
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import Pair
-from wayword.worlds.babyai.expert import expert_length
 
 METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "the level says that the task is done"),
@@ -41,10 +41,10 @@ class BabyAIScorer:
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics of each pair."""
-        return [_one(task, trajectory) for task, trajectory in pairs]
+        return [_one(dataset, task, trajectory) for task, trajectory in pairs]
 
 
-def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
+def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
     state = trajectory.state
     success = float(bool(state.get("success")))
     rejected = sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
@@ -54,7 +54,7 @@ def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
         "reward": float(state.get("reward", 0.0)),
         "low_level": float(length),
     }
-    best = expert_length(task.episode.scene, task.episode.start["seed"])
+    best = dataset.expert_length(task) if isinstance(dataset, Solvable) else None
     if best is not None:
         found["plw_sr"] = success * best / max(best, length)
     return found

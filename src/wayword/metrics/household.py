@@ -22,16 +22,15 @@ from wayword.core.action import STOP, Decision
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
+from wayword.core.solving import Solvable
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.scoring import Pair
 from wayword.worlds.household.errands import PlannedReference
-from wayword.worlds.household.expert import expert_length
 from wayword.worlds.household.goals import (
     AnswerReference,
     HouseholdReference,
     RearrangementReference,
 )
-from wayword.worlds.household.world import HouseholdWorld
 
 QUESTIONS = ("exists", "contains", "counts")
 CHORES = {
@@ -97,7 +96,8 @@ class HouseholdScorer:
         workers: tuple[str, ...] = ()
         if isinstance(reference, PlannedReference):
             workers = reference.worker, *reference.helpers
-        length, best = actions_taken(trajectory, workers), expert_of(dataset, task)
+        length = actions_taken(trajectory, workers)
+        best = dataset.expert_length(task) if isinstance(dataset, Solvable) else None
         found["low_level"] = float(length)
         if best is not None:
             for key in ("sr", "goal_sr"):
@@ -157,12 +157,6 @@ def rearranged(reference: RearrangementReference, state: Mapping[str, Json]) -> 
         "misplaced": (at_first - fixed + disturbed) / at_first,
         "fixed_strict": 0.0 if disturbed else fixed / at_first,
     }
-
-
-def expert_of(dataset: Dataset, task: Task) -> int | None:
-    """L* of a task, found out by playing it where the reference does not say."""
-    world = dataset.world(task.episode)
-    return expert_length(world, task) if isinstance(world, HouseholdWorld) else None
 
 
 scorer = HouseholdScorer()

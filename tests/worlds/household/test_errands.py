@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from wayword.agents.expert import Expert, ExpertSettings
+from helpers.two_in_a_flat import TwoInAFlat
 from wayword.core.action import Action
-from wayword.core.agent import Toolkit
+from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
 from wayword.core.replay import ActionPlan, PlanningFailed, follow
@@ -180,11 +180,13 @@ def test_what_cannot_be_done_says_why() -> None:
 
 
 def test_the_expert_says_what_it_needs() -> None:
-    expert, world = Expert(ExpertSettings(), Toolkit()), started()
+    flat_tasks, world = TwoInAFlat(), started()
+    episode = Episode("1", "Do it.", "flat", {})
     with pytest.raises(UsageError, match="has no goals in a house"):
-        expert.reveal(Reference("1"), world)
+        flat_tasks.plan(Task(episode, Reference("1")), world, "agent", "expert")
     high = HouseholdWorld(flat().build(), Body(actions=("goto", "stop")))
     start = {"poses": {"agent": {"x": 2.0, "y": 1.0}}}
     high.reset(Episode("1", "Do it.", "flat", start))
+    task = Task(episode, HouseholdReference("1", "test", ()))
     with pytest.raises(UsageError, match=r"set dataset\.actions=all"):
-        expert.reveal(HouseholdReference("1", "test", ()), high)
+        flat_tasks.plan(task, high, "agent", "expert")

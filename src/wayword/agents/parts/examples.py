@@ -16,6 +16,7 @@ from wayword.agents.parts.reading import ARGUMENT, Recipe
 from wayword.core.action import Action
 from wayword.core.agent import Demonstration
 from wayword.core.episode import Json
+from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute
 from wayword.core.replay import replay
 from wayword.core.world import Observation
@@ -89,6 +90,11 @@ def turns(
     actions = demonstration.actions
     played = replay(demonstration.world(), demonstration.episode, actions)
     for turn, action in zip(played, actions, strict=True):
+        if turn.action is None:
+            raise UsageError(
+                f"the example {demonstration.episode.id} takes {action}, which actors here cannot; "
+                "set dataset.actions=all or shots=0"
+            )
         seen = turn.observation
         told = tell(seen, feedback)
         told = f"{opening}\n\n{told}" if not found else told

@@ -14,7 +14,6 @@ no training route enters (Schumann and Riezler 2022).
 from __future__ import annotations
 
 import math
-import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -24,16 +23,15 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from wayword.core import registry
-from wayword.core.action import Action
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Json, PathReference
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import cache_folder, find, read_field, read_json_lines
 from wayword.core.perceiver import Perceiver
+from wayword.core.solving import SolvableWalks, Training
 from wayword.worlds.street import graph as streetgraph
 from wayword.worlds.street.graph import StreetGraph
-from wayword.worlds.street.moves import Navigator, path_actions
+from wayword.worlds.street.moves import Navigator
 from wayword.worlds.street.world import StreetWorld
 
 SPLITS = ("unseen_dev", "unseen_test", "unseen_train", "seen_dev", "seen_test", "seen_train")
@@ -50,7 +48,7 @@ class StreetSettings:
     dead_ends: Literal["open", "released"] = "open"
 
 
-class StreetRoutes(ABC):
+class StreetRoutes(SolvableWalks, ABC):
     """One split. Raises ``DataError`` naming file, line, id and field of what cannot be used:
 
     an empty instruction, a route without panoramas or with an unknown one, two panoramas in a row
@@ -99,24 +97,19 @@ class StreetRoutes(ABC):
     def perceiver(self) -> Perceiver | None:
         return None
 
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """Training routes with their gold actions, drawn by seed.
+    def training(self) -> Training:
+        """Training routes.
 
         From the scenario's published training file where it is there. Else from Map2seq's *seen*
         dev and test files: the routes that lie wholly in the seen area, which is the training area
         of the unseen scenario (1,172 of 1,600), less the file of the split that is evaluated and
         any route that the split holds under the same id. Raises ``UsageError`` for a training
-        split, and where there are fewer than ``count``.
+        split.
         """
         if self._part == "train":
             raise UsageError(f"{self.name}:{self.split} is the training split; set shots=0")
         source, pool = self._training
-        if count > len(pool):
-            raise UsageError(
-                f"{count} examples were asked for and {len(pool)} training routes are here; "
-                "lower shots"
-            )
-        return [_demonstration(task, source) for task in random.Random(seed).sample(pool, count)]
+        return Training(source, pool, salt="")
 
     @cached_property
     def _training(self) -> tuple[StreetRoutes, list[Task]]:
@@ -227,12 +220,3 @@ class StreetRoutes(ABC):
 
 def _exists(path: Path) -> bool:
     return path.is_file() or path.with_name(f"{path.name}.gz").is_file()
-
-
-def _demonstration(task: Task, source: StreetRoutes) -> Demonstration:
-    path = task.reference.path if isinstance(task.reference, PathReference) else ()
-    start = task.episode.start["heading"]
-    numbers = [source.graph("").index[panorama] for panorama in path]
-    state = source.navigator.start(numbers[0], start)
-    actions = tuple(Action(word) for word in path_actions(source.navigator, state, numbers))
-    return Demonstration(task.episode, actions, lambda: source.world(task.episode))

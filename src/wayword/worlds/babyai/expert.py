@@ -10,12 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 from wayword.core.action import Action
-from wayword.core.replay import ActionPlan, PlanningFailed, follow
+from wayword.core.dataset import Task
+from wayword.core.errors import UsageError
+from wayword.core.replay import ActionPlan, PlanningFailed
+from wayword.core.solving import Solvable, able
+from wayword.core.world import World
 from wayword.worlds.babyai.level import DONE, TOGGLE, Level
-from wayword.worlds.babyai.motions import CODES
+from wayword.worlds.babyai.motions import CODES, LOW
 from wayword.worlds.babyai.view import route
 from wayword.worlds.babyai.world import BabyAIWorld
 
@@ -28,10 +32,20 @@ def solve(world: BabyAIWorld) -> ActionPlan:
         yield Action(VERBS[code])
 
 
-def play(world: BabyAIWorld) -> list[Action]:
-    """The expert's actions, carried out in a world that was reset."""
-    turns = follow(world, world.actors[0], solve(world))
-    return [turn.action for turn in turns if turn.action is not None]
+class SolvableLevels(Solvable):
+    """Levels of BabyAI: ``expert`` is the package's bot, by the level's own actions."""
+
+    hows: ClassVar[tuple[str, ...]] = ("expert",)
+
+    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+        if not isinstance(world, BabyAIWorld):
+            raise UsageError(f"episode {task.episode.id} is no level of BabyAI")
+        able({actor: world.verbs}, LOW, "low")
+        return solve(world)
+
+    def expert_length(self, task: Task) -> int | None:
+        """L* in the level's own actions, whatever actions the dataset's actors have."""
+        return expert_length(task.episode.scene, task.episode.start["seed"])
 
 
 @lru_cache(maxsize=4096)

@@ -10,12 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
 from wayword.core.replay import ActionPlan, PlanningFailed, follow
+from wayword.core.solving import Solvable, able, listed
+from wayword.core.world import World
 from wayword.worlds.household.errands import TOOLS, Errands, PlannedReference, carry_out, cheapest
 from wayword.worlds.household.goals import (
     AnswerReference,
@@ -32,7 +35,7 @@ from wayword.worlds.household.goals import (
     Stacked,
     Trait,
 )
-from wayword.worlds.household.verbs import VERBS
+from wayword.worlds.household.verbs import LOW_LEVEL, VERBS
 from wayword.worlds.household.world import HouseholdWorld
 
 RANKS: tuple[type, ...] = (Stacked, Inside, Beside, Restored, Has, Held, Lit, Near)
@@ -83,19 +86,37 @@ def rehearse(
     return play(world, actor, reference)
 
 
-def expert_length(world: HouseholdWorld, task: Task) -> int | None:
-    """L*: how many low-level actions the expert needs, its stop included; None where it fails."""
-    reference = task.reference
-    if not isinstance(reference, HouseholdReference):
-        return None
-    if reference.expert_length is not None:
-        return reference.expert_length
-    try:
+class SolvableHousehold(Solvable):
+    """Household tasks: ``expert`` brings the goals about by low-level actions alone.
+
+    L* is the reference's where it gives one. Examples are solved with bodies that have every
+    action, whatever the dataset's bodies have.
+    """
+
+    hows: ClassVar[tuple[str, ...]] = ("expert",)
+
+    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+        reference = task.reference
+        if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
+            raise UsageError(f"episode {task.episode.id} has no goals in a house; try `oracle`")
+        bodies = {each.name: each.body.actions for each in world.house.actors.values()}
+        if actor in able(bodies, LOW_LEVEL, "all"):
+            return solve(world, actor, reference)
+        return listed(lambda: [STOP])  # no hands to help with
+
+    def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
+        """The expert's actions. Raises ``PlanningFailed`` where they do not meet the goals."""
+        world, reference = self.world(task.episode), task.reference
+        if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
+            raise UsageError(f"episode {task.episode.id} has no goals in a house")
         actions = rehearse(world, task.episode, reference)
-    except PlanningFailed:
-        return None
-    solved = reference.met(world.state()) == reference.parts()
-    return len(actions) if solved else None
+        if reference.met(world.state()) < reference.parts():
+            raise PlanningFailed("the expert's actions do not meet the goals")
+        return tuple(actions)
+
+    def _length(self, task: Task) -> int | None:
+        known = getattr(task.reference, "expert_length", None)
+        return super()._length(task) if known is None else int(known)
 
 
 def _next(errands: Errands, left: Sequence[GoalCondition]) -> GoalCondition:

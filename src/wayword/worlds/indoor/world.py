@@ -13,7 +13,7 @@ it went, as in the Matterport3D simulator's panoramic action space (Fried et al.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from wayword.core.action import STOP, Action, ActionSpace
@@ -90,6 +90,10 @@ class IndoorWorld:
         """The moves of a shortest path to ``goal``, for oracles; empty when already there."""
         path = self.graph.shortest_path(self._viewpoint, goal)
         return [Action("goto", (place,)) for place in path[1:]]
+
+    def along(self, actor: str, path: Sequence[str]) -> list[Action]:
+        """A path that begins at the actor's viewpoint, as actions that end in ``stop``."""
+        return [*(Action("goto", (place,)) for place in path[1:]), STOP]
 
     def done(self, actor: str) -> bool:
         return self._stopped

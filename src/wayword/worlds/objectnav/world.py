@@ -31,13 +31,16 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, bearing, relative, unit
-from wayword.core.world import Feedback
+from wayword.core.replay import ActionPlan, PlanningFailed
+from wayword.core.solving import Solvable, listed
+from wayword.core.world import Feedback, World
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.objectnav.base import AHEAD, Base, Motions, Moved, goto, numbers, rotate
 from wayword.worlds.objectnav.observation import Camera, View
@@ -208,6 +211,30 @@ class ObjectNavWorld:
             return self.base.go_to(here["x"] + STEP * east, here["y"] + STEP * north)
         given = numbers(action) or ()
         return self.base.rotate(*given) if action.name == "rotate" else self.base.go_to(*given)
+
+
+class SolvableSearches(Solvable):
+    """Object searches: ``shortest`` leads to the nearest place that has a target in view within the
+    reference's distance, ``gold`` along the published way; both end facing a target."""
+
+    hows: ClassVar[tuple[str, ...]] = ("shortest", "gold")
+
+    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+        reference = task.reference
+        if not isinstance(reference, ObjectNavReference) or not isinstance(world, ObjectNavWorld):
+            missing = "path to follow" if how == "gold" else "goal to go to"
+            raise UsageError(f"episode {task.episode.id} has no published {missing}")
+        found, targets = reference, reference.targets
+        if how == "shortest":
+            return listed(lambda: [*_found(world, found), STOP])
+        return listed(lambda: [*(world.walk(found.path, targets) if found.path else ()), STOP])
+
+
+def _found(world: ObjectNavWorld, reference: ObjectNavReference) -> list[Action]:
+    actions, problem = world.find(reference.targets, reference.within)
+    if problem:
+        raise PlanningFailed(problem)
+    return actions
 
 
 world = ObjectNavWorld

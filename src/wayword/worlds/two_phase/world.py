@@ -23,11 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Json, Reference
-from wayword.core.errors import DataError
-from wayword.core.world import Feedback, Observation
+from wayword.core.errors import DataError, UsageError
+from wayword.core.replay import ActionPlan
+from wayword.core.solving import Solvable, listed
+from wayword.core.world import Feedback, Observation, World
 
 HALLWAY = "hallway"
 """The thing in the start room that leads out of it."""
@@ -121,8 +125,25 @@ class TwoPhaseWorld:
             "done": self._done,
         }
 
+    def way(self, room: str) -> list[str]:
+        """The things to go to from the start, so that one ends in a room. For oracles."""
+        thing = next(each for each in self._lists[1] if self._room_of[each] == room)
+        return [HALLWAY, thing]
+
     def _listed(self) -> tuple[str, ...]:
         return () if self._done else self._lists[self._phase - 1]
+
+
+class SolvableTwoPhase(Solvable):
+    """Two-phase tests: ``shortest`` goes to the hallway, then to a thing of the target's room."""
+
+    hows: ClassVar[tuple[str, ...]] = ("shortest",)
+
+    def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+        reference = task.reference
+        if not isinstance(reference, TwoPhaseReference) or not isinstance(world, TwoPhaseWorld):
+            raise UsageError(f"episode {task.episode.id} names no room to find")
+        return listed(lambda: [Action("go", (thing,)) for thing in world.way(reference.room)])
 
 
 world = TwoPhaseWorld

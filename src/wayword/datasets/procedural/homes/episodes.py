@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import math
 import random
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError, suggest
-from wayword.core.replay import PlanningFailed
+from wayword.core.solving import Training
 from wayword.datasets.procedural.homes.home import Home, build_home, home_name
 from wayword.datasets.procedural.homes.plan import FEWEST, MOST
-from wayword.worlds.household.expert import rehearse
-from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.expert import SolvableHousehold
 from wayword.worlds.household.scene import Point, Scene
 from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body
 from wayword.worlds.household.world import HouseholdWorld
@@ -113,7 +111,7 @@ class Source(Protocol):
 S = TypeVar("S", bound=HomesSettings)
 
 
-class SourcedTasks(ABC, Generic[S]):
+class SourcedTasks(SolvableHousehold, Generic[S]):
     """What every dataset of the rooms world does with its sources, one a split.
 
     A dataset gives its ``name``, ``Settings`` and ``splits``, the ``published_train`` split that
@@ -161,10 +159,11 @@ class SourcedTasks(ABC, Generic[S]):
     def perceiver(self) -> None:
         """Observations say it all."""
 
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """Episodes of the train split that the expert solved."""
+    def training(self) -> Training:
+        """The train split: the published one for a published split."""
         train = GENERATED[1] if self.split in GENERATED else self.published_train
-        return demonstrate(self._source if self.split == train else self.source(train), count, seed)
+        source = self if self.split == train else type(self)(train, self.folder, self.settings)
+        return Training(source, source.tasks)
 
 
 MakeCase = Callable[[str, str, float], Case]
@@ -221,30 +220,3 @@ def start_in(
     x, y = rng.choice(places or home.starts)
     pose = {"x": x, "y": y, "heading": 30.0 * rng.randrange(12)}
     return {"scene": home.name, "arrangement": arrangement, "poses": {"agent": pose}}
-
-
-def demonstrate(source: Source, count: int, seed: int) -> list[Demonstration]:
-    """Episodes of a training split with the expert's actions; those it fails at are left out."""
-    tasks = source.tasks
-    rng = random.Random(f"demonstrations/{seed}")
-    chosen = rng.sample(range(len(tasks)), min(count, len(tasks)))
-    tried, found = set(chosen), [_solved(source, tasks[number]) for number in chosen]
-    while found.count(None) and len(tried) < len(tasks):
-        number = rng.choice([n for n in range(len(tasks)) if n not in tried])
-        tried.add(number)
-        found[found.index(None)] = _solved(source, tasks[number])
-    return [each for each in found if each is not None]
-
-
-def _solved(source: Source, task: Task) -> Demonstration | None:
-    reference = task.reference
-    if not isinstance(reference, HouseholdReference):
-        raise UsageError(f"{task.episode.id} is no episode of the rooms world")
-    world = source.world(task.episode)
-    try:
-        actions = tuple(rehearse(world, task.episode, reference))
-    except PlanningFailed:
-        return None
-    if reference.met(world.state()) < reference.parts():
-        return None
-    return Demonstration(task.episode, actions, lambda: source.world(task.episode))

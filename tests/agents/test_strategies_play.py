@@ -16,11 +16,13 @@ from wayword.agents.react import ReAct
 from wayword.agents.react_emmem import ReActEmMem
 from wayword.core.action import Action, Rejection
 from wayword.core.agent import Toolkit
+from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
 from wayword.worlds.household.verbs import Body
+from wayword.worlds.household.world import HouseholdWorld
 
 STRATEGIES = (Act, ReAct, ReActEmMem)
 STATE = "State:\n  place: kitchen\n  facing: north\n  holding: nothing\n"
@@ -100,18 +102,27 @@ def test_two_actors_talk_and_each_is_told_who_it_is() -> None:
     assert trajectory.ended == "stopped"
 
 
+class Answering(SmallFlat):
+    """The flat, with somebody who answers."""
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        world = super().world(episode)
+        world.answerer = lambda actor, question: "To the hall."
+        return world
+
+
 def test_open_verbs_are_answered_with_an_argument_of_their_own() -> None:
     answers = [
         {"action": "turn_left", "argument": "not needed"},
         {"action": "ask", "argument": "where to?"},
-        {"action": "chat", "argument": ""},
+        {"action": "ask", "argument": ""},
         {"action": "stop", "argument": "two"},
     ]
-    trajectory, _ = play_in(SmallFlat(), Act, [json.dumps(a) for a in answers])
+    trajectory, _ = play_in(Answering(), Act, [json.dumps(a) for a in answers])
     assert done(trajectory) == ["turn_left", "ask[where to?]", "stop[two]"]
     rejected = trajectory.steps[2].decision
     assert isinstance(rejected, Rejection)
-    assert (rejected.kind, rejected.reason) == ("empty", "chat needs words: chat[what you say]")
+    assert (rejected.kind, rejected.reason) == ("empty", "ask needs words: ask[what you say]")
 
 
 def test_only_the_verbs_of_the_body_are_told() -> None:

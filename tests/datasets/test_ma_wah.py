@@ -160,5 +160,5 @@ def test_settings_that_do_not_fit_are_refused() -> None:
         MaWah("logs")
     with pytest.raises(UsageError, match="set shots=0"):
         jobs().demonstrations(1, 0)
-    assert isinstance(MaWah.Settings().body(), Body)
-    assert "move_ahead" not in MaWah.Settings(actions="high").body().actions
+    assert isinstance(MaWah.Settings().make_body(), Body)
+    assert "move_ahead" not in MaWah.Settings(actions="high").make_body().actions

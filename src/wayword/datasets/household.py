@@ -12,7 +12,9 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
 from wayword.datasets.procedural.homes.chores import KINDS, ask_for, draw_chore
 from wayword.datasets.procedural.homes.episodes import (
+    CARRY,
     GENERATED,
+    WALK,
     Case,
     Generated,
     HomesSettings,
@@ -36,6 +38,11 @@ class HouseholdSettings(HomesSettings):
     ``instructions=steps`` adds the published step-by-step instructions to the goal; generated tasks
     have none. Published splits take ``kind``, ``instructions`` and ``actions`` alone.
     """
+
+    useless: ClassVar[tuple[str, ...]] = ()
+    paper: ClassVar[tuple[str, ...]] = (
+        *(*WALK, *CARRY, "drop", "toggle_on", "toggle_off", "slice", "stop"),
+    )
 
     kind: str = ""
     instructions: alfred.Instructions = "goal"
@@ -76,7 +83,7 @@ class Household(SourcedTasks[HouseholdSettings]):
         settings = self.settings
         if split in alfred.SPLITS:
             told = settings.kind, settings.instructions
-            return alfred.Alfred(split, self.folder, settings.body(), *told)
+            return alfred.Alfred(split, self.folder, settings.make_body(), *told)
         if settings.instructions != "goal":
             raise UsageError("household: generated tasks have no steps; set instructions=goal")
         return _generated(split, settings)

@@ -13,6 +13,8 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
+    TREAT,
+    WALK,
     Case,
     Generated,
     HomesSettings,
@@ -33,6 +35,10 @@ TRIES = 50
 @dataclass(frozen=True)
 class IqaSettings(HomesSettings):
     """``kind`` limits the questions to one type: exists, contains or counts."""
+
+    useless: ClassVar[tuple[str, ...]] = TREAT
+    paper: ClassVar[tuple[str, ...]] = (*WALK, "open", "stop")
+    answers: ClassVar[bool] = True
 
     kind: str = ""
 
@@ -72,7 +78,7 @@ class InteractiveQuestions(SourcedTasks[IqaSettings]):
     def source(self, split: str) -> Source:
         """Generated homes, or IQUAD's questions in iTHOR's kitchens."""
         if split in SPLITS:
-            return Questions(split, self.folder, self.settings.body(), self.settings.kind)
+            return Questions(split, self.folder, self.settings.make_body(), self.settings.kind)
         return _generated(split, self.settings)
 
 

@@ -8,7 +8,9 @@ from typing import ClassVar
 from wayword.core.errors import UsageError, suggest
 from wayword.core.solving import Training
 from wayword.datasets.procedural.homes.episodes import (
+    CARRY,
     GENERATED,
+    WALK,
     HomesSettings,
     Source,
     SourcedTasks,
@@ -24,6 +26,11 @@ class MaHouseholdSettings(HomesSettings):
     ``followers`` do the work, one as in TEACh, or up to three. ``homes``, ``rooms`` and ``plenty``
     are about generated homes alone.
     """
+
+    useless: ClassVar[tuple[str, ...]] = ()
+    paper: ClassVar[tuple[str, ...]] = (
+        *(*WALK, *CARRY, "drop", "toggle_on", "toggle_off", "slice", "chat", "stop"),
+    )
 
     task: str = ""
     followers: int = 1

@@ -27,16 +27,20 @@ from wayword.datasets.procedural.homes.jobs import KINDS, draw_job, goals_of, po
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.sources.virtualhome.episodes import Drawn, Files, Logs
 from wayword.worlds.household.goals import HouseholdReference
-from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
 
 TRIES = 50
+PAPER = ("go_explore", "go_check", "go_grab", "go_put", "chat", "stop")
+"""LangSuitE's Table 1 counts six actions and does not name them."""
 
 
 @dataclass(frozen=True)
 class MaWahSettings(HomesSettings):
     """``agents`` act together, from one (to compare with) to four. ``kind`` limits the jobs to one
     of C-WAH's, for example ``put_fridge``. Each has two hands."""
+
+    hands: ClassVar[int] = 2
+    paper: ClassVar[tuple[str, ...]] = PAPER
 
     episodes: int = 100
     plenty: float = 1.5
@@ -49,9 +53,6 @@ class MaWahSettings(HomesSettings):
             raise UsageError(f"ma_wah: agents={self.agents} must lie between 1 and 4")
         if self.kind and self.kind not in KINDS:
             raise UsageError(f"ma_wah: no kind {self.kind!r}; {suggest(self.kind, list(KINDS))}")
-
-    def body(self) -> Body:
-        return Body(actions=super().body().actions, inventory_capacity=2)
 
 
 class MaWah(SourcedTasks[MaWahSettings]):
@@ -122,7 +123,7 @@ class Published:
 
 def _world(case: Case, settings: HomesSettings) -> HouseholdWorld:
     layout = case.home.with_things(case.scene)
-    return HouseholdWorld(case.scene, settings.body(), shared_names=True, layout=layout)
+    return HouseholdWorld(case.scene, settings.make_body(), shared_names=True, layout=layout)
 
 
 class Together(Generated):

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
@@ -17,6 +18,7 @@ from wayword.datasets.procedural.homes.episodes import (
     Source,
     SourcedTasks,
     home_of,
+    read_rules,
     start_in,
 )
 from wayword.datasets.procedural.homes.objects import arrange
@@ -24,12 +26,25 @@ from wayword.datasets.procedural.homes.shuffling import shuffle
 from wayword.datasets.sources.ithor.rearrangement import SPLITS
 from wayword.datasets.sources.ithor.rearranging import Published
 from wayword.worlds.household.goals import RearrangementReference
+from wayword.worlds.household.world import HouseholdWorld
 
 TRIES = 50
 TRAIN = "2021_train"
 
 
-class Rearrangement(SourcedTasks[HomesSettings]):
+Told = Literal["state", "changes"]
+
+
+@dataclass(frozen=True)
+class RearrangementSettings(HomesSettings):
+    """``told`` says what an agent is told: ``state``, how everything was before (as in LangSuitE),
+    so that it has to find out itself what changed; or ``changes``, how the changed things should
+    be, which is easier."""
+
+    told: Told = "state"
+
+
+class Rearrangement(SourcedTasks[RearrangementSettings]):
     """Homes in which some things are not as they should be.
 
         >>> tidy = Rearrangement(settings=Rearrangement.Settings(episodes=3))
@@ -37,21 +52,23 @@ class Rearrangement(SourcedTasks[HomesSettings]):
         True
 
     A thing lies in or on another receptacle than it should, or a receptacle is open that should be
-    shut, or the other way round. The request says how the changed ones should be. All must be
-    right in the end, and whatever else is disturbed counts against it: ``misplaced`` and
-    ``fixed_strict``. A thing is in place when it is in or on the right receptacle, wherever there.
+    shut, or the other way round. The request tells how everything was, by names that all things
+    have from the start, or with ``told=changes`` how the changed ones should be. All of these must
+    be right in the end (``sr``), and whatever else is disturbed counts against it: ``sr_strict``,
+    ``misplaced`` and ``fixed_strict``. A thing is in place when it is in or on the right
+    receptacle, wherever there.
 
     Splits ``generated_test`` and ``generated_train``: one to five changes in generated homes.
 
     Splits ``2021_train``, ``2021_val``, ``2021_test``: the published episodes of Weihs et al.
     (2021) in iTHOR's rooms. A thing that moved along one piece of furniture is in place within
     half a metre of its target. See ``thor.restoring`` for what counts as a change; ``omissions``
-    counts the episodes left out, by cause. All of ``settings`` but ``actions`` is for generated
-    homes.
+    counts the episodes left out, by cause. All of ``settings`` but ``actions``, ``body`` and
+    ``told`` is for generated homes.
     """
 
     name: ClassVar[str] = "rearrangement"
-    Settings: ClassVar[type[HomesSettings]] = HomesSettings
+    Settings: ClassVar[type[RearrangementSettings]] = RearrangementSettings
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
     published_train: ClassVar[str] = TRAIN
     max_steps: ClassVar[int] = 1000
@@ -59,16 +76,34 @@ class Rearrangement(SourcedTasks[HomesSettings]):
     def source(self, split: str) -> Source:
         """Generated homes, or the published episodes."""
         if split in SPLITS:
-            return Published(split, self.folder, self.settings.body())
-        return _generated(split, self.settings)
+            told = self.settings.told
+            return Published(split, self.folder, self.settings.make_body(), told)
+        return GeneratedShuffles(split, self.settings)
+
+    def rules(self) -> str:
+        """What an agent is told of the task."""
+        return read_rules(f"rearrangement_{self.settings.told}")
 
 
-def _generated(split: str, settings: HomesSettings) -> Source:
-    return Generated(split, settings, lambda number: str(number // settings.homes), _case)
+class GeneratedShuffles(Generated):
+    """Generated episodes; those that tell the whole state have a name for everything."""
+
+    def __init__(self, split: str, settings: RearrangementSettings) -> None:
+        def case(scene: str, arranged: str, plenty: float) -> Case:
+            return _case(scene, arranged, plenty, settings.told)
+
+        self._make, self._named = case, settings.told == "state"
+        super().__init__(split, settings, lambda number: str(number // settings.homes), case)
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        """A fresh world."""
+        case = self._make(episode.scene, episode.start["arrangement"], self.settings.plenty)
+        layout, body = case.home.with_things(case.scene), self.settings.make_body()
+        return HouseholdWorld(case.scene, body, named=self._named, layout=layout)
 
 
 @lru_cache(maxsize=256)
-def _case(scene: str, arrangement: str, plenty: float) -> Case:
+def _case(scene: str, arrangement: str, plenty: float, told: Told) -> Case:
     """The episode of that number in that home."""
     for attempt in range(TRIES):
         rng = random.Random(f"{scene}/rearrangement/{arrangement}/{attempt}")
@@ -77,7 +112,8 @@ def _case(scene: str, arrangement: str, plenty: float) -> Case:
         if found is not None:
             name = f"{scene}_rearrangement_{arrangement}"
             start = start_in(rng, made.home, arrangement)
-            episode = Episode(name, found.instruction, scene, start)
+            words = found.state if told == "state" else found.changes
+            episode = Episode(name, words, scene, start)
             reference = RearrangementReference(
                 name, "rearrangement", found.changed, others=found.others
             )

@@ -9,8 +9,8 @@ final state.
   turn that failed or was rejected.
 * Rearrangement: Weihs et al. 2021, section 5, and ai2thor-rearrangement's ``prop_misplaced``
   (things out of place in the end over things out of place at first: above one where more was
-  disturbed than restored) and ``prop_fixed_strict`` (share put right, 0 where anything that was
-  right no longer is).
+  disturbed than restored), ``prop_fixed_strict`` (share put right, 0 where anything that was
+  right no longer is) and the challenge's ``success`` (all right, nothing disturbed: ``sr_strict``).
 * Answers: exact up to case, surrounding blanks and a full stop.
 """
 
@@ -47,6 +47,13 @@ CHORES = {
 METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "all goal conditions hold, or the answer is right"),
     Metric("goal_sr", "Goal-SR", "rate", "higher", "share of the goal conditions that hold"),
+    Metric(
+        "sr_strict",
+        "SR strict",
+        "rate",
+        "higher",
+        "rearrangement: all put right and nothing else disturbed, the 2021 challenge's success",
+    ),
     Metric("misplaced", "Misplaced", "rate", "lower", "things out of place, end over start"),
     Metric(
         "fixed_strict",
@@ -147,13 +154,14 @@ def _plain(answer: str) -> str:
 
 
 def rearranged(reference: RearrangementReference, state: Mapping[str, Json]) -> dict[str, float]:
-    """``misplaced`` and ``fixed_strict``; with no final state, everything is where it was."""
+    """``sr_strict``, ``misplaced`` and ``fixed_strict``; no final state counts as the first."""
     at_first = reference.parts()
     if not state:
-        return {"misplaced": 1.0, "fixed_strict": 0.0}
+        return {"sr_strict": 0.0, "misplaced": 1.0, "fixed_strict": 0.0}
     fixed = reference.met(state)
     disturbed = sum(1 - other.met(state) for other in reference.others)
     return {
+        "sr_strict": float(fixed == at_first and not disturbed),
         "misplaced": (at_first - fixed + disturbed) / at_first,
         "fixed_strict": 0.0 if disturbed else fixed / at_first,
     }

@@ -52,13 +52,14 @@ class Verbalizer:
 
     ``own``: what the actor knows of itself, as values and as a sentence. ``around``: what it
     perceives, with the help of the dataset's perceiver where there is one. ``feedback``: what came
-    of an action of its.
+    of an action of its. ``briefing``: what fills the slots of its rules and list of actions.
     """
 
     name: str
     own: Callable[[Any], tuple[SelfState, str]]
     around: Callable[[Any, Perceiver | None], str]
     feedback: Callable[[Feedback], str]
+    briefing: Callable[[ActionSpace], Mapping[str, str]] = lambda space: {}
 
 
 def voice(observation: Observation) -> Verbalizer:
@@ -241,7 +242,9 @@ PLAIN = Verbalizer("other", _plain_own, _plain_around, _plain_feedback)
 VOICES: Mapping[type[Observation], Verbalizer] = {
     IndoorObservation: Verbalizer("indoor", _indoor_own, _indoor_around, _indoor_feedback),
     StreetObservation: Verbalizer("street", _street_own, _street_around, _street_feedback),
-    HouseholdObservation: Verbalizer("household", _rooms_own, _rooms_around, household.feedback),
+    HouseholdObservation: Verbalizer(
+        "household", _rooms_own, _rooms_around, household.feedback, household.briefing
+    ),
     BabyAIObservation: Verbalizer("babyai", _grid_own, _grid_around, babyai.feedback),
     TwoPhaseObservation: Verbalizer("other", _two_phase_own, _two_phase_around, two_phase.feedback),
     View: Verbalizer(

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from wayword.core.action import ActionSpace
 from wayword.core.world import Feedback
+from wayword.worlds.household.choices import KnownActions
+from wayword.worlds.household.verbs import Body
 
 COMPASS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 SIDES = {"left": "On your left", "middle": "Ahead", "right": "On your right"}
@@ -20,6 +23,7 @@ SENTENCES: dict[str, str] = {
     "ok.turn_right": "You turned right.",
     "ok.pan_left": "You turned a little to the left.",
     "ok.pan_right": "You turned a little to the right.",
+    "ok.wait": "You waited.",
     "ok.sidestep_left": "You stepped {distance:g} m to the left.",
     "ok.sidestep_right": "You stepped {distance:g} m to the right.",
     "ok.pick_up": "You picked up {object}.",
@@ -37,7 +41,7 @@ SENTENCES: dict[str, str] = {
     "ok.heat": "You heated {object} with {tool}.",
     "ok.cool": "You cooled {object} with {tool}.",
     "ok.clean": "You cleaned {object} with {tool}.",
-    "ok.go_explore": "You explored the {room}. There you saw: {seen}.",
+    "ok.go_explore": "You explored the {room}. There you saw: {seen}. Of these, closed: {closed}.",
     "ok.go_check": "You checked {receptacle}. {Preposition} it: {contents}.",
     "ok.go_grab": "You went to {object} and picked it up.",
     "ok.go_put": "You went to {receptacle} and put {object} {preposition} it.",
@@ -57,7 +61,7 @@ SENTENCES: dict[str, str] = {
     "not_pickupable": "{object} cannot be picked up.",
     "not_receptacle": "{receptacle} cannot hold things.",
     "full": "{receptacle} is full.",
-    "does_not_fit": "{object} does not belong in {receptacle}.",
+    "does_not_fit": "{object} does not go there: {receptacle} takes only these: {takes}.",
     "inside_itself": "{object} cannot go into itself.",
     "not_openable": "{object} cannot be opened or closed.",
     "already_open": "{object} is open already.",
@@ -71,7 +75,9 @@ SENTENCES: dict[str, str] = {
     "already_sliced": "{object} is sliced already.",
     "wrong_tool.slice": "You hold nothing that cuts {object}.",
     "wrong_tool": "{tool} does not do that to {object}.",
-    "no_path": "There is no way to {place}.",
+    "no_switch": "You have not seen what switches {tool} on: find it first.",
+    "no_path": "There is no way to {place}: something is in the way.",
+    "no_path.doors": "There is no way to {place}. Closed on the way: {doors}.",
     "nobody_listens": "There is nobody to hear you.",
     "nobody_answers": "Nobody answers.",
     "rejected": "That was no action: {reason}",
@@ -190,6 +196,47 @@ def feedback(told: Feedback) -> str:
     return template.format_map(words)
 
 
+HANDS = frozenset(("pick_up", "put", "go_grab", "go_put"))
+"""Verbs of a body that can hold something."""
+
+
+def briefing(space: ActionSpace) -> dict[str, str]:
+    """What a body is able to see, reach and hold, in words that fill the rules and the list of
+    actions: ``view``, ``touch``, ``names``, ``step``, ``aside``, ``rooms``."""
+    known = space.actions if isinstance(space.actions, KnownActions) else None
+    body = known.body if known else Body()
+    angle = f"{body.view_angle:.0f}"
+    return {
+        "view": (
+            f"Your view is {angle}° wide, centered on the way you face, and "
+            f"{body.view_distance:g} m deep"
+        ),
+        "touch": _touch(body),
+        "names": NAMED if known and known.named else AS_SEEN,
+        "step": f"{body.step:g} m",
+        "aside": f"turn by {body.pan_degrees:g} degrees" if body.pan_degrees else "step aside",
+        "aside_by": "" if body.pan_degrees else f" by {body.step:g} m, facing the same way,",
+        "rooms": ", ".join(known.rooms) if known else "as you see them named",
+    }
+
+
+NAMED = "Everything has a fixed name, such as mug_1, the same for everybody; use it exactly."
+AS_SEEN = (
+    "Names such as mug_1 are given in the order in which things are first seen; use them exactly."
+)
+
+
+def _touch(body: Body) -> str:
+    floats = " Walls and furniture do not stop you." if body.radius == 0 else ""
+    if HANDS.isdisjoint(body.actions):
+        return f"You have no hands: you look and move only.{floats}"
+    things = "one thing" if body.inventory_capacity == 1 else f"{body.inventory_capacity} things"
+    return (
+        f"You can touch only what you see and what is at most {body.manipulation_distance:g} m "
+        f"away, and hold {things} at a time, with what is in it.{floats}"
+    )
+
+
 def facing(heading: float) -> str:
     """``north`` for 0, ``30°`` for what lies between the eight main directions."""
     return COMPASS[int(heading // 45)] if heading % 45 == 0 else f"{heading:g}°"
@@ -216,6 +263,8 @@ def _template(status: str, details: Mapping[str, Any]) -> str | None:
             verb = "open_receptacle"
         elif verb == "stop" and details.get("answer"):
             verb = "stop_answer"
+    elif status == "no_path" and details.get("doors"):
+        verb = "doors"
     return SENTENCES.get(f"{status}.{verb}") or SENTENCES.get(status)
 
 

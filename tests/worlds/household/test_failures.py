@@ -36,6 +36,8 @@ CUT = "open fridge_1; go_grab knife_1; goto apple_1; slice apple_1"
 FETCHED = "goto mug_1; pick_up mug_1; goto door_1; close door_1"
 """From DOOR: the mug in the hand, the kitchen shut off from the hall."""
 
+OUT = "goto mug_1; pick_up mug_1"
+
 Case = tuple[Pose, str, str] | tuple[Pose, str, str, Body]
 
 CASES: dict[tuple[str, str], Case] = {
@@ -105,6 +107,8 @@ CASES: dict[tuple[str, str], Case] = {
     ("heat", "full"): (TABLE, "go_grab pen_1; goto grill_1", "heat pen_1 grill_1"),
     ("heat", "does_not_fit"): (TABLE, "pick_up knife_1", "heat knife_1 microwave_1"),
     ("heat", "running"): (STOVE, "toggle_on microwave_1; go_grab mug_1", "heat mug_1 microwave_1"),
+    ("heat", "no_switch"): (DOOR, OUT, "heat mug_1 hob_1"),
+    ("clean", "no_switch"): (DOOR, OUT, "clean mug_1 hob_1"),
     ("cool", "no_such_object"): (TABLE, "pick_up mug_1", "cool mug_1 unicorn_1"),
     ("cool", "not_visible"): (TABLE, "pick_up mug_1", "cool mug_1 cooler_1"),
     ("cool", "no_path"): (DOOR, FETCHED, "cool mug_1 freezer_1"),
@@ -169,6 +173,7 @@ def scene() -> Scene:
         house.furniture(
             *(kind, x, y, 0.4, 0.4, 0.8, tool, "toggleable"), receptacle="in", accepts=accepts
         )
+    house.furniture("hob", 6.7, 1.6, 0.3, 0.3, 0.5, "heater", "cleaner", receptacle="on")
     house.thing("ball", x=5.5, y=1.5)
     house.furniture(
         *("grill", 0.4, 1.4, 0.4, 0.4, 0.8, "heater", "cooler", "cleaner", "toggleable"),

@@ -98,7 +98,7 @@ class Partner:
         self._claim(ledger, [held.name for held in observation.holding])
         if self._cut_off:
             self._cut_off = False
-            self._through_a_door(space)
+            self._through_a_door()
         if self._talks and self._urgent:
             return self._speak()
         action = self._next(ledger, [held.name for held in observation.holding], space)
@@ -114,7 +114,8 @@ class Partner:
             self._came_to_nothing(decision.action, feedback)
         elif verb == "go_explore":
             seen = [name for name in feedback.details["seen"] if name not in self._actors]
-            self.knowledge.look_around(words[0], seen)
+            boxes = feedback.details["closed"] + feedback.details["opened"]
+            self.knowledge.look_around(words[0], seen, boxes)
         elif verb == "go_check":
             self.knowledge.look_into(words[0], feedback.details, self._room)
         elif verb == "open" and words[0] in self.knowledge.doors:
@@ -233,13 +234,9 @@ class Partner:
         """The next room to look around in, or what opens there to look into; rooms that no way has
         led to yet come last. ``again`` also looks around where others have searched already."""
         rooms = [a.arguments[0] for a in space.actions if a.name == "go_explore"]
-        opens = {a.arguments[0] for a in space.actions if a.name == "open"}
-        boxes = [
-            a.arguments[0]
-            for a in space.actions
-            if a.name == "go_check" and a.arguments[0] in opens
-        ]
         known = self.knowledge
+        checks = [a.arguments[0] for a in space.actions if a.name == "go_check"]
+        boxes = [name for name in checks if name in known.boxes]
         for room in self._order(rooms):
             explore = Action("go_explore", (room,))
             if room not in known.seen_rooms and (again or room not in known.searched):
@@ -345,12 +342,9 @@ class Partner:
         elif status in (st.FULL, st.DOES_NOT_FIT):
             self._failed[f"put {feedback.details['object']}"] = TRIES
 
-    def _through_a_door(self, space: ActionSpace) -> None:
+    def _through_a_door(self) -> None:
         """Go and open a shut door, one not tried before, those of the room one is in first."""
         doors = self.knowledge.doors
-        for action in space.actions:
-            if action.name == "open" and action.arguments[0].startswith("door_"):
-                doors.setdefault(action.arguments[0], False)
         shut = [door for door, is_open in doors.items() if not is_open]
         shut = [door for door in shut if Action("goto", (door,)) not in self._no_way]
         rooms = self.knowledge.door_rooms

@@ -184,7 +184,7 @@ class Knowledge:
     where to. ``placed`` says what lies where it should; ``held`` who was seen with what.
     ``looked`` are the receptacles it has looked into, ``seen_rooms`` the rooms it has looked around
     in, ``searched`` those that somebody has looked through to the end. ``doors`` says which stand
-    open, ``door_rooms`` what they join.
+    open, ``door_rooms`` what they join. ``boxes`` are receptacles seen to open and shut.
     """
 
     me: str
@@ -198,6 +198,7 @@ class Knowledge:
     searched: set[str] = field(default_factory=set)
     doors: dict[str, bool] = field(default_factory=dict)
     door_rooms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    boxes: dict[str, None] = field(default_factory=dict)
 
     def see(self, observation: HouseholdObservation) -> None:
         """Take in a view."""
@@ -205,6 +206,8 @@ class Knowledge:
             known = self._note(seen.name, observation.room)
             if seen.container:
                 known.preposition, known.place = seen.preposition, seen.container
+            if not {"open", "closed"}.isdisjoint(seen.attributes):
+                self.boxes[seen.name] = None
             if "open" in seen.attributes and seen.distance < 1.5:
                 self.looked.add(seen.name)
             self.held.pop(seen.name, None)
@@ -217,9 +220,10 @@ class Knowledge:
             self.held |= dict.fromkeys(other.holding, other.name)
         self.held |= {held.name: self.me for held in observation.holding}
 
-    def look_around(self, room: str, names: Iterable[str]) -> None:
-        """Take in what was seen in a room, by name alone."""
+    def look_around(self, room: str, names: Iterable[str], boxes: Iterable[str] = ()) -> None:
+        """Take in what was seen in a room, by name alone; ``boxes`` of it open and shut."""
         self.seen_rooms.add(room)
+        self.boxes |= dict.fromkeys(name for name in boxes if not name.startswith("door_"))
         for name in names:
             if name.startswith("door_"):
                 self.doors.setdefault(name, False)

@@ -13,7 +13,7 @@ Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -31,6 +31,7 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
+from wayword.verbalize.generic import Verbalizer
 
 # The system message: who the agent is, the world's rules, its actions, the task, the form.
 #
@@ -43,15 +44,17 @@ _SIGNATURE = re.compile(r"([a-z_]+)(?:\[([^\]]*)\])?")
 
 
 def system_text(
-    prompts: Prompts, world: str, form: str, episode: Episode, actor: str, space: ActionSpace
+    prompts: Prompts, voice: Verbalizer, form: str, episode: Episode, actor: str, space: ActionSpace
 ) -> str:
     """Everything that stays the same for an episode; empty parts leave no gap."""
-    blocks = [prompts["agent"], prompts[f"rules_{world}"]]
+    told = voice.briefing(space)
+    blocks = [prompts["agent"], prompts.fill(f"rules_{voice.name}", **told)]
     others = [name for name in episode.actors if name != actor]
     if others:
         blocks.append(prompts.fill("actors", actor=actor, others=", ".join(others)))
     blocks += [task_rules(episode, actor)]
-    blocks += [prompts.fill("actions", actions=actions(prompts[f"actions_{world}"], space)), form]
+    catalogue = prompts.fill(f"actions_{voice.name}", **told)
+    blocks += [prompts.fill("actions", actions=actions(catalogue, space)), form]
     return "\n\n".join(block for block in blocks if block.strip())
 
 
@@ -73,7 +76,8 @@ def actions(catalogue: str, space: ActionSpace) -> str:
     """
     listed = dict.fromkeys([*(action.name for action in space.actions), *space.open_verbs])
     lines = [line for line in catalogue.splitlines() if line.strip()]
-    told = [line for line in lines if _has(line, space, listed)]
+    shapes = {(action.name, bool(action.arguments)) for action in space.actions}
+    told = [line for line in lines if _has(line, space, shapes)]
     described = {_verb(line) for line in told}
     return "\n".join([*told, *(verb for verb in listed if verb not in described)])
 
@@ -83,8 +87,9 @@ def _verb(line: str) -> str:
     return match.group(1) if match else ""
 
 
-def _has(line: str, space: ActionSpace, listed: Mapping[str, None]) -> bool:
-    """Whether the verb can ever be used: it is listed now, or any such action is taken."""
+def _has(line: str, space: ActionSpace, shapes: Set[tuple[str, bool]]) -> bool:
+    """Whether the verb can ever be used so: it is listed now, or any such action is taken.
+    ``shapes`` are the listed verbs, each with whether it has arguments."""
     match = _SIGNATURE.match(line)
     if match is None:
         return False
@@ -92,7 +97,7 @@ def _has(line: str, space: ActionSpace, listed: Mapping[str, None]) -> bool:
     words = tuple("x" for _ in slots.split(",")) if slots else ()
     if words and verb in space.open_verbs:
         return True
-    return (verb in listed and verb not in space.open_verbs) or Action(verb, words) in space
+    return (verb, bool(words)) in shapes or Action(verb, words) in space
 
 
 REMEMBERED = 200
@@ -219,9 +224,7 @@ class Strategy:
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             shown = self._examples()
             form = self._prompts.fill(f"answer_{self._settings.decoding}", form=self._recipe.form)
-            fixed = system_text(
-                self._prompts, self._voice.name, form, self._episode, self._actor, space
-            )
+            fixed = system_text(self._prompts, self._voice, form, self._episode, self._actor, space)
             if shown:
                 fixed += "\n\n" + self._prompts["examples"]
             self._conversation = Conversation(fixed, self._opening(self._episode), shown)

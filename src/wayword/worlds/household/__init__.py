@@ -5,7 +5,8 @@ layout        what never moves, as arrays; collision       things    what does, 
 verbs         the verbs, how each can fail; the body       sight     which things a body sees
 lattice       shortest ways of whole steps                 route     ... as low-level actions
 house         who is where, knows what, sees what          observation   what an actor is given
-low, high     what the verbs do                            world     the rules
+low, high     what the verbs do                            choices   what an actor may try
+                                                           world     the rules
 goals         goal conditions, references                  errands   fetch, put, heat … as plans
 expert        goals -> errands                             invariants   what always holds
 """

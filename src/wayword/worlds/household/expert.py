@@ -40,6 +40,8 @@ from wayword.worlds.household.world import HouseholdWorld
 
 RANKS: tuple[type, ...] = (Stacked, Inside, Beside, Restored, Has, Held, Lit, Near)
 """Kinds of goals in the order in which they are gone about."""
+NEEDED = tuple(verb for verb in LOW_LEVEL if verb not in ("wait", "slice"))
+"""Verbs it takes to act as planned; the tasks that want slices have bodies that slice."""
 ROUNDS = 3
 """How often the goals are gone through: the second time for what was undone by another."""
 
@@ -100,7 +102,7 @@ class SolvableHousehold(Solvable):
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             raise UsageError(f"episode {task.episode.id} has no goals in a house; try `oracle`")
         bodies = {each.name: each.body.actions for each in world.house.actors.values()}
-        if actor in able(bodies, LOW_LEVEL, "all"):
+        if actor in able(bodies, NEEDED, "all"):
             return solve(world, actor, reference)
         return listed(lambda: [STOP])  # no hands to help with
 

@@ -61,7 +61,11 @@ def goto(house: House, me: Actor, place: str) -> Details:
 
 
 def heat(house: House, me: Actor, name: str, tool: str) -> Details:
-    """Heat a held thing: go, put it in or on, switch on and off, take it again."""
+    """Heat a held thing: go, put it in or on, switch on and off, take it again.
+
+    A stove burner takes pans, pots and kettles, and heats what is in them; its knob must have been
+    seen.
+    """
     return _treat(house, me, name, tool, "heater")
 
 
@@ -76,7 +80,7 @@ def clean(house: House, me: Actor, name: str, tool: str) -> Details:
 
 
 def go_explore(house: House, me: Actor, name: str) -> Details:
-    """Walk to the middle of a room and turn once around; tells what was seen."""
+    """Walk to the middle of a room and turn once around; tells what was seen, and what is shut."""
     room = next((r for r in house.layout.scene.rooms if r.name == name), None)
     if room is None:
         raise Fail(st.NO_SUCH_ROOM, room=name)
@@ -87,8 +91,18 @@ def go_explore(house: House, me: Actor, name: str) -> Details:
     for _ in range(4):
         script.do("turn_right")
         seen |= dict.fromkeys(me.view.things)
-    there = [house.name(me, i) for i in seen if _in_room(house, i, name)]
-    return {"room": name, "seen": there, "low_level": script.done}
+    there = [i for i in seen if _in_room(house, i, name)]
+    lids = [i for i in there if house.things.openable[i]]
+    shut = [house.name(me, i) for i in lids if not house.things.open[i]]
+    opened = [house.name(me, i) for i in lids if house.things.open[i]]
+    names = [house.name(me, i) for i in there]
+    return {
+        "room": name,
+        "seen": names,
+        "closed": shut,
+        "opened": opened,
+        "low_level": script.done,
+    }
 
 
 def go_check(house: House, me: Actor, name: str) -> Details:
@@ -188,7 +202,7 @@ def _switch_of(house: House, me: Actor, i: int, tool: str, name: str) -> int:
         return i
     known = [k for k in house.things.switches.get(i, ()) if me.known[k]]
     if not known:
-        raise Fail(st.WRONG_TOOL, object=name, tool=tool)
+        raise Fail(st.NO_SWITCH, object=name, tool=tool)
     return known[0]
 
 
@@ -198,4 +212,7 @@ def _in_view(house: House, me: Actor, i: int) -> None:
 
 
 def _in_room(house: House, i: int, room: str) -> bool:
+    door = i - house.things.objects
+    if 0 <= door < len(house.layout.scene.doors):
+        return room in house.layout.scene.doors[door].rooms
     return house.layout.room_at(float(house.things.x[i]), float(house.things.y[i])) == room

@@ -25,7 +25,7 @@ from wayword.worlds.household.observation import (
 from wayword.worlds.household.scene import TEMPERATURES
 from wayword.worlds.household.sight import NOTHING, Sight, View
 from wayword.worlds.household.things import Things
-from wayword.worlds.household.verbs import Body
+from wayword.worlds.household.verbs import VERBS, Body
 
 # Names: ``type_n`` in the order in which things are first seen.
 
@@ -121,7 +121,7 @@ class House:
         self.things = Things(layout.scene, len(bodies))
         self.sight = Sight(layout, self.things)
         self.mailbox = Mailbox({name: [] for name in bodies})
-        self.answerer = answerer
+        self.answerer, self.named = answerer, named
         self.actors: dict[str, Actor] = {}
         size, first = self.things.size, self.things.first_actor
         types = [self.things.type(i) for i in range(first)]
@@ -140,6 +140,18 @@ class House:
             self.things.inset_x[number] = self.things.inset_y[number] = min(0.05, body.radius)
             self.stand(self.actors[name], x, y)
         self.refresh()
+        self.pointless = self._pointless()
+        """Verbs that nothing in this house, and nobody, is there for."""
+
+    def _pointless(self) -> frozenset[str]:
+        there = {each for spec in self.things.specs for each in spec.affordances}
+        there |= {"openable"} if self.things.openable.any() else set()
+        found = {verb.name for verb in VERBS.values() if verb.needs and verb.needs not in there}
+        if "slicer" not in there:
+            found.add("slice")
+        if len(self.actors) == 1:
+            found |= {"wait", "chat"}
+        return frozenset(found)
 
     def stand(self, me: Actor, x: float, y: float) -> None:
         """Put a body at a place."""

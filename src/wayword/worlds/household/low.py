@@ -99,6 +99,11 @@ def pan_right(house: House, me: Actor) -> Details:
     return _turn(me, pan) if pan else _step(house, me, absolute(me.heading + 90.0))
 
 
+def wait(house: House, me: Actor) -> Details:
+    """Let a turn go by, for others to act."""
+    return {}
+
+
 def pick_up(house: House, me: Actor, name: str) -> Details:
     """Take a thing in view and reach into the hands, with all that is in it."""
     i = find(house, me, name)
@@ -137,7 +142,7 @@ def put(house: House, me: Actor, name: str, receptacle: str) -> Details:
         raise Fail(st.CLOSED, object=name, receptacle=receptacle)
     spec = things.specs[r]
     if spec.accepts and things.type(i) not in spec.accepts:
-        raise Fail(st.DOES_NOT_FIT, object=name, receptacle=receptacle)
+        raise Fail(st.DOES_NOT_FIT, object=name, receptacle=receptacle, takes=list(spec.accepts))
     if spec.capacity and len(things.contents(r)) >= spec.capacity:
         raise Fail(st.FULL, object=name, receptacle=receptacle)
     me.hands.remove(i)
@@ -225,6 +230,7 @@ LOW: dict[str, Callable[..., Details]] = {
     "turn_right": turn_right,
     "pan_left": pan_left,
     "pan_right": pan_right,
+    "wait": wait,
     "pick_up": pick_up,
     "drop": drop,
     "put": put,
@@ -235,7 +241,7 @@ LOW: dict[str, Callable[..., Details]] = {
     "slice": slice_,
 }
 """Verb -> what it does."""
-TURNS = frozenset(("turn_left", "turn_right"))
+TURNS = frozenset(("turn_left", "turn_right", "wait"))
 """Verbs after which nobody else sees anything new."""
 
 

@@ -44,6 +44,7 @@ MUST_BE_CLOSED = "must_be_closed"  # an open appliance does not start
 NOT_SLICEABLE = "not_sliceable"
 ALREADY_SLICED = "already_sliced"
 WRONG_TOOL = "wrong_tool"  # no knife in hand; a heater that does not heat
+NO_SWITCH = "no_switch"  # what turns an appliance on (a stove knob, a faucet) was not seen yet
 NO_PATH = "no_path"
 NOBODY_LISTENS = "nobody_listens"
 NOBODY_ANSWERS = "nobody_answers"
@@ -53,6 +54,7 @@ _TAKE = (NOT_PICKUPABLE, HANDS_FULL, ALREADY_HELD)
 _PLACE = (NOT_RECEPTACLE, FULL, DOES_NOT_FIT, INSIDE_ITSELF)
 _WALK = (NO_SUCH_OBJECT, NOT_VISIBLE, NO_PATH)
 _TREAT = (*_WALK, NOT_HOLDING, WRONG_TOOL, FULL, DOES_NOT_FIT)
+_SWITCHED = (NO_SWITCH,)
 
 FAILURES: dict[str, tuple[str, ...]] = {
     "move_ahead": (BLOCKED,),
@@ -60,6 +62,7 @@ FAILURES: dict[str, tuple[str, ...]] = {
     "turn_right": (),
     "pan_left": (BLOCKED,),
     "pan_right": (BLOCKED,),
+    "wait": (),
     "pick_up": (*_TOUCH, *_TAKE),
     "drop": (NO_SUCH_OBJECT, NOT_HOLDING),
     "put": (*_TOUCH, NOT_HOLDING, *_PLACE),
@@ -69,9 +72,9 @@ FAILURES: dict[str, tuple[str, ...]] = {
     "toggle_off": (*_TOUCH, NOT_TOGGLEABLE, ALREADY_OFF),
     "slice": (*_TOUCH, NOT_SLICEABLE, ALREADY_SLICED, WRONG_TOOL),
     "goto": _WALK,
-    "heat": (*_TREAT, RUNNING),
+    "heat": (*_TREAT, *_SWITCHED, RUNNING),
     "cool": _TREAT,
-    "clean": _TREAT,
+    "clean": (*_TREAT, *_SWITCHED),
     "go_explore": (NO_SUCH_ROOM, NO_PATH),
     "go_check": (*_WALK, NOT_RECEPTACLE, RUNNING),
     "go_grab": (*_WALK, CLOSED, *_TAKE),
@@ -109,6 +112,7 @@ VERBS: dict[str, Verb] = {
         Verb("turn_right", "low"),
         Verb("pan_left", "low"),
         Verb("pan_right", "low"),
+        Verb("wait", "low"),
         Verb("pick_up", "low", ("object",), "pickupable"),
         Verb("drop", "low", ("held",)),
         Verb("put", "low", ("held", "receptacle")),
@@ -161,7 +165,8 @@ class Body:
     ``pan_degrees`` is how far pan_left and pan_right turn, a divisor of 90; 0 makes them side
     steps, as in the paper's Table 9. ``radius`` keeps the body off walls and furniture;
     one of radius 0 floats: walls do not stop it, and it is in nobody's way.
-    ``step_limit`` counts actions (0: no limit). ``actions`` lists the verbs it knows.
+    ``step_limit`` counts actions (0: no limit). ``actions`` lists the verbs it knows; with
+    ``answers`` it may stop with one, as questions want it.
     """
 
     focal_length: float = 10.0
@@ -174,12 +179,14 @@ class Body:
     radius: float = 0.2
     eye: float = 1.5
     actions: tuple[str, ...] = tuple(VERBS)
+    answers: bool = True
 
     open_verbs: tuple[str, ...] = field(init=False, repr=False)
     """Those of its verbs that take free text."""
 
     def __post_init__(self) -> None:
-        spoken = tuple(verb for verb in (*SPEECH, "stop") if verb in self.actions)
+        open_verbs = (*SPEECH, "stop") if self.answers else SPEECH
+        spoken = tuple(verb for verb in open_verbs if verb in self.actions)
         object.__setattr__(self, "open_verbs", spoken)
         for name in ("focal_length", "view_distance", "manipulation_distance", "step", "eye"):
             if not getattr(self, name) > 0:

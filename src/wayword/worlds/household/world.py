@@ -27,15 +27,16 @@ Source: LangSuitE (Jia et al. 2024, arXiv:2406.16294), section 3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from wayword.core.action import STOP, Action, ActionSpace, ListedWhenAsked
+from wayword.core.action import Action, ActionSpace
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback
 from wayword.worlds.household import verbs as st
+from wayword.worlds.household.choices import KnownActions
 from wayword.worlds.household.high import HIGH
 from wayword.worlds.household.house import Actor, Fail, House, observation, report
 from wayword.worlds.household.layout import Layout, fits
@@ -43,70 +44,7 @@ from wayword.worlds.household.low import LOW, primitive
 from wayword.worlds.household.observation import Answerer, HouseholdObservation
 from wayword.worlds.household.route import route_into, route_to, shut_doors
 from wayword.worlds.household.scene import Room, Scene
-from wayword.worlds.household.verbs import SPEECH, VERBS, Body, Slot, Verb, from_json, well_formed
-
-# KnownActions: what an actor may try, made only when listed.
-
-
-class KnownActions(ListedWhenAsked):
-    """The closed choices of an actor.
-
-    *Listed* is what makes sense by what the actor knows: each verb with things it has seen that
-    show the affordance, in the order of first sight. *Contained* is every well-formed action: the
-    verb is one of the body's, and it has as many words as it takes. The world answers it, with a
-    failure where it must.
-    """
-
-    def __init__(self, house: House, me: Actor) -> None:
-        self._house, self._me = house, me
-        self._verbs = me.body.actions
-        self._count, self._hands = len(me.names.order), tuple(me.hands)
-
-    def __contains__(self, action: object) -> bool:
-        return (
-            isinstance(action, Action)
-            and action.name in self._verbs
-            and action.name not in SPEECH
-            and well_formed(action.name, action.arguments)
-        )
-
-    def listed(self) -> list[Action]:
-        things, me = self._house.things, self._me
-        known = [i for i in me.names.order[: self._count] if me.known[i]]
-        people = [i for i in me.view.things if i >= things.first_actor]
-        return [
-            action
-            for name in self._verbs
-            if name not in SPEECH
-            for action in self._of(VERBS[name], known, people)
-        ]
-
-    def _of(self, verb: Verb, known: list[int], people: list[int]) -> Iterator[Action]:
-        if verb.name == "stop":
-            yield STOP
-            return
-        name = self._me.names.of
-        choices: dict[Slot, Callable[[], list[str]]] = {
-            "held": lambda: [name[i] for i in self._hands],
-            "room": lambda: [room.name for room in self._house.layout.scene.rooms],
-            "place": lambda: [name[i] for i in (*known, *people)],
-            "receptacle": lambda: [name[i] for i in known if self._receives(i)],
-            "object": lambda: [name[i] for i in known if self._suits(i, verb.needs)],
-            "tool": lambda: [name[i] for i in known if self._suits(i, verb.needs)],
-        }
-        filled: list[tuple[str, ...]] = [()]
-        for slot in verb.slots:
-            options = choices[slot]() if filled else []
-            filled = [(*words, option) for words in filled for option in options]
-        yield from (Action(verb.name, words) for words in filled)
-
-    def _suits(self, i: int, affordance: str) -> bool:
-        return self._house.things.does(i, affordance)
-
-    def _receives(self, i: int) -> bool:
-        things = self._house.things
-        return i < things.objects and bool(things.specs[i].receptacle)
-
+from wayword.worlds.household.verbs import Body, from_json, well_formed
 
 HANDS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
 """Verbs of bodies that can change something in a house."""
@@ -174,7 +112,7 @@ class HouseholdWorld:
 
     def action_space(self, actor: str) -> ActionSpace:
         me = self._actor(actor)
-        return ActionSpace(KnownActions(self.house, me), me.body.open_verbs)
+        return ActionSpace(KnownActions(self.house, me), self._spoken(me))
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out any well-formed action of the body's; others raise ``ValueError``."""
@@ -186,7 +124,10 @@ class HouseholdWorld:
             details = self._do(me, verb, words)
             feedback = Feedback(st.OK, {"action": verb, **details})
         except Fail as failure:
-            feedback = Feedback(failure.status, {"action": verb, **failure.details})
+            told = {"action": verb, **failure.details}
+            if failure.status == st.NO_PATH:
+                told["doors"] = self._barring(me, failure.details["place"])
+            feedback = Feedback(failure.status, told)
         me.actions += 1
         if me.body.step_limit and me.actions >= me.body.step_limit:
             me.stopped = True
@@ -250,6 +191,24 @@ class HouseholdWorld:
         others = [actor for actor in self.house.actors.values() if actor is not me]
         handless = not HANDS.intersection(me.body.actions)
         return handless and bool(others) and all(other.stopped for other in others)
+
+    def _barring(self, me: Actor, place: str) -> list[str]:
+        """The shut doors that an actor finds on its way to a room, or to where it last saw a thing:
+        their names, and ``a closed door`` for one it has not seen."""
+        room, i = place, me.names.thing.get(place)
+        if i is not None:
+            room = self.layout.room_at(float(me.seen_x[i]), float(me.seen_y[i]))
+        try:
+            shut = shut_doors(self.house, me, self._target(room))
+        except (Fail, ValueError):
+            return []
+        names = [me.names.of[door] if me.known[door] else "a closed door" for door in shut]
+        return names[: names.index("a closed door") + 1] if "a closed door" in names else names
+
+    def _spoken(self, me: Actor) -> tuple[str, ...]:
+        """Verbs that take free text: no chat where one is alone, no ask where nobody answers."""
+        mute = self.house.pointless | ({"ask"} if self.answerer is None else set())
+        return tuple(verb for verb in me.body.open_verbs if verb not in mute)
 
     def _actor(self, name: str) -> Actor:
         found = self.house.actors.get(name)

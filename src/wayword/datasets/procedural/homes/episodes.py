@@ -6,10 +6,11 @@ import math
 import random
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
+from importlib import resources
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Json
@@ -19,7 +20,7 @@ from wayword.datasets.procedural.homes.home import Home, build_home, home_name
 from wayword.datasets.procedural.homes.plan import FEWEST, MOST
 from wayword.worlds.household.expert import SolvableHousehold
 from wayword.worlds.household.scene import Point, Scene
-from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body
+from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
 
 KEPT = 64
@@ -28,30 +29,44 @@ KEPT = 64
 
 GENERATED = ("generated_test", "generated_train")
 """Splits that every dataset of generated homes has, the one to test on first."""
-Actions = Literal["all", "low", "high"]
 HANDS = ("pick_up", "drop", "put", "open", "close", "toggle_on", "toggle_off", "slice", "stop")
-ACTIONS: dict[Actions, tuple[str, ...]] = {
+ACTIONS: dict[str, tuple[str, ...]] = {
     "all": tuple(VERBS),
     "low": (*LOW_LEVEL, "chat", "ask"),
-    "high": (*HIGH_LEVEL, *HANDS, "chat", "ask"),
+    "high": (*HIGH_LEVEL, *HANDS, "wait", "chat", "ask"),
 }
 """Sets of actions; with ``high`` nobody steers a body step by step."""
+WALK = ("move_ahead", "turn_left", "turn_right")
+CARRY = ("pick_up", "put", "open", "close")
+TREAT = ("slice", "heat", "cool", "clean")
+"""What no task but cooking and cleaning takes."""
 
 
 @dataclass(frozen=True)
 class HomesSettings:
     """``rooms`` counts a hallway, which homes have from five on. Episodes take homes in turn.
 
-    ``actions`` says what bodies are able to do: ``all``, ``low`` (single motions) or ``high``
-    (whole errands). ``plenty`` multiplies the small things lying about.
+    ``actions`` says what bodies are able to do: ``all`` that the task may take, ``low`` (single
+    motions), ``high`` (whole errands), ``paper`` (as many as LangSuitE's Table 1 counts for the
+    task), or verbs by name, as in ``move_ahead,turn_left,stop``. ``body`` changes what a body sees,
+    reaches and holds: ``dataset.body.view_distance=3``, and the other fields of ``Body``
+    (LangSuitE's Table 8). ``plenty`` multiplies the small things lying about.
     """
+
+    useless: ClassVar[tuple[str, ...]] = TREAT
+    """Verbs that the task never takes, so that the set ``all`` goes without them."""
+    paper: ClassVar[tuple[str, ...]] = (*WALK, *CARRY, "stop")
+    answers: ClassVar[bool] = False
+    """Whether the task is a question, and a stop gives the answer."""
+    hands: ClassVar[int] = 1
 
     homes: int = 20
     episodes: int = 140
     seed: int = 0
     rooms: int = 5
     plenty: float = 1.0
-    actions: Actions = "all"
+    actions: str | tuple[str, ...] = "all"
+    body: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.homes < 1 or self.episodes < 1:
@@ -60,15 +75,31 @@ class HomesSettings:
             raise UsageError(f"rooms={self.rooms} must lie between {FEWEST} and {MOST}")
         if not 0 < self.plenty <= 50:
             raise UsageError(f"plenty={self.plenty} must lie above 0 and at most at 50")
+        self.make_body()
 
     def home(self, split: str, number: int) -> str:
         """The name of the home of an episode's number; the split's last word names the stream."""
         stream = split.rpartition("_")[2]
         return home_name(stream, self.seed, self.rooms, number % self.homes)
 
-    def body(self) -> Body:
-        """Everybody's body."""
-        return Body(actions=ACTIONS[self.actions])
+    def make_body(self) -> Body:
+        """Everybody's body. Raises ``UsageError`` for a field or a verb that there is not."""
+        base = Body(actions=self.verbs(), answers=self.answers, inventory_capacity=self.hands)
+        return from_json(self.body, base)
+
+    def verbs(self) -> tuple[str, ...]:
+        """What bodies are able to do."""
+        if self.actions == "paper":
+            return self.paper
+        if isinstance(self.actions, str) and self.actions in ACTIONS:
+            return tuple(v for v in ACTIONS[self.actions] if v not in self.useless)
+        given = self.actions.split(",") if isinstance(self.actions, str) else self.actions
+        names = tuple(dict.fromkeys(name.strip() for name in given if name.strip()))
+        for name in names:
+            if name not in VERBS:
+                hint = suggest(name, [*ACTIONS, "paper", *VERBS])
+                raise UsageError(f"actions={self.actions!r}: no action or set {name!r}; {hint}")
+        return names if "stop" in names else (*names, "stop")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,7 +171,12 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     @property
     def tasks(self) -> Sequence[Task]:
         """Every episode with its reference, made when it is looked at."""
-        return self._source.tasks
+        tasks, rules = self._source.tasks, self.rules()
+        return DrawnTasks(len(tasks), lambda number: _ruled(tasks[number], rules))
+
+    def rules(self) -> str:
+        """What an agent is told of the task, the same for all episodes: ``rules/{name}.txt``."""
+        return read_rules(self.name)
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -164,6 +200,21 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
         train = GENERATED[1] if self.split in GENERATED else self.published_train
         source = self if self.split == train else type(self)(train, self.folder, self.settings)
         return Training(source, source.tasks)
+
+
+@cache
+def read_rules(name: str) -> str:
+    """The rules of a task in words, empty where there are none."""
+    text = resources.files("wayword.datasets") / "rules" / f"{name}.txt"
+    return text.read_text(encoding="utf-8").strip() if text.is_file() else ""
+
+
+def _ruled(task: Task, rules: str) -> Task:
+    """The task, its episode told the rules; those of its own come first."""
+    if not rules or "rules" in task.episode.extra:
+        return task
+    extra = {**task.episode.extra, "rules": rules}
+    return Task(replace(task.episode, extra=extra), task.reference)
 
 
 MakeCase = Callable[[str, str, float], Case]
@@ -193,7 +244,7 @@ class Generated:
         """A fresh world; what never moves is shared."""
         arrangement = episode.start["arrangement"]
         return self._case(episode.scene, arrangement, self.settings.plenty).world(
-            self.settings.body()
+            self.settings.make_body()
         )
 
     def _task(self, number: int) -> Task:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 
 from wayword.datasets.procedural.homes.chores import preposition, spoken
 from wayword.datasets.procedural.homes.home import surfaces
+from wayword.datasets.procedural.homes.inventory import inventory
 from wayword.datasets.procedural.homes.objects import OBJECTS, SPARE, Arrangement
 from wayword.worlds.household.goals import Restored
 from wayword.worlds.household.scene import HouseObject
@@ -39,11 +40,13 @@ LIDS = ("The {place} in the {room} should be {open}.", "Leave the {place} in the
 
 @dataclass(frozen=True, slots=True)
 class Shuffle:
-    """``changed`` and ``others`` say how things should be; ``instruction`` tells what changed."""
+    """``changed`` and ``others`` say how things should be; ``changes`` tells what changed,
+    ``state`` how everything was."""
 
     changed: tuple[Restored, ...]
     others: tuple[Restored, ...]
-    instruction: str
+    changes: str
+    state: str
 
 
 def shuffle(rng: random.Random, made: Arrangement) -> Shuffle | None:
@@ -65,7 +68,8 @@ def shuffle(rng: random.Random, made: Arrangement) -> Shuffle | None:
     names = {goal.thing for goal in goals}
     others = tuple(_as_was(o) for o in wanted.values() if o.id not in names and _moves(o))
     lines = [rng.choice(OPENINGS), *(_line(rng, made, wanted[one.id]) for one in changed)]
-    return Shuffle(goals, others, " ".join(lines))
+    state = inventory(made.objects, (*goals, *others), made.room)
+    return Shuffle(goals, others, " ".join(lines), state)
 
 
 def _named(made: Arrangement) -> list[HouseObject]:

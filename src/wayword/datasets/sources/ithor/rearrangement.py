@@ -146,6 +146,8 @@ class Judged:
     crowds: Mapping[str, int] = field(default_factory=dict)
     """Receptacle -> how many things it holds at the start or should hold, whichever is more."""
     cause: Cause = ""
+    spots: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    """Where (x east, y north, metres) the middle of each thing that can be carried should be."""
 
 
 def judge(published: Records, shuffled: Shuffled) -> Judged:
@@ -163,7 +165,9 @@ def judge(published: Records, shuffled: Shuffled) -> Judged:
         if (r.pickupable or "openable" in r.flags) and r.id not in named
     )
     settled = tuple(replace(r, parents=(under.get(r.id, "Floor"),)) for r in first)
-    return Judged(settled, goals, others, Counter(under.values()) | Counter(over.values()))
+    crowds = Counter(under.values()) | Counter(over.values())
+    spots = {r.id: r.centre[:2] for r in last if r.pickupable}
+    return Judged(settled, goals, others, crowds, spots=spots)
 
 
 def cause(published: Records, shuffled: Shuffled) -> Cause:

@@ -9,14 +9,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import bearing
+from wayword.datasets.procedural.homes.inventory import inventory, names_of
 from wayword.datasets.procedural.homes.shuffling import OPENINGS
 from wayword.datasets.sources.ithor import rooms as ithor
 from wayword.datasets.sources.ithor.rearrangement import (
+    NEAR,
     Judged,
     Shuffled,
     cause,
@@ -69,10 +72,12 @@ class Published:
     ``restoring.Cause``.
     """
 
-    def __init__(self, split: str, folder: Path | None, body: Body) -> None:
+    def __init__(
+        self, split: str, folder: Path | None, body: Body, told: Literal["state", "changes"]
+    ) -> None:
         if folder is None:
             raise UsageError(f"rearrangement:{split} needs data; name its folder with --data")
-        self._folder, self._split, self._body = folder, split, body
+        self._folder, self._split, self._body, self._told = folder, split, body, told
         self._path = shuffles_path(folder, split)
         self._shuffled: dict[str, Shuffled] = {}
         omitted: Counter[str] = Counter()
@@ -122,7 +127,10 @@ class Published:
         start = {"scene": each.scene, "arrangement": name, "poses": {"agent": pose}}
         # Furniture and names are those of the published scene, which is made once a room.
         room = ithor.scene(self._folder, each.scene)
-        words = request(random.Random(name), room, judged.displaced)
+        if self._told == "state":
+            words = as_it_was(room, judged)
+        else:
+            words = request(random.Random(name), room, judged.displaced)
         reference = RearrangementReference(
             name, "rearrangement", judged.displaced, others=judged.others
         )
@@ -136,6 +144,21 @@ def request(rng: random.Random, scene: Scene, goals: Sequence[Restored]) -> str:
     called = {o.id: names.of[i] for i, o in enumerate(scene.objects)}
     lines = [_line(rng, scene, goal, called) for goal in goals]
     return " ".join([rng.choice(OPENINGS), *(line[0].upper() + line[1:] for line in lines)])
+
+
+def as_it_was(scene: Scene, judged: Judged) -> str:
+    """How everything was, in words; a spot is told for what lies on long furniture."""
+    objects = {o.id: o for o in scene.objects}
+    names = names_of(scene.objects)
+
+    def spot(goal: Restored) -> str:
+        at, under = judged.spots.get(goal.thing), objects.get(goal.receptacle)
+        if at is None or under is None or "pickupable" in under.affordances:
+            return ""
+        return _spot(scene, under, at, names) if max(under.width, under.depth) > NEAR else ""
+
+    wanted = [g for g in (*judged.displaced, *judged.others) if g.thing in objects]
+    return inventory(objects, wanted, lambda each: ithor.room_of(scene.name), spot)
 
 
 def _line(rng: random.Random, scene: Scene, goal: Restored, called: Mapping[str, str]) -> str:

@@ -46,7 +46,9 @@ from wayword.worlds.household.world import HouseholdWorld
 
 COMMANDER, FOLLOWER = ACTORS = ("commander", "follower")
 """Their names, which are their roles, in turn order."""
-LOOKING = ("move_ahead", "turn_left", "turn_right", "pan_left", "pan_right", "chat", "stop")
+LOOKING = (
+    *("move_ahead", "turn_left", "turn_right", "pan_left", "pan_right", "wait", "chat", "stop"),
+)
 """What the commander is able to do."""
 APART = 1.0
 """Metres between the two at first, where there is room."""
@@ -171,7 +173,7 @@ class GeneratedPairs:
         made = _generated_pair(episode.scene, start["task"], start["number"], self._settings.plenty)
         if made is None:
             raise UsageError(f"{episode.id} is no episode of this dataset")
-        return made.world(self._settings.body())
+        return made.world(self._settings.make_body())
 
     def _task(self, number: int) -> Task:
         first = self._kinds.index(turn(self._kinds, number, self._settings.homes))
@@ -276,7 +278,7 @@ class FloorPairs:
         made = self._pair(episode.scene, start["task"], start["number"])
         if isinstance(made, str):
             raise UsageError(f"{episode.id} is no episode of this dataset: {made}")
-        return made.world(self._settings.body())
+        return made.world(self._settings.make_body())
 
     @cached_property
     def _tried(self) -> dict[str, tuple[str, str]]:

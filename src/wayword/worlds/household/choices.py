@@ -1,0 +1,154 @@
+"""What an actor may do in a house, listed by what it knows, and only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+from wayword.core.action import STOP, Action, ListedWhenAsked
+from wayword.worlds.household.house import Actor, House
+from wayword.worlds.household.verbs import SPEECH, VERBS, Body, Slot, Verb, well_formed
+
+
+class KnownActions(ListedWhenAsked):
+    """The closed choices of an actor.
+
+    *Listed* is what can be done by what the actor knows: each verb with the things it has seen
+    that show the affordance, in the order of first sight; hands reach only what is in view and
+    near. What it cannot know may still fail: a way may be barred, a box may have been emptied.
+    *Contained* is every well-formed action: the verb is one of the body's, and it has as many words
+    as it takes. The world answers it, with a failure where it must.
+    """
+
+    def __init__(self, house: House, me: Actor) -> None:
+        self._house, self._me = house, me
+        self._verbs = tuple(v for v in me.body.actions if v not in house.pointless)
+        self._count, self._hands = len(me.names.order), tuple(me.hands)
+
+    def __contains__(self, action: object) -> bool:
+        return (
+            isinstance(action, Action)
+            and action.name in self._verbs
+            and action.name not in SPEECH
+            and well_formed(action.name, action.arguments)
+            and (action.name != STOP.name or self.body.answers or not action.arguments)
+        )
+
+    @property
+    def body(self) -> Body:
+        """The body that acts."""
+        return self._me.body
+
+    @property
+    def rooms(self) -> tuple[str, ...]:
+        """The rooms of the house by name."""
+        return tuple(room.name for room in self._house.layout.scene.rooms)
+
+    @property
+    def named(self) -> bool:
+        """Whether everything had its name from the start."""
+        return self._house.named
+
+    def listed(self) -> list[Action]:
+        things, me = self._house.things, self._me
+        known = [i for i in me.names.order[: self._count] if me.known[i]]
+        people = [i for i in me.view.things if i >= things.first_actor]
+        possible = Possible(self._house, me, self._hands)
+        return [
+            action
+            for name in self._verbs
+            if name not in SPEECH
+            for action in self._of(VERBS[name], known, people, possible)
+        ]
+
+    def _of(
+        self, verb: Verb, known: list[int], people: list[int], possible: Possible
+    ) -> Iterator[Action]:
+        if verb.name == "stop":
+            yield STOP
+            return
+        name = self._me.names.of
+        choices: dict[Slot, Callable[[], list[int]]] = {
+            "held": lambda: list(self._hands),
+            "place": lambda: [i for i in (*known, *people) if i not in self._hands],
+            "receptacle": lambda: [i for i in known if possible.receives(i)],
+            "object": lambda: [i for i in known if self._house.things.does(i, verb.needs)],
+            "tool": lambda: [i for i in known if self._house.things.does(i, verb.needs)],
+        }
+        if verb.slots == ("room",):
+            yield from (Action(verb.name, (room,)) for room in self.rooms)
+            return
+        filled: list[tuple[int, ...]] = [()]
+        for slot in verb.slots:
+            options = choices[slot]() if filled else []
+            filled = [(*words, option) for words in filled for option in options]
+        check = possible.checks.get(verb.name)
+        for each in filled:
+            if check is None or check(*each):
+                yield Action(verb.name, tuple(name[i] for i in each))
+
+
+class Possible:
+    """Whether an act is possible as far as an actor knows, by the numbers of the things."""
+
+    def __init__(self, house: House, me: Actor, hands: tuple[int, ...]) -> None:
+        self._house, self._things, self._me, self._hands = house, house.things, me, hands
+        self._near: dict[int, bool] = {}
+        self.checks: Mapping[str, Callable[..., bool]] = {
+            "pick_up": lambda i: self._free() and i not in hands and self._reaches(i),
+            "put": lambda i, r: self._reaches(r) and self._open(r) and self._goes(i, r),
+            "open": self._opens,
+            "close": lambda i: self._reaches(i) and bool(self._things.open[i]),
+            "toggle_on": self._starts,
+            "toggle_off": lambda i: self._reaches(i) and bool(self._things.on[i]),
+            "slice": self._cuts,
+            "heat": self._treats,
+            "cool": self._goes,
+            "clean": self._treats,
+            "go_check": lambda r: r not in hands,
+            "go_grab": lambda i: self._free() and i not in hands,
+            "go_put": lambda r: bool(hands) and self._goes(hands[-1], r),
+        }
+
+    def receives(self, i: int) -> bool:
+        """Whether things can be put in or on a thing."""
+        return i < self._things.objects and bool(self._things.specs[i].receptacle)
+
+    def _free(self) -> bool:
+        return len(self._hands) < self._me.body.inventory_capacity
+
+    def _reaches(self, i: int) -> bool:
+        """Whether a thing is in view, or in the hands, and near enough to touch."""
+        if i not in self._near:
+            house, me = self._house, self._me
+            there = i in me.view.things or house.holder(i) == me.number
+            self._near[i] = there and house.distance(me, i) <= me.body.manipulation_distance
+        return self._near[i]
+
+    def _open(self, r: int) -> bool:
+        return not self._things.encloses[r] or bool(self._things.open[r])
+
+    def _goes(self, i: int, r: int) -> bool:
+        """Whether a held thing may lie there, and there is room as far as one sees."""
+        things = self._things
+        spec = things.specs[r]
+        fits = not spec.accepts or things.type(i) in spec.accepts
+        full = spec.capacity and self._reaches(r) and len(things.contents(r)) >= spec.capacity
+        return fits and not full and i != r and i not in things.holders(r)
+
+    def _opens(self, i: int) -> bool:
+        running = self._things.on[i] and self._things.encloses[i]
+        return self._reaches(i) and not self._things.open[i] and not running
+
+    def _starts(self, i: int) -> bool:
+        ajar = self._things.encloses[i] and self._things.open[i]
+        return self._reaches(i) and not self._things.on[i] and not ajar
+
+    def _cuts(self, i: int) -> bool:
+        knife = any(self._things.does(k, "slicer") for k in self._hands)
+        return knife and self._reaches(i) and not self._things.sliced[i]
+
+    def _treats(self, i: int, tool: int) -> bool:
+        """Whether a thing fits an appliance whose switch one has seen."""
+        switches = [tool] if self._things.does(tool, "toggleable") else []
+        switches += self._things.switches.get(tool, ())
+        return self._goes(i, tool) and any(self._me.known[k] for k in switches)

@@ -1,0 +1,126 @@
+"""What an agent is told of a home: its own body, its task's rules, and no action in vain."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from helpers.small_flat import SmallFlat, play_in
+from wayword.agents.act import Act
+from wayword.core.action import Action
+from wayword.core.errors import UsageError
+from wayword.datasets.household import Household
+from wayword.datasets.iqa import InteractiveQuestions
+from wayword.datasets.ma_household import MaHousehold
+from wayword.datasets.ma_wah import MaWah
+from wayword.datasets.rearrangement import Rearrangement
+from wayword.worlds.household.verbs import Body
+
+
+def told(dataset: Any) -> str:
+    """The first prompt."""
+    _, model = play_in(dataset, Act, ["Action: stop"], 1, decoding="free")
+    return model.prompts[0]
+
+
+def test_a_body_states_its_own_limits() -> None:
+    body = Body(
+        focal_length=18.0,
+        view_distance=3.0,
+        manipulation_distance=0.8,
+        step=0.5,
+        pan_degrees=45.0,
+        inventory_capacity=2,
+    )
+    prompt = told(SmallFlat(body=body))
+    for words in (
+        "Your view is 90° wide, centered on the way you face, and 3 m deep",
+        "at most 0.8 m away, and hold 2 things at a time",
+        "move_ahead: go 0.5 m the way you face",
+        "pan_left: turn by 45 degrees to the left",
+        "rooms: kitchen, hall",
+    ):
+        assert words in prompt, words
+    assert "pan_left: step aside by 0.25 m" in told(SmallFlat(body=Body(pan_degrees=0)))
+
+
+def test_a_body_without_hands_is_told_so() -> None:
+    prompt = told(MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=1)))
+    assert "You have no hands" in prompt
+    assert "You can touch" not in prompt
+
+
+def test_nothing_is_offered_that_nobody_and_nothing_is_there_for() -> None:
+    prompt = told(SmallFlat())
+    for verb in ("chat[", "ask[", "wait:", "slice[", "heat[", "cool[", "clean[", "toggle_on["):
+        assert f"\n{verb}" not in prompt, verb
+    both = {"agent": (2.0, 1.5, 0.0), "other": (1.0, 1.0, 0.0)}
+    prompt = told(SmallFlat(poses=both))
+    assert "\nchat[" in prompt
+    assert "\nwait:" in prompt
+
+
+def listed(world: Any, actor: str = "agent") -> set[str]:
+    return {str(action) for action in world.action_space(actor).actions}
+
+
+def test_what_cannot_be_done_is_not_listed() -> None:
+    dataset = SmallFlat()
+    world = dataset.world(dataset.tasks[0].episode)
+    world.reset(dataset.tasks[0].episode)
+    assert "pick_up[mug_1]" in listed(world)
+    assert not any(action.startswith(("drop", "put", "go_put")) for action in listed(world))
+    assert world.step("agent", Action("pick_up", ("mug_1",))).ok
+    now = listed(world)
+    assert {"drop[mug_1]", "put[mug_1, table_1]"} <= now
+    assert not {"pick_up[mug_1]", "go_grab[mug_1]", "goto[mug_1]"} & now, "it is in the hand"
+    assert world.step("agent", Action("turn_left")).ok
+    assert world.step("agent", Action("turn_left")).ok
+    assert "put[mug_1, table_1]" not in listed(world), "out of view is out of reach"
+    assert "go_put[table_1]" in listed(world)
+
+
+def test_each_task_tells_its_rules() -> None:
+    told_of = {
+        Household: "at most 1.5 m away",
+        InteractiveQuestions: "stop[yes], stop[no]",
+        MaWah: "All of you share the job",
+    }
+    for dataset, words in told_of.items():
+        assert words in told(dataset(settings=dataset.Settings(homes=1, episodes=1)))
+
+
+def test_only_a_question_is_stopped_with_an_answer() -> None:
+    asked = told(InteractiveQuestions(settings=InteractiveQuestions.Settings(homes=1, episodes=1)))
+    assert "stop[answer]" in asked
+    assert "stop[answer]" not in told(Household(settings=Household.Settings(homes=1, episodes=1)))
+
+
+def test_a_rearrangement_tells_how_everything_was_or_the_changes() -> None:
+    state = Rearrangement(settings=Rearrangement.Settings(homes=1, episodes=1))
+    changes = Rearrangement(settings=Rearrangement.Settings(homes=1, episodes=1, told="changes"))
+    whole, brief = (each.tasks[0].episode.instruction for each in (state, changes))
+    goals = state.tasks[0].reference.goals  # type: ignore[attr-defined]
+    assert whole.count("\n") > 10 > brief.count("\n")
+    assert changes.tasks[0].reference.goals == goals  # type: ignore[attr-defined]
+    assert "moved, opened or closed" in told(state)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "count"),
+    [(Rearrangement, 8), (InteractiveQuestions, 5), (Household, 12), (MaHousehold, 13), (MaWah, 6)],
+)
+def test_the_papers_action_sets_have_as_many_as_table_1_counts(dataset: Any, count: int) -> None:
+    assert len(dataset.Settings(actions="paper").make_body().actions) == count
+
+
+def test_bodies_and_actions_are_set_from_outside() -> None:
+    settings = Household.Settings(actions="move_ahead,turn_left", body={"view_distance": 2})
+    body = settings.make_body()
+    assert body.actions == ("move_ahead", "turn_left", "stop")
+    assert body.view_distance == 2
+    with pytest.raises(UsageError, match="did you mean 'move_ahead'"):
+        Household.Settings(actions="move_ahed")
+    with pytest.raises(UsageError, match="did you mean 'view_distance'"):
+        Household.Settings(body={"view_dist": 2})

@@ -1,0 +1,64 @@
+"""Prompts suffice: players that read nothing else solve an episode of every task."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from helpers import honest_player as honest
+from wayword.core import registry
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.dataset import Dataset, Task
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.datasets.household import Household
+from wayword.datasets.iqa import InteractiveQuestions
+from wayword.datasets.procedural.homes.chores import KINDS
+from wayword.datasets.procedural.homes.questions import KINDS as QUESTIONS
+from wayword.datasets.rearrangement import Rearrangement
+from wayword.metrics.household import judged
+
+STEPS = 150
+
+
+def play(dataset: Dataset, task: Task, model: honest.Honest) -> Trajectory:
+    """An episode, played by ``act`` with free answers."""
+    act: Any = registry.load("agent", "act")
+
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        made: Agent = act(act.Settings(decoding="free", context=100_000), toolkit)
+        return made
+
+    return asyncio.run(rollout(task, Setup(dataset, build, {"main": model}, max_steps=STEPS)))
+
+
+def solved(dataset: Dataset, script: Any, number: int = 0) -> dict[str, float]:
+    """What an honest player's episode is worth; none of its answers may be refused."""
+    task, model = dataset.tasks[number], honest.Honest(script)
+    played = play(dataset, task, model)
+    assert played.ended == "stopped", (played.ended, played.error, model.said[-5:])
+    reference: Any = task.reference
+    found = judged(reference, played.state)
+    assert found["sr"] == 1.0, (task.episode.instruction, model.said)
+    return found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_household_request_of_each_type(kind: str) -> None:
+    dataset = Household(settings=Household.Settings(homes=1, episodes=1, kind=kind))
+    assert solved(dataset, honest.household)[f"sr_{kind}"] == 1.0
+
+
+@pytest.mark.parametrize("kind", QUESTIONS)
+def test_a_question_of_each_kind(kind: str) -> None:
+    settings = InteractiveQuestions.Settings(homes=2, episodes=2, kind=kind)
+    dataset = InteractiveQuestions(settings=settings)
+    for number in range(2):
+        solved(dataset, honest.question, number)
+
+
+def test_a_home_as_it_was_is_restored_and_nothing_else_disturbed() -> None:
+    dataset = Rearrangement(settings=Rearrangement.Settings(homes=1, episodes=1))
+    assert solved(dataset, honest.restore)["sr_strict"] == 1.0

@@ -1,0 +1,416 @@
+"""Honest players: models that read the prompt as a person would, and nothing else.
+
+They show that a prompt suffices: what such a player cannot find in its messages, no language model
+can know either. A player is a generator that is sent the newest observation and gives an action; it
+knows English and the house by its own notes, made from the text alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, field
+
+from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage
+
+Play = Generator[str, str, None]
+"""Actions; what is sent back is the next observation."""
+
+_SEEN = re.compile(r"(\w+?_\d+) \(([^()]*?)(?:, )?(\d+\.\d) m\)")
+_NAME = re.compile(r"\b[a-z]\w*_\d+\b")
+_SAME = re.compile(r"\ba ([a-z ]+?),? (?:is )?a (\w+_\w+)")
+_NUMBERS = {"knives": "knife", "watches": "watch", "loaves": "loaf"}
+
+
+class Honest:
+    """A model that answers ``Action: …`` by a player's script. ``script`` is given the prompt's
+    fixed text and its task."""
+
+    name = "honest"
+
+    def __init__(self, script: Callable[[str, str], Play]) -> None:
+        self._script, self._play = script, None
+        self.said: list[str] = []
+        self.prompts: list[Prompt] = []
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        assert not isinstance(prompt, str)
+        self.prompts.append(prompt)
+        words = [m.content for m in prompt if isinstance(m, Message)]
+        if self._play is None:
+            fixed, first = words[0], words[1]
+            task = first.split("Task: ", 1)[1].split("\n\nObservation: ")[0]
+            self._play = self._script(fixed, task)
+            next(self._play)
+        try:
+            action = self._play.send(words[-1].rpartition("Observation: ")[2])
+        except StopIteration:
+            action = "stop"
+        self.said.append(action)
+        return Completion((f"Action: {action}",), ("stop",), Usage(1, 1))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        raise AssertionError("no choice is asked for here")
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass
+class Notes:
+    """What a player wrote down of a house."""
+
+    rooms: list[str]
+    words: dict[str, str]
+    here: str = ""
+    said: str = ""
+    holding: str = ""
+    place: dict[str, str] = field(default_factory=dict)
+    room: dict[str, str] = field(default_factory=dict)
+    open: dict[str, bool] = field(default_factory=dict)
+    away: dict[str, float] = field(default_factory=dict)
+    """Of what is in view now, metres."""
+    explored: set[str] = field(default_factory=set)
+    looked: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, fixed: str) -> Notes:
+        """From the fixed part of a prompt: the rooms, and what everyday words stand for."""
+        found = re.search(r"rooms: (.+)", fixed)
+        rooms = found.group(1).split(", ") if found else []
+        tail = fixed.partition("stand for names: ")[2].split(".")[0]
+        words = dict(re.findall(r"an? ([\w ]+?) (?:is )?an? (\w+)", tail))
+        return cls(rooms, words)
+
+    def read(self, told: str) -> str:
+        """Take in an observation; gives it back."""
+        self.said = told
+        here = re.search(r"You are in the (.+?), facing", told)
+        self.here = here.group(1) if here else self.here
+        held = re.search(r"You hold (\w+_\d+)", told)
+        self.holding = held.group(1) if held else ""
+        self.away.clear()
+        for name, about, metres in _SEEN.findall(told):
+            self.away[name] = float(metres)
+            parts = about.split(", ")
+            on = next((p.split()[1] for p in parts if re.match(r"(on|in) \w+_\d+$", p)), "")
+            if on:
+                self.place[name] = on
+            self.room.setdefault(name, self.here)
+            for state in ("open", "closed"):
+                if state in parts:
+                    self.open[name] = state == "open"
+        return told
+
+    def like(self, phrase: str, names: Sequence[str] = ()) -> list[str]:
+        """The names known (or given) that an everyday phrase may mean."""
+        pool = names or list(dict.fromkeys([*self.room, *self.place]))
+        said = phrase.strip().lower()
+        said = self.words.get(said, said).replace(" ", "_")
+        joined = said.replace("_", "")
+        exact = [n for n in pool if n.rpartition("_")[0].replace("_", "") == joined]
+        if exact:
+            return exact
+        words = set(said.split("_")) - {"of", "a", "the"}
+        return [n for n in pool if (own := set(n.split("_")[:-1])) <= words or words <= own]
+
+
+def singular(words: str) -> str:
+    """``heads of lettuce`` -> ``head of lettuce``."""
+    head, of, back = words.partition(" of ")
+    front, _, last = head.rpartition(" ")
+    one = _NUMBERS.get(last) or re.sub(r"(?<=[ox])es$|s$", "", last)
+    return f"{front} {one}{of}{back}".strip()
+
+
+class House:
+    """How a player goes about a house: each method is a play."""
+
+    def __init__(self, fixed: str) -> None:
+        self.notes = Notes.of(fixed)
+
+    def do(self, action: str) -> Generator[str, str, bool]:
+        """One action; whether the answer is not one of the ways it fails."""
+        told = self.notes.read((yield action))
+        first = told.split("\n")[0]
+        bad = ("There is no", "That was no", "You know of no", "The way is", "You do not")
+        good = not first.startswith(bad) and "cannot" not in first and "does not" not in first
+        verb, _, inside = action.partition("[")
+        inside = inside.rstrip("]")
+        if good and verb == "go_explore":
+            self.notes.explored.add(inside)
+            seen = first.partition("There you saw: ")[2].partition(". Of these")
+            for name in _NAME.findall(seen[0]):
+                self.notes.room[name] = inside
+            self.notes.open |= dict.fromkeys(_NAME.findall(seen[2]), False)
+        if good and verb == "go_check":
+            self.notes.looked.add(inside)
+            self.notes.open[inside] = True
+            for name in _NAME.findall(first.partition(" it: ")[2]):
+                self.notes.place[name] = inside
+                self.notes.room[name] = self.notes.room.get(inside, self.notes.here)
+        return good
+
+    def way(self, action: str) -> Generator[str, str, bool]:
+        """An action that walks; where a shut door bars the way, doors are opened first."""
+        for _ in range(8):
+            if (yield from self.do(action)):
+                return True
+            if "There is no way" not in self.notes.said:
+                return False
+            shut = re.findall(r"door_\d+", self.notes.said.split("\n")[0])
+            for door in shut:
+                if (yield from self.do(f"goto[{door}]")) and (yield from self.do(f"open[{door}]")):
+                    self.notes.open[door] = True
+                    break
+            else:
+                return False
+        return False
+
+    def find(self, phrase: str, but: Sequence[str] = ()) -> Generator[str, str, str]:
+        """The name of a thing that the phrase means, looked for all over the house."""
+        later: list[str] = []
+        for room in [self.notes.here, *self.notes.rooms]:
+            known = [n for n in self.notes.like(phrase) if n not in but]
+            if known:
+                return known[0]
+            if room not in self.notes.explored and not (yield from self.way(f"go_explore[{room}]")):
+                later.append(room)
+        for room in later:
+            yield from self.way(f"go_explore[{room}]")
+        while True:
+            known = [n for n in self.notes.like(phrase) if n not in but]
+            if known:
+                return known[0]
+            shut = [n for n, o in self.notes.open.items() if not o and not n.startswith("door_")]
+            box = next((n for n in shut if n not in self.notes.looked), "")
+            if not box:
+                return ""
+            self.notes.looked.add(box)
+            yield from self.way(f"go_check[{box}]")
+
+    def take(self, phrase: str, but: Sequence[str] = ()) -> Generator[str, str, str]:
+        """Find a thing and have it in the hands."""
+        but = list(but)
+        while name := (yield from self.find(phrase, but)):
+            yield from self.way(f"go_grab[{name}]")
+            if self.notes.holding == name:
+                return name
+            but.append(name)
+        return ""
+
+
+_THE = r"(?:a|an|the|two|pair of|same) "
+_END = r"(?= (?:on|in|from|and|to|with|by|under|next|needs|down|for|holding|there|it)\b|[,.?;]|$)"
+_PHRASE = re.compile(rf"\b{_THE}([A-Za-z]+(?: [A-Za-z]+)*?){_END}")
+_LOOKS = re.compile(r"^(?:clean|hot|warm|cold|chilled|sliced) ")
+
+
+def phrases(task: str) -> list[str]:
+    """The things that a request is about, in order, each once."""
+    text = task[0].lower() + task[1:]
+    found = [m.group(1).strip().removeprefix("loaf of ") for m in _PHRASE.finditer(text)]
+    found = [_LOOKS.sub("", each) for each in found]
+    found = [each.removeprefix("head of ").removeprefix("roll of ") for each in found]
+    idle = {"light", "tap", "light of", "pair", "light on", "moment", "one"}
+    return [each for each in dict.fromkeys(found) if each not in idle]
+
+
+def household(fixed: str, task: str) -> Play:
+    """A household request, as its words and the rules of the prompt have it."""
+    house = House(fixed)
+    yield from _begin(house)
+    lower = task.lower()
+    things = phrases(task)
+    if "lamp" in lower:
+        lamp = next(each for each in things if "lamp" in each)
+        thing = next(each for each in things if "lamp" not in each)
+        yield from _light(house, thing, lamp)
+        return
+    if re.search(r"\b(two|pair)\b", lower):
+        yield from _two(house, singular(things[0]), things[-1])
+        return
+    how = next((verb for verb, words in _TREATED.items() if re.search(words, lower)), "")
+    if not how and len(things) == 3:
+        yield from _stack(house, task, things)
+        return
+    if "sliced" in lower:
+        yield from _slice(house, things[0])
+    name = yield from house.take(things[0])
+    if how:
+        tools = {"heat": "microwave", "cool": "fridge", "clean": "sink_basin"}
+        tool = yield from house.find(tools[how])
+        if how == "clean":
+            yield from house.way(f"goto[{tool}]")
+        yield from house.way(f"{how}[{name}, {tool}]")
+    yield from _put(house, things[-1])
+
+
+_TREATED = {
+    "heat": r"\bhot\b|heat|warm|microwave",
+    "cool": r"\bcold\b|chill|\bcool\b|refrigerate",
+    "clean": r"\bclean|wash|rinse",
+}
+
+
+def _begin(house: House) -> Generator[str, str, None]:
+    house.notes.read((yield ""))
+
+
+def _put(house: House, place: str) -> Generator[str, str, None]:
+    where = yield from house.find(place)
+    yield from house.way(f"go_put[{where}]")
+
+
+def _light(house: House, thing: str, lamp: str) -> Generator[str, str, None]:
+    found = yield from house.find(lamp)
+    yield from house.take(thing)
+    yield from house.way(f"goto[{found}]")
+    yield from house.do(f"toggle_on[{found}]")
+
+
+def _two(house: House, thing: str, place: str) -> Generator[str, str, None]:
+    where = yield from house.find(place)
+    done: list[str] = []
+    for _ in range(2):
+        done.append((yield from house.take(thing, done)))
+        yield from house.way(f"go_put[{where}]")
+
+
+def _slice(house: House, thing: str) -> Generator[str, str, None]:
+    knife = yield from house.take("knife")
+    name = yield from house.find(thing)
+    yield from house.way(f"goto[{name}]")
+    yield from house.do(f"slice[{name}]")
+    yield from house.do(f"drop[{knife}]")
+
+
+def _stack(house: House, task: str, things: list[str]) -> Generator[str, str, None]:
+    thing, movable, place = things
+    if re.search(rf"(place|bring|need) an? {movable}|(place|bring|need) an? {thing}\b.*with", task):
+        thing, movable = movable, thing
+    if re.search(r"i need", task.lower()):
+        movable, place, thing = things
+    carried = yield from house.find(movable)
+    yield from house.take(thing, [carried])
+    yield from house.way(f"go_put[{carried}]")
+    yield from house.take(movable.replace(movable, carried.rpartition("_")[0]), [])
+    yield from _put(house, place)
+
+
+def question(fixed: str, task: str) -> Play:
+    """An interactive question: the room is looked through, then answered."""
+    house = House(fixed)
+    yield from _begin(house)
+    room = re.search(rf"in the ({'|'.join(house.notes.rooms)})", task)
+    where = room.group(1) if room else house.notes.here
+    yield from house.way(f"go_explore[{where}]")
+    there = [n for n, r in house.notes.room.items() if r == where]
+    place = re.search(r"(?:on|in) the ([\w ]+?) in the ", task)
+    if place:
+        boxes = house.notes.like(place.group(1), there)
+    else:
+        boxes = [n for n in there if house.notes.open.get(n) is False and "door_" not in n]
+    for box in boxes:
+        yield from house.way(f"go_check[{box}]")
+    kind = re.search(
+        r"(?:How many|Count the|number of|0 and 3) (.+?) (?:are|in the|does)|\ban? ([\w ]+?)"
+        r"(?= (?:on|in|be|anywhere|there)\b)",
+        task.replace("if it is", ""),
+    )
+    assert kind, task
+    words = singular(kind.group(1)) if kind.group(1) else kind.group(2)
+    words = re.sub(r"^(loaf|head|roll) of ", "", words)
+    inside = [n for n, r in house.notes.room.items() if r == where]
+    found = house.notes.like(words, inside)
+    if place:
+        found = [n for n in found if house.notes.place.get(n) in boxes]
+    if kind.group(1):
+        yield f"stop[{len(found)}]"
+    else:
+        yield f"stop[{'yes' if found else 'no'}]"
+
+
+def restore(fixed: str, task: str) -> Play:
+    """A rearrangement from how everything was: look at all there is, put right what differs."""
+    house = House(fixed)
+    yield from _begin(house)
+    belongs, lids = _inventory(task)
+    for room in house.notes.rooms:
+        yield from house.way(f"go_explore[{room}]")
+    for place in dict.fromkeys([*lids, *belongs.values()]):
+        yield from house.way(f"go_check[{place}]")
+        yield from _as_before(house, place, lids)
+    for name, place in belongs.items():
+        at = house.notes.place.get(name)
+        if at is None or at == place:
+            continue
+        if at in lids:
+            yield from house.way(f"go_check[{at}]")
+        yield from house.way(f"go_grab[{name}]")
+        yield from _as_before(house, at, lids)
+        yield from house.way(f"go_put[{place}]")
+        yield from _as_before(house, place, lids)
+
+
+def _inventory(task: str) -> tuple[dict[str, str], dict[str, bool]]:
+    """What was in or on what, and which lids were open."""
+    belongs: dict[str, str] = {}
+    lids: dict[str, bool] = {}
+    form = r"^- (?:on|in) (\w+) ?(\(open\)|\(closed\))?: (.+)$"
+    for place, state, held in re.findall(form, task, re.M):
+        belongs |= dict.fromkeys(_NAME.findall(held), place)
+        if state:
+            lids[place] = state == "(open)"
+    return belongs, lids
+
+
+def _as_before(house: House, place: str, lids: dict[str, bool]) -> Generator[str, str, None]:
+    """Shut what was opened to look inside."""
+    if not lids.get(place, True):
+        yield from house.do(f"close[{place}]")
+        house.notes.open[place] = False
+
+
+def follower(fixed: str, task: str) -> Play:
+    """Does what the commander says in plain English, one thing at a time, and says so."""
+    house = House(fixed)
+    told = yield ""
+    while True:
+        house.notes.read(told)
+        said = re.search(r"commander says: (.+)", told)
+        if said is None:
+            told = yield "wait"
+            continue
+        words = said.group(1)
+        if "may stop" in words:
+            return
+        done = yield from _obey(house, words)
+        told = yield "chat[Done.]" if done else f"chat[I cannot: {words}]"
+
+
+def _obey(house: House, words: str) -> Generator[str, str, bool]:
+    thing, *more = _NAME.findall(words)
+    verb = words.removeprefix("Please ").split(f" {thing}")[0]
+    room = re.search(r"in the ([\w ]+?)(?= to |\.)", words)
+    if thing not in house.notes.room and room:
+        yield from house.way(f"go_explore[{room.group(1)}]")
+    target = re.search(rf"to {more[-1]} in the ([\w ]+)\." if more else "^$", words)
+    box = re.search(r"from (\w+_\d+)", words)
+    if verb in ("take", "bring"):
+        if house.notes.holding and house.notes.holding != thing:
+            yield from house.do(f"drop[{house.notes.holding}]")
+        if box and thing not in house.notes.away:
+            yield from house.way(f"go_check[{box.group(1)}]")
+        taken = house.notes.holding == thing or (yield from house.way(f"go_grab[{thing}]"))
+        if verb == "take" or not taken:
+            return taken
+        if target and more[-1] not in house.notes.room:
+            yield from house.way(f"go_explore[{target.group(1)}]")
+        return (yield from house.way(f"go_put[{more[-1]}]"))
+    if box and thing not in house.notes.room:
+        yield from house.way(f"go_check[{box.group(1)}]")
+    if not (yield from house.way(f"goto[{thing}]")):
+        return False
+    action = {"switch on": "toggle_on", "switch off": "toggle_off"}.get(verb, verb)
+    return (yield from house.do(f"{action}[{thing}]"))

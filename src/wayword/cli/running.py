@@ -58,6 +58,10 @@ Sweep = Annotated[
     list[str] | None,
     typer.Option(help="Run once for each value, KEY=V1,V2,…; ends in one table and a picture."),
 ]
+Dry = Annotated[
+    bool,
+    typer.Option("--dry-run", help="Ask nothing: show the first prompts, and forecast the cost."),
+]
 Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
 
 
@@ -84,6 +88,7 @@ def run(
     actor: Actor = None,
     ask: Ask = "",
     sweep: Sweep = None,
+    dry_run: Dry = False,
 ) -> None:
     """Play episodes with an agent, and show the table.
 
@@ -94,6 +99,7 @@ def run(
       wayword run navgpt --on houses --model local:smollm2 --limit 20
       wayword run oracle --on r2r:val_seen --data ./data
       wayword run navgpt --on r2r:val_unseen --model openai:gpt-5-mini --max-dollars 5
+      wayword run navgpt --on r2r:val_unseen --model openai:gpt-5-mini --dry-run
       wayword run navgpt --on houses --model local:smollm2 --set decoding=free
       wayword run react --on ma_household --actor commander=team --model local:smollm2
       wayword run velma --on towns --model local:smollm2 --sweep shots=0,2 --limit 20
@@ -125,6 +131,11 @@ def run(
         actors=pairs(actor or [], "--actor"),
         ask=ask,
     )
+    if dry_run:
+        from wayword.runs.forecast import forecast, lines
+
+        typer.echo("\n".join(lines(forecast(plan))))
+        return
     if sweep:
         carry_out_sweep(plan, sweep)
         return

@@ -26,7 +26,7 @@ from typing import ClassVar, Literal
 from wayword.agents.parts import deciding
 from wayword.agents.parts import discussion as progress
 from wayword.agents.parts.asking import Prompts, both
-from wayword.agents.parts.conversation import History, TokenRate
+from wayword.agents.parts.conversation import History, TokenRate, context_tokens
 from wayword.agents.parts.deciding import Opinion, prediction_schema
 from wayword.agents.parts.directions import (
     Direction,
@@ -60,7 +60,8 @@ class DiscussNavSettings:
     a network (``owlv2:WEIGHTS``). ``samples`` predictions are made a step,
     at ``temperature``; every expert writes at temperature 0. ``patience``: seconds until an
     expert's answer is done without. ``decoding``: ``constrained`` (JSON) or ``free`` (labelled
-    lines). ``context``: tokens that a prompt may take before old steps are dropped.
+    lines). ``context``: tokens that a prompt may take before old steps are dropped;
+    0 for what the model holds.
     ``thought_length``: characters of a constrained thought. ``prompts``: a folder of texts to use
     instead of the shipped ones.
     """
@@ -75,15 +76,15 @@ class DiscussNavSettings:
     temperature: float = 1.0
     patience: float = 600.0
     decoding: Literal["constrained", "free"] = "constrained"
-    context: int = 7000
+    context: int = 0
     thought_length: int = 240
     max_tokens: int = 400
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.samples < 1 or self.context < 1 or self.thought_length < 1 or self.max_tokens < 8:
+        if self.samples < 1 or self.context < 0 or self.thought_length < 1 or self.max_tokens < 8:
             raise UsageError(
-                "discussnav: samples, context and thought_length are at least 1, max_tokens 8"
+                "discussnav: samples and thought_length are at least 1, context 0, max_tokens 8"
             )
         if not 0.0 <= self.temperature <= 10.0 or self.patience <= 0:
             raise UsageError("discussnav: temperature lies between 0 and 10, patience above 0")
@@ -104,6 +105,7 @@ class DiscussNav:
 
     def __init__(self, settings: DiscussNavSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
+        self._context = context_tokens(settings.context, toolkit)
         self._around: Surroundings
         if toolkit.perceiver is None:
             self._around = OnBase(detector_called(settings.tags))
@@ -240,9 +242,9 @@ class DiscussNav:
             scene=self._scene.text(),
             directions=", ".join(ways) or "none",
         )
-        budget = (settings.context - settings.max_tokens) * self._rate.characters_per_token
+        budget = (self._context - settings.max_tokens) * self._rate.characters_per_token
         if gone := self._history.fit(max(0, int(budget) - len(fixed) - len(now))):
-            self._toolkit.note("history_dropped", steps=gone, context=settings.context)
+            self._toolkit.note("history_dropped", steps=gone, context=self._context)
         walk = self._prompts.fill("walk", trajectory=progress.trail_text(self._history))
         return [system(fixed), user(f"{walk}\n\n{now}")]
 

@@ -19,7 +19,7 @@ from typing import ClassVar, Literal
 
 from wayword.agents.parts.answers import Answer, answer_schema, read_free, read_json
 from wayword.agents.parts.asking import Prompts, both
-from wayword.agents.parts.conversation import History, TokenRate
+from wayword.agents.parts.conversation import History, TokenRate, context_tokens
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -88,7 +88,8 @@ class NavGPTSettings:
     rejected).
     ``summaries``: past viewpoints told by the ``recorded`` sentence, or one written ``online`` by
     the model of the role ``summary``. ``captions``, ``objects``, ``distances``: the ablations of
-    Table 3. ``context``: tokens that a prompt may take before old steps are dropped.
+    Table 3. ``context``: tokens that a prompt may take before old steps are dropped;
+    0 for what the model holds.
     ``pictures``: show a picture of every way, where the dataset has pictures and the model takes
     them; ``map``: tell a map in words that grows with the walk (both as in MapGPT).
     ``thought_length``: characters of a constrained thought. ``prompts``: a folder of texts to use
@@ -102,15 +103,15 @@ class NavGPTSettings:
     distances: bool = True
     pictures: bool = False
     map: bool = False
-    context: int = 7000
+    context: int = 0
     thought_length: int = 240
     max_tokens: int = 400
     temperature: float = 0.0
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.context < 1 or self.thought_length < 1 or self.max_tokens < 8:
-            raise UsageError("navgpt: context and thought_length are at least 1, max_tokens 8")
+        if self.context < 0 or self.thought_length < 1 or self.max_tokens < 8:
+            raise UsageError("navgpt: context is at least 0, thought_length 1, max_tokens 8")
         if not 0.0 <= self.temperature <= 10.0:
             raise UsageError(f"navgpt: temperature lies between 0 and 10, not {self.temperature}")
 
@@ -127,6 +128,7 @@ class NavGPT:
         if toolkit.perceiver is None:
             raise UsageError("navgpt needs a dataset that says what each viewpoint looks like")
         self._settings, self._toolkit, self._perceiver = settings, toolkit, toolkit.perceiver
+        self._context = context_tokens(settings.context, toolkit)
         self._prompts = Prompts("navgpt", settings.prompts)
         self._telling = indoor.Telling(settings.captions, settings.objects, settings.distances)
         self._history, self._rate = History(), TokenRate()
@@ -188,9 +190,9 @@ class NavGPT:
             now = f"{now}\n\n{self._prompts.fill('map', map=self._map.text())}"
         cue = self._prompts[f"cue_{form}"]
         fixed = len(principle) + len(self._opening) + len(now)
-        room = int(self._settings.context * self._rate.characters_per_token) - fixed
+        room = int(self._context * self._rate.characters_per_token) - fixed
         if gone := self._history.fit(max(0, room)):
-            self._toolkit.note("history_dropped", steps=gone, context=self._settings.context)
+            self._toolkit.note("history_dropped", steps=gone, context=self._context)
         told = self._history.blocks
         if self._history.dropped:
             told = [self._prompts.fill("dropped", count=str(self._history.dropped)), *told]

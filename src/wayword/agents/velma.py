@@ -24,7 +24,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.conversation import TokenRate
+from wayword.agents.parts.conversation import TokenRate, context_tokens
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.episode import Episode
@@ -135,7 +135,8 @@ class VelmaSettings:
     ``tau``: the threshold on standardised scores. ``traffic``: tell the flow of traffic at starts
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
-    seen. ``context``: tokens that a prompt may take before whole examples are dropped.
+    seen. ``context``: tokens that a prompt may take before whole examples are dropped;
+    0 for what the model holds.
     ``prompts``: a folder of texts to use instead of the shipped ones.
     """
 
@@ -152,12 +153,12 @@ class VelmaSettings:
     decoding: Literal["choose", "complete"] = "choose"
     max_tokens: int = 80
     temperature: float = 0.0
-    context: int = 8192
+    context: int = 0
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.shots < 0 or self.max_tokens < 4 or self.context < 1:
-            raise UsageError("velma: shots is at least 0, max_tokens 4 and context 1")
+        if self.shots < 0 or self.max_tokens < 4 or self.context < 0:
+            raise UsageError("velma: shots is at least 0, context 0 and max_tokens 4")
         if self.temperature and self.decoding == "choose":
             raise UsageError("velma: decoding=choose takes the likeliest word; temperature is void")
 
@@ -172,6 +173,7 @@ class Velma:
 
     def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
+        self._context = context_tokens(settings.context, toolkit, 8192)
         self._prompts = Prompts("velma", settings.prompts)
         self._scorer = _scorer(settings, toolkit)
         if self._scorer is None and settings.landmarks == "model":
@@ -321,14 +323,14 @@ class Velma:
 
     def _fit(self, reserve: int = 0) -> None:
         """Drop whole examples, the first ones first, until the prompt fits the context."""
-        room = self._settings.context - self._settings.max_tokens
+        room = self._context - self._settings.max_tokens
         before = len(self._examples)
         while self._examples and (
             len(self.prompt) + reserve > room * self._rate.characters_per_token
         ):
             del self._examples[0]
         if gone := before - len(self._examples):
-            context = self._settings.context
+            context = self._context
             self._toolkit.note(
                 "examples_dropped", count=gone, left=len(self._examples), context=context
             )

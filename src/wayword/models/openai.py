@@ -89,8 +89,12 @@ class OpenAIModel:
 
     @property
     def window(self) -> int:
-        """Tokens of prompt and answer together, by the profile or the server; 0 for unknown."""
-        return self._profile.window
+        """Tokens of prompt and answer, by the profile or the server; 0 for unknown.
+
+        What is kept for thinking is not the prompt's.
+        """
+        asked, known = self._settings.thinking, self._profile
+        return max(0, known.window - (known.thinking if asked is None else asked))
 
     async def prepare(self) -> None:
         """Ask the server for the window where the name does not tell it."""

@@ -9,7 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wayword.core.model import Message, system, user
+from wayword.core.agent import Toolkit
+from wayword.core.model import Message, system, user, window_of
+
+USUAL_CONTEXT = 7000
+"""Tokens of a prompt where neither a setting nor the model says how many."""
 
 
 class History:
@@ -46,6 +50,17 @@ class TokenRate:
         """Take a counted prompt into account."""
         if tokens > 0 and characters > 0:
             self.characters_per_token = characters / tokens
+
+
+def context_tokens(given: int, toolkit: Toolkit, usual: int = USUAL_CONTEXT) -> int:
+    """Tokens that a prompt may take: the setting, else by the main model's window.
+
+    An eighth of the window is left free for the answer, and because tokens are only estimated
+    before the model has counted some.
+    """
+    main = toolkit.models.get("main")
+    window = window_of(main) if main is not None else 0
+    return given or window * 7 // 8 or usual
 
 
 # A chat that only grows: what was said is never rewritten, so a model can reuse what it has read.

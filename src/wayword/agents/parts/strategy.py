@@ -20,7 +20,7 @@ from typing import ClassVar, Literal
 from wayword.agents.parts import examples
 from wayword.agents.parts import reading as recipe
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.conversation import Conversation, TokenRate, Turn
+from wayword.agents.parts.conversation import Conversation, TokenRate, Turn, context_tokens
 from wayword.agents.parts.examples import FACING, HOLDING, PLACE, stated
 from wayword.agents.parts.legal import Legal
 from wayword.agents.parts.reading import Answer, Lengths, answer_schema, read_free, read_json
@@ -118,8 +118,9 @@ class StrategySettings:
     has to keep track of them (as in most of LangSuitE's tasks). ``list_actions``: tell the legal
     actions at every step. ``shots``: solved examples of a training split, drawn by ``examples`` (a
     seed), the same for all episodes; whole ones, in at most half of the context. ``context``:
-    tokens that a prompt may take before old steps are dropped. ``thought_length``: characters of a
-    constrained section. ``prompts``: a folder of texts to use instead of the shipped ones.
+    tokens that a prompt may take before old steps are dropped, 0 for what the model holds.
+    ``thought_length``: characters of a constrained section. ``prompts``: a folder of texts to
+    use instead of the shipped ones.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -127,16 +128,16 @@ class StrategySettings:
     list_actions: bool = False
     shots: int = 0
     examples: int = 0
-    context: int = 7000
+    context: int = 0
     thought_length: int = 240
     max_tokens: int = 400
     temperature: float = 0.0
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.shots < 0 or self.max_tokens < 8 or self.context < 1 or self.thought_length < 1:
+        if self.shots < 0 or self.max_tokens < 8 or self.context < 0 or self.thought_length < 1:
             raise UsageError(
-                "strategies: shots is at least 0, max_tokens 8, context 1 and thought_length 1"
+                "strategies: shots and context are at least 0, max_tokens 8 and thought_length 1"
             )
 
 
@@ -150,6 +151,7 @@ class Strategy:
 
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
+        self._context = context_tokens(settings.context, toolkit)
         self._prompts = Prompts("strategies", settings.prompts)
         name = type(self).__name__
         inline = ":" in self.recipe
@@ -253,9 +255,9 @@ class Strategy:
             )
             for example in drawn
         ]
-        kept = examples.fitting(shown, settings.context / 2 * self._rate.characters_per_token)
+        kept = examples.fitting(shown, self._context / 2 * self._rate.characters_per_token)
         if gone := len(shown) - len(kept):
-            left, context = len(kept), settings.context
+            left, context = len(kept), self._context
             self._toolkit.note("examples_dropped", count=gone, left=left, context=context)
         return [turn for example in kept for turn in example]
 
@@ -273,10 +275,10 @@ class Strategy:
 
     def _fitted(self, chat: Conversation) -> list[Message]:
         """The messages within the budget; what is dropped is noted."""
-        budget = self._settings.context - self._settings.max_tokens
+        budget = self._context - self._settings.max_tokens
         room = int(max(1, budget) * self._rate.characters_per_token)
         if gone := chat.fit(room, self._now):
-            self._toolkit.note("history_dropped", steps=gone, context=self._settings.context)
+            self._toolkit.note("history_dropped", steps=gone, context=self._context)
         gap = self._prompts.fill("dropped", count=str(chat.dropped)) if chat.dropped else ""
         return chat.messages(self._now, gap)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +104,8 @@ def test_a_low_threshold_stops_at_the_wrong_thing_and_a_high_one_goes_on() -> No
     assert "grounded" not in kinds(high)
     assert "gave_up" in kinds(high)
     assert scores(task, high)["turns"] == 5.0
+    goals = [step.decision for step in high.steps if "direction" in step.decision.thought]  # type: ignore[union-attr]
+    assert len(goals) == 5  # it chooses and goes after the fifth turn too
     assert scores(task, low)["turns"] == 0.0
 
 
@@ -137,6 +140,42 @@ def test_scores_worked_out_by_hand() -> None:
     assert "psr" not in far
     cut = scores(task, ended(False, 8.0, 0.9, []))
     assert (cut["success_visible"], cut["success_challenge"]) == (0.0, 0.0)
+
+
+def test_giving_up_in_front_of_the_target_is_no_grounded_success() -> None:
+    reference = ObjectNavReference("1", frozenset({"mug"}), (), 4.0, middles=((3.0, 0.0),))
+    task = Task(replace(SMALL.tasks[0].episode, extra={"kind": "mug"}), reference)
+    found = scores(task, ended(True, 8.0, 0.9, []))
+    assert (found["success_grounded"], found["sr_mug"]) == (1.0, 1.0)
+    gave_up = scores(task, ended(True, 8.0, 0.9, [Note("gave_up", {})]))
+    assert (gave_up["success_visible"], gave_up["success_grounded"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(("x", "released"), [(1.1, 1.0), (0.9, 0.0)])
+def test_the_released_rule_asks_for_two_metres_and_no_look(x: float, released: float) -> None:
+    reference = ObjectNavReference("1", frozenset({"mug"}), (), 4.0, middles=((3.0, 0.0),))
+    cut = ended(False, 8.0, 0.9, [])
+    cut.state = {**cut.state, "in_view": [], "x": x, "y": 0.0}
+    found = scores(Task(SMALL.tasks[0].episode, reference), cut)
+    assert (found["success_released"], found["success_visible"]) == (released, 0.0)
+
+
+def test_what_a_walk_could_have_scored() -> None:
+    task = SMALL.tasks[0]
+    trajectory, _ = play(FrontierAgent, FrontierSettings(grounding="perfect"), task)
+    found = scores(task, trajectory)
+    assert found["ever_seen"] == found["ever_grounded"] == 1.0
+    assert 0.0 < found["chance"] < 1.0
+    blind, _ = play(FrontierAgent, FrontierSettings(grounding_threshold=1.01), task, 1500)
+    assert (scores(task, blind)["ever_seen"], scores(task, blind)["ever_grounded"]) == (1.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("episode", "scene"),
+    [("FloorPlan_Train1_1_BasketBall_10", "FloorPlan_Train1_1"), ("home_0_3_7", "home_0_3")],
+)
+def test_episodes_of_a_scene_are_one_cluster(episode: str, scene: str) -> None:
+    assert scorer.cluster(episode) == scene
 
 
 def test_descriptions_fit_one_thing_alone_and_lie_in_the_open() -> None:

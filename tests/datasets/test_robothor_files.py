@@ -67,7 +67,7 @@ def test_an_episode_is_read_in_the_projects_frame(folder: Path) -> None:
     dataset = Robothor("train", folder, RobothorSettings(order="file"))
     task = dataset.tasks[0]
     assert task.episode.instruction == "Find the mug."
-    assert task.episode.start == {"x": 0.5, "y": 0.5, "heading": 90.0}
+    assert task.episode.start == {"x": 0.5, "y": 0.5, "heading": 90.0, "horizon": 30.0}
     assert isinstance(task.reference, ObjectNavReference)
     assert task.reference.targets == {"Mug|2.0|2.6"}
     assert task.reference.path == ((0.5, 0.5), (2.0, 2.0))
@@ -127,3 +127,16 @@ def test_missing_and_broken_files_end_in_one_clear_line(folder: Path) -> None:
         Robothor("debug", folder).tasks[0]
     with pytest.raises(UsageError, match="field_of_view"):
         RobothorSettings(field_of_view=400)
+
+
+def test_an_evaluated_split_opens_no_floor_where_others_have_enough_episodes(folder: Path) -> None:
+    outside = episode(900, 3.5, 0.5)
+    outside["shortest_path"].insert(1, point(6.0, 2.0, 0.0))  # a way that no other split knows
+    write(folder, "debug", [outside])
+    debug, train = Robothor("debug", folder), Robothor("train", folder)
+    assert not debug.place(SCENE).ground.at(6.0, 2.0)
+    assert train.place(SCENE).ground.at(6.0, 2.0)
+    assert "other splits' episodes" in debug.caveats[0]
+    assert "the evaluated episodes" in train.caveats[0]
+    table = Robothor("train", folder, RobothorSettings(order="file"))
+    assert table.tasks[0].reference.middles == ((2.0, 2.6),)  # type: ignore[attr-defined]

@@ -56,6 +56,7 @@ class SmallFlat:
     family: ClassVar[str] = "household"
     splits: ClassVar[tuple[str, ...]] = ("all",)
     max_steps: ClassVar[int] = 10
+    caveats: tuple[str, ...] = ()
 
     @property
     def files(self) -> Mapping[str, Path]:

@@ -69,6 +69,7 @@ class SmallHouse(SolvableWalks):
     family: ClassVar[str] = "indoor"
     splits: ClassVar[tuple[str, ...]] = ("all",)
     max_steps: ClassVar[int] = 8
+    caveats: tuple[str, ...] = ()
 
     def __init__(self) -> None:
         self.shared = small_graph()

@@ -43,6 +43,7 @@ class TwoInAFlat(SolvableHousehold):
     family: ClassVar[str] = "household"
     splits: ClassVar[tuple[str, ...]] = ("all",)
     max_steps: ClassVar[int] = 60
+    caveats: tuple[str, ...] = ()
     files: Mapping[str, Path] = {}
 
     def __init__(self, split: str = "all", folder: Any = None, settings: Any = None) -> None:

@@ -41,7 +41,7 @@ def walk(split: Callable[..., Any]) -> Score:
 
 def test_the_reference_itself_is_perfect(walk: Score) -> None:
     found = walk("ABCD")
-    perfect = {"sr": 1, "spl": 1, "osr": 1, "ndtw": 1, "sdtw": 1, "cls": 1}
+    perfect = {"sr": 1, "spl": 1, "spl_gold": 1, "osr": 1, "ndtw": 1, "sdtw": 1, "cls": 1}
     assert found == pytest.approx({**perfect, "ne": 0, "tl": 10})
 
 
@@ -112,7 +112,7 @@ def test_the_start_counts_for_oracle_success(walk: Score) -> None:
 def test_start_is_goal_and_the_agent_stays(walk: Score) -> None:
     # g = TL = 0: nothing to walk and nothing walked is as short as can be.
     found = walk("A", gold="A")
-    perfect = {"sr": 1, "spl": 1, "osr": 1, "ndtw": 1, "sdtw": 1, "cls": 1}
+    perfect = {"sr": 1, "spl": 1, "spl_gold": 1, "osr": 1, "ndtw": 1, "sdtw": 1, "cls": 1}
     assert found == pytest.approx({**perfect, "ne": 0, "tl": 0})
 
 
@@ -200,3 +200,12 @@ def test_nothing_to_score_is_no_error(split: Callable[..., Any]) -> None:
 def test_a_family_without_metrics_is_a_usage_error(family: str) -> None:
     with pytest.raises(UsageError, match="no metrics for datasets of the family"):
         scorer(family)
+
+
+def test_spl_gold_divides_by_the_gold_paths_own_length(walk: Score) -> None:
+    # The gold path A B X B C D makes a detour of 6 m: 16 m, where the shortest way is 10 m.
+    detour = walk("ABXBCD", gold="ABXBCD")
+    assert (detour["spl"], detour["spl_gold"]) == pytest.approx((10 / 16, 1.0))
+    straight = walk("ABCD", gold="ABXBCD")
+    assert (straight["spl"], straight["spl_gold"]) == (1.0, 1.0)
+    assert walk("AB", gold="ABXBCD")["spl_gold"] == 0.0

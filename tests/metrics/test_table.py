@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 
@@ -26,6 +27,7 @@ def golden(name: str) -> str:
 def episode(sr: float, ne: float, cost: float | None = 0.01) -> dict[str, float]:
     """The scores of an episode with ten calls."""
     share = {"sr": sr, "spl": sr / 2, "osr": 1.0, "ndtw": 0.5, "sdtw": sr * 0.5, "cls": 0.4}
+    share |= {"spl_gold": sr / 2}
     steps = {"steps": 8.0, "rejections": 2.0, "rejection_rate": 0.25, "seconds": 1.5}
     tokens = {"prompt_tokens": 12_000.0, "reused_tokens": 9_000.0, "completion_tokens": 300.0}
     priced = {} if cost is None else {"cost": cost}
@@ -162,3 +164,17 @@ def test_a_metric_is_found_by_key() -> None:
     assert find(columns("indoor"), "spl").label == "SPL"
     with pytest.raises(UsageError, match="no metric is called 'splt'; did you mean 'spl'"):
         find(columns("indoor"), "splt")
+
+
+def test_pooled_seeds_clusters_and_caveats_are_told_wherever_a_row_is_written() -> None:
+    row = summarize("r", [episode(1, 0), episode(0, 5)], family="objectnav", of=9, dataset="d:val")
+    row = replace(row, runs=2, clustered="scene", caveats=("floors inferred from elsewhere",))
+    other = summarize("plain", [episode(1, 0)], family="objectnav", of=9)
+    text = " ".join(terminal([row, other]).split())
+    assert "2 runs" in text
+    assert "whole scenes resampled" in text
+    assert "Note: r: floors inferred from elsewhere." in text
+    assert "> floors inferred from elsewhere." in render([row], "markdown")
+    found = json.loads(render([row], "json"))["rows"][0]
+    assert (found["clustered"], found["runs"]) == ("scene", 2)
+    assert found["caveats"] == ["floors inferred from elsewhere"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -10,9 +11,12 @@ from typer.testing import CliRunner
 
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
+from wayword.datasets.houses import Houses
 from wayword.metrics.intervals import Interval
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.reports import table
+from wayword.runs.running import choose_tasks
 from wayword.runs.sweep import Curve, draw, variants
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -85,3 +89,36 @@ def test_a_single_episode_has_a_point_and_no_interval() -> None:
     assert "nan" not in drawn
     assert "<b>" not in drawn
     ElementTree.fromstring(drawn)
+
+
+def test_several_seeds_end_in_one_pooled_row(tmp_path: Path) -> None:
+    told = sweep(tmp_path / "s", "--seeds", "3")
+    folders = sorted(path.parent for path in tmp_path.glob("s/*/config.json"))
+    assert [folder.name for folder in folders] == ["seed=0", "seed=1", "seed=2"]
+    walks = [[r.trajectory.visited("agent") for r in RunFolder.read(f).records()] for f in folders]
+    assert walks[0] != walks[1]
+    assert "random (3 seeds)" in told
+    (row,) = json.loads(table(folders, "json", pool=True))["rows"]
+    assert (row["n"], row["runs"]) == (9, 3)
+    rates = [one["metrics"]["sr"]["mean"] for one in json.loads(table(folders, "json"))["rows"]]
+    assert row["metrics"]["sr"]["mean"] == pytest.approx(sum(rates) / 3)
+
+
+def test_runs_that_differ_in_more_than_seeds_are_not_pooled(tmp_path: Path) -> None:
+    sweep(tmp_path / "s", "--seeds", "2", "--sweep", "steps=1,4")
+    rows = json.loads(table([tmp_path / "s"], "json", pool=True))["rows"]
+    assert [row["runs"] for row in rows] == [2, 2]
+
+
+def test_chosen_episodes_are_played_in_their_order(tmp_path: Path) -> None:
+    given = ["run", "random", "--on", "houses", "--out", str(tmp_path / "r"), "--episodes"]
+    ids = [task.episode.id for task in Houses().tasks[:9]]
+    result = CliRunner().invoke(app, [*given, f"{ids[7]}, {ids[2]}"])
+    assert result.exit_code == 0, result.output
+    assert {name for name, _ in RunFolder.read(tmp_path / "r").scores()} == {ids[7], ids[2]}
+    plan = Plan("random", "houses", episodes=(ids[7], ids[2]))
+    assert [t.episode.id for t in choose_tasks(plan, Houses().tasks)] == [ids[7], ids[2]]
+    with pytest.raises(UsageError, match="houses has no episode 'nobody'"):
+        choose_tasks(Plan("random", "houses", episodes=("nobody",)), Houses().tasks)
+    with pytest.raises(UsageError, match="leave --limit"):
+        Plan("random", "houses", episodes=(ids[0],), limit=3)

@@ -22,6 +22,7 @@ from wayword.agents.parts.listing import (
     ask,
     directions,
     quarters,
+    read_pick,
 )
 from wayword.agents.parts.searcher import Choice
 from wayword.core.action import ActionSpace, Decision, Rejection
@@ -77,6 +78,7 @@ class Questions:
         self._settings, self._toolkit = settings, toolkit
         self._prompts = Prompts("lgx", settings.prompts)
         self.captions: Mapping[str, str] = {}
+        self.said = ""
 
     async def pick(self, target: str, names: Sequence[str]) -> str | Rejection:
         """The name in the model's answer."""
@@ -85,7 +87,8 @@ class Questions:
         slots |= {"target": target, "objects": ", ".join(names)}
         question = user(self._prompts.fill(settings.prompt, **slots))
         model = self._toolkit.model()
-        return await ask(model, [question], names, settings.decoding, settings.max_tokens)
+        self.said = await ask(model, [question], names, settings.decoding, settings.max_tokens)
+        return read_pick(self.said, names)
 
 
 class LGX(ListingSearcher):

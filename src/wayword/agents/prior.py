@@ -18,6 +18,8 @@ from wayword.perception.similarity import similarity
 class Alike:
     """The picker that takes the name nearest in meaning to the target."""
 
+    said = ""
+
     async def pick(self, target: str, names: Sequence[str]) -> str:
         """The most alike name. Raises ``UsageError`` where the network is not installed."""
         return similarity().best(target, names)

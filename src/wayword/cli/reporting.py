@@ -34,6 +34,9 @@ def table(
     together: Annotated[
         bool, typer.Option("--together", help="All in one table, whatever their worlds.")
     ] = False,
+    pool: Annotated[
+        bool, typer.Option("--pool", help="One row of runs that differ in their seeds alone.")
+    ] = False,
 ) -> None:
     """Metrics of one or more runs with 95% intervals, one row a run.
 
@@ -45,7 +48,7 @@ def table(
     """
     from wayword.runs import reports
 
-    typer.echo(reports.table(runs, format.value, _keys(metrics), together))
+    typer.echo(reports.table(runs, format.value, _keys(metrics), together, pool))
 
 
 def compare(

@@ -62,6 +62,10 @@ Dry = Annotated[
     bool,
     typer.Option("--dry-run", help="Ask nothing: show the first prompts, and forecast the cost."),
 ]
+Episodes = Annotated[str, typer.Option("--episodes", help="Play these episodes alone: ID,ID,…")]
+Seeds = Annotated[
+    int, typer.Option(help="Play each episode with the run seeds 0 … N-1; ends in one pooled row.")
+]
 Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
 
 
@@ -89,6 +93,8 @@ def run(
     ask: Ask = "",
     sweep: Sweep = None,
     dry_run: Dry = False,
+    seeds: Seeds = 1,
+    episodes: Episodes = "",
 ) -> None:
     """Play episodes with an agent, and show the table.
 
@@ -103,6 +109,8 @@ def run(
       wayword run navgpt --on houses --model local:smollm2 --set decoding=free
       wayword run react --on ma_household --actor commander=team --model local:smollm2
       wayword run velma --on towns --model local:smollm2 --sweep shots=0,2 --limit 20
+      wayword run navgpt --on r2r:val_seen --model local:smollm2 --episodes 3837_0,4072_2
+      wayword run frontier --on apartments --limit 40 --seeds 3 --sweep detector_seed=0,1,2
       wayword run ./mine.py --on houses
     """
     from wayword.runs.plan import Plan, pairs, read_config
@@ -130,14 +138,15 @@ def run(
         retries=retries,
         actors=pairs(actor or [], "--actor"),
         ask=ask,
+        episodes=tuple(name.strip() for name in episodes.split(",") if name.strip()),
     )
     if dry_run:
         from wayword.runs.forecast import forecast, lines
 
         typer.echo("\n".join(lines(forecast(plan))))
         return
-    if sweep:
-        carry_out_sweep(plan, sweep)
+    if sweep or seeds != 1:
+        carry_out_sweep(plan, sweep or [], seeds)
         return
     result = carry_out(plan)
     print_table([result.path])
@@ -146,13 +155,14 @@ def run(
         raise typer.Exit(1)
 
 
-def carry_out_sweep(plan: Plan, sweeps: list[str]) -> None:
-    """A run for each value, one table, one picture."""
+def carry_out_sweep(plan: Plan, sweeps: list[str], seeds: int = 1) -> None:
+    """A run for each value, one table with a row for each group of seeds, one picture."""
     from wayword.runs import sweep as sweeping
 
+    sweeps = [*sweeps, sweeping.seeds(seeds)] if seeds != 1 else sweeps
     made = sweeping.variants(plan, sweeps)
     results = [carry_out(variant.plan) for variant in made]
-    print_table([result.path for result in results])
+    print_table([result.path for result in results], pool=sweeping.over_seeds(sweeps))
     typer.echo(f"\n{sweeping.picture(made)}")
     if not all(result.outcome.complete for result in results):
         raise typer.Exit(1)
@@ -213,8 +223,8 @@ def carry_out(plan: Plan) -> RunResult:
     return result
 
 
-def print_table(paths: list[Path]) -> None:
-    """The table of some run folders, on stdout."""
+def print_table(paths: list[Path], pool: bool = False) -> None:
+    """The table of some run folders, on stdout; runs that differ in seeds alone in one row."""
     from wayword.runs.reports import table
 
-    typer.echo(table(paths, "rich"))
+    typer.echo(table(paths, "rich", pool=pool))

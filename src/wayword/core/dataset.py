@@ -56,6 +56,12 @@ class Dataset(Protocol):
         """The files it read, for checksums: name -> path. Empty for generated data."""
         ...
 
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What every figure made here rests on, a short clause each: ``"walls and floors are
+        inferred"``. Empty where worlds are exact. Tables, their JSON and pages repeat it."""
+        ...
+
     def world(self, episode: Episode) -> World:
         """A fresh world for the episode (not yet reset). Heavy parts are shared and read-only."""
         ...

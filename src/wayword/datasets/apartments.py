@@ -110,6 +110,7 @@ class Apartments(SolvableSearches):
     family: ClassVar[str] = "objectnav"
     splits: ClassVar[tuple[str, ...]] = ("test", "train")
     max_steps: ClassVar[int] = 500
+    caveats: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -186,13 +187,19 @@ def _made(
 ) -> Task:
     name = f"{scene.replace('/', '_')}_{turn}"
     words = place.words[target]
-    kind = next(o.type for o in place.scene.objects if o.id == target)
+    thing = next(o for o in place.scene.objects if o.id == target)
+    kind = thing.type
     start = {"x": way[0][0], "y": way[0][1], "heading": heading}
     extra = {"target": words, "kind": kind.replace("_", " ")}
     episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
     corners = tuple((round(x, 3), round(y, 3)) for x, y in way)
     reference = ObjectNavReference(
-        name, frozenset((target,)), corners, round(length(way), 4), WITHIN
+        name,
+        frozenset((target,)),
+        corners,
+        round(length(way), 4),
+        WITHIN,
+        ((thing.x, thing.y),),
     )
     return Task(episode, reference)
 

@@ -141,6 +141,7 @@ class Grounding(SolvableLevels):
     family: ClassVar[str] = "babyai"
     splits: ClassVar[tuple[str, ...]] = STREAMS
     max_steps: ClassVar[int] = 500
+    caveats: tuple[str, ...] = ()
     files: Mapping[str, Path] = {}
 
     def __init__(

@@ -76,6 +76,7 @@ class Household(SourcedTasks[HouseholdSettings]):
     Settings: ClassVar[type[HouseholdSettings]] = HouseholdSettings
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, *alfred.SPLITS)
     published_train: ClassVar[str] = "train"
+    redrawn: ClassVar[str] = "rooms are inferred from ALFRED's trajectories and iTHOR's metadata"
     max_steps: ClassVar[int] = 500
 
     def source(self, split: str) -> Source:

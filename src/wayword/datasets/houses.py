@@ -120,6 +120,7 @@ class Houses(SolvableWalks):
     family: ClassVar[str] = "indoor"
     splits: ClassVar[tuple[str, ...]] = ("test", "train")
     max_steps: ClassVar[int] = 15
+    caveats: tuple[str, ...] = ()
 
     def __init__(
         self,

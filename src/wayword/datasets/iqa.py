@@ -73,6 +73,9 @@ class InteractiveQuestions(SourcedTasks[IqaSettings]):
     Settings: ClassVar[type[IqaSettings]] = IqaSettings
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
     published_train: ClassVar[str] = SPLITS[0]
+    redrawn: ClassVar[str] = (
+        "IQUAD's placements are not published: kitchens are redrawn so that the answers hold"
+    )
     max_steps: ClassVar[int] = 500
 
     def source(self, split: str) -> Source:

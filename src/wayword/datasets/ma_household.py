@@ -66,6 +66,9 @@ class MaHousehold(SourcedTasks[MaHouseholdSettings]):
     name: ClassVar[str] = "ma_household"
     Settings: ClassVar[type[MaHouseholdSettings]] = MaHouseholdSettings
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
+    redrawn: ClassVar[str] = (
+        "TEACh's games are not read: parameters and the rooms' first state are drawn by seed"
+    )
     max_steps: ClassVar[int] = 1000
 
     def source(self, split: str) -> Source:

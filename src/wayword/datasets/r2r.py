@@ -67,6 +67,7 @@ class R2R(SolvableWalks):
     family: ClassVar[str] = "indoor"
     splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test", "sample72")
     max_steps: ClassVar[int] = 15
+    caveats: tuple[str, ...] = ()
 
     def __init__(self, split: str, folder: Path | None, settings: R2RSettings) -> None:
         if split not in self.splits:

@@ -49,6 +49,7 @@ class RobotTasks(SolvableSearches):
     family: ClassVar[str] = "objectnav"
     splits: ClassVar[tuple[str, ...]] = ("live",)
     max_steps: ClassVar[int] = 200
+    caveats: tuple[str, ...] = ()
 
     def __init__(
         self, split: str = "live", folder: Path | None = None, settings: RobotSettings | None = None

@@ -14,12 +14,13 @@ from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import find_any, read_bytes, read_field
-from wayword.core.geometry import absolute
+from wayword.core.geometry import Point, absolute
 from wayword.datasets.sources.robothor.apartments import (
     METADATA,
     corners_of,
     episodes_of,
     flat,
+    independent,
     records_of,
     scene_of,
 )
@@ -95,6 +96,15 @@ class Robothor(SolvableSearches):
         return DrawnTasks(len(self._order), self._task)
 
     @cached_property
+    def caveats(self) -> tuple[str, ...]:
+        """That the world is inferred, and whether from the very episodes that are evaluated."""
+        if self.settings.simulator == "thor":
+            return ()
+        own = not all(independent(self.folder, scene, self.split) for scene in self._scenes)
+        source = "the evaluated episodes" if own else "other splits' episodes"
+        return (f"RoboTHOR publishes no walls: floors inferred from {source}",)
+
+    @cached_property
     def files(self) -> Mapping[str, Path]:
         metadata = find_any(self.folder, METADATA)
         found = {f"episodes/{scene}": path for scene, path in self._scenes.items()}
@@ -109,7 +119,7 @@ class Robothor(SolvableSearches):
 
     def place(self, scene: str) -> Place:
         """A scene with its ground and surfaces, worked out once."""
-        return _place(self.folder, scene)
+        return _place(self.folder, scene, self.split)
 
     def perceiver(self) -> None:
         """Agents bring their own detectors."""
@@ -154,33 +164,35 @@ class Robothor(SolvableSearches):
             float(read_field(path, where, record, "initial_orientation", (int, float)))
         )
         words = called(label)
-        start = {"x": x, "y": y, "heading": heading}
+        horizon = float(record.get("initial_horizon", 0.0))  # degrees down; 30 in all published
+        start = {"x": x, "y": y, "heading": heading, "horizon": horizon}
         extra = {"target": words, "kind": words}
         episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
         corners = corners_of(path, where, record)
         shortest = record.get("shortest_path_length") if corners else None
         if shortest is not None:
             shortest = float(read_field(path, where, record, "shortest_path_length", (int, float)))
-        targets = self._targets(scene, type_name(label))
-        return Task(episode, ObjectNavReference(name, targets, tuple(corners), shortest))
-
-    def _targets(self, scene: str, kind: str) -> frozenset[str]:
-        return _targets(self.folder, scene).get(kind, frozenset())
+        there = _targets(self.folder, scene).get(type_name(label), {})
+        reference = ObjectNavReference(
+            name, frozenset(there), tuple(corners), shortest, middles=tuple(there.values())
+        )
+        return Task(episode, reference)
 
 
 @lru_cache(maxsize=96)
-def _place(folder: Path, scene: str) -> Place:
+def _place(folder: Path, scene: str, evaluated: str) -> Place:
     words = {record.id: called(record.label) for record in records_of(folder, scene)}
-    return Place(scene_of(folder, scene), words)
+    return Place(scene_of(folder, scene, evaluated), words)
 
 
 @lru_cache(maxsize=256)
-def _targets(folder: Path, scene: str) -> dict[str, frozenset[str]]:
-    """Type -> the ids of the scene's objects of it."""
-    found: dict[str, set[str]] = {}
+def _targets(folder: Path, scene: str) -> dict[str, dict[str, Point]]:
+    """Type -> the ids of the scene's objects of it, and their middles on the floor."""
+    found: dict[str, dict[str, Point]] = {}
     for record in records_of(folder, scene):
-        found.setdefault(record.type, set()).add(record.id)
-    return {kind: frozenset(ids) for kind, ids in found.items()}
+        x, y, _ = record.centre
+        found.setdefault(record.type, {})[record.id] = (x, y)
+    return found
 
 
 def _robothor_folder(folder: Path | None) -> Path:

@@ -60,6 +60,7 @@ class Tour(SolvableWalks):
     family: ClassVar[str] = "indoor"
     splits: ClassVar[tuple[str, ...]] = ("all",)
     max_steps: ClassVar[int] = 15
+    caveats: tuple[str, ...] = ()
 
     def __init__(self, split: str, folder: Path | None, settings: TourSettings) -> None:
         if split not in self.splits:

@@ -98,6 +98,7 @@ class Towns(SolvableWalks):
     family: ClassVar[str] = "street"
     splits: ClassVar[tuple[str, ...]] = ("test", "train")
     max_steps: ClassVar[int] = 55
+    caveats: tuple[str, ...] = ()
 
     def __init__(
         self,

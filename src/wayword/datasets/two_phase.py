@@ -77,6 +77,7 @@ class TwoPhase(SolvableTwoPhase):
     family: ClassVar[str] = "two_phase"
     splits: ClassVar[tuple[str, ...]] = ("test",)
     max_steps: ClassVar[int] = 10
+    caveats: tuple[str, ...] = ()
 
     def __init__(
         self,

@@ -7,5 +7,6 @@ accounting       steps, rejections, calls, tokens, cost and seconds, for every f
 state_accuracy   what agents say of themselves, against the truth
 intervals        bootstrap intervals and the permutation test
 table, compare   a row a run; two runs episode by episode
+footnotes        what stands below a table
 predictions      files of predictions made elsewhere
 """

@@ -123,7 +123,14 @@ def psr(trajectory: Trajectory) -> dict[str, float]:
     """Prompt success rate: answers that name something offered, over questions asked.
 
     Agents leave a note ``asked`` an answer, with ``valid`` true or false; nothing where there is
-    none. Source: LGX (Dorbala et al. 2024, section V-A).
+    none. ``first_word``, where it is noted, says whether the answer's first word is part of a name
+    that was offered: what LGX's released code counts, as ``psr_released``.
+    Source: LGX (Dorbala et al. 2024, section V-A).
     """
-    asked = [bool(n.details.get("valid")) for n in trajectory.notes() if n.kind == "asked"]
-    return {"psr": sum(asked) / len(asked)} if asked else {}
+    asked = [note.details for note in trajectory.notes() if note.kind == "asked"]
+    if not asked:
+        return {}
+    found = {"psr": sum(bool(one.get("valid")) for one in asked) / len(asked)}
+    if all("first_word" in one for one in asked):
+        found["psr_released"] = sum(bool(one["first_word"]) for one in asked) / len(asked)
+    return found

@@ -2,12 +2,17 @@
 
 A dataset of the family has ``graph(scene) -> ViewpointGraph`` and references that are paths. The
 definitions are in :mod:`wayword.metrics.paths`.
+
+Two SPLs are in use. ``spl`` divides by the shortest distance from start to goal (Anderson et al.
+2018, and R2R's own scorer). ``spl_gold`` divides by the length of the annotated path, as the
+scorers of the HAMT family do, NavGPT's released one among them. They differ where an annotated
+path is not a shortest one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import chain, pairwise, repeat
 from typing import Protocol, cast
 
@@ -32,6 +37,13 @@ METRICS: tuple[Metric, ...] = (
     Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / (3 m x places of the reference))"),
     Metric("sdtw", "sDTW", "rate", "higher", "nDTW of the successful episodes, else 0"),
     Metric("cls", "CLS", "rate", "higher", "coverage of the reference times the length score"),
+    Metric(
+        "spl_gold",
+        "SPL gold",
+        "rate",
+        "higher",
+        "success weighted by G / max(TL, G), G being the length of the reference's path",
+    ),
 )
 
 
@@ -57,6 +69,12 @@ class IndoorScorer:
     family = "indoor"
     place = "viewpoint"
     metrics = METRICS
+    clustered = "path"
+
+    def cluster(self, episode_id: str) -> Hashable:
+        """The path: ``{path}_{k}`` are instructions for one path."""
+        stem, _, index = episode_id.rpartition("_")
+        return stem if stem and index.isdigit() else episode_id
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics of each pair; none where the split's references are not public.
@@ -95,6 +113,7 @@ def measure(batch: Alignment) -> dict[str, Floats]:
         "ndtw": ndtw,
         "sdtw": success * ndtw,
         "cls": paths.cls(batch),
+        "spl_gold": paths.spl_gold(batch),
     }
 
 

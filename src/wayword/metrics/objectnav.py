@@ -1,26 +1,48 @@
-"""Metrics of object-goal navigation: two definitions of success, each with its SPL.
+"""Metrics of object-goal navigation: four definitions of success, and what bounds them.
 
 * ``success_visible``: LGX's. A target is truly in view when the agent stops (Dorbala et al. 2024,
   section III-B).
 * ``success_challenge``: RoboTHOR's. The agent stops with a target in view within 1 m (Deitke et al.
   2020), measured along the floor to the nearest point of the target's box.
+* ``success_grounded``: a target is in view when the agent stops because it believes that it found
+  one. An agent that gives up ("I give up": note ``gave_up``) never succeeds, whatever it faces.
+* ``success_released``: the rule of LGX's released code (``check_goal`` of its ``lgx-run.py``). The
+  agent ends within 2 m of a target, in view or behind a wall, having stopped, given up or not.
+  Measured on the floor to the target's middle; the code measures from the camera.
 
-SPL weights each with l / max(p, l), p being the metres gone and l the published length of the
-shortest way (Anderson et al. 2018). An episode that ended at the step limit, or that was given up
-with the target in view by chance, is judged by the same rule: only a stop counts.
+SPL weights the first two with l / max(p, l), p being the metres gone and l the published length of
+the shortest way (Anderson et al. 2018). But for the released rule only a stop counts.
+
+Three numbers say what a walk could have scored: ``ever_seen`` (a target was in view at some time:
+no detector could have found more), ``ever_grounded`` (the agent's own detector took a target for
+one: no better stop could have found more), and ``chance`` (the share of the walk's views that hold
+a target: what stopping at random would score).
+
+``sr_<type>`` is ``success_visible`` of the episodes that look for one of RoboTHOR's types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+import re
+from collections.abc import Hashable, Mapping, Sequence
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.accounting import psr
 from wayword.metrics.scoring import Pair
+from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.world import ObjectNavReference
+
+RELEASED = 2.0
+"""``TARGET_DIST`` of LGX's released code, metres."""
+TYPES = (
+    *("alarm clock", "apple", "baseball bat", "basketball", "bowl", "garbage can"),
+    *("house plant", "laptop", "mug", "remote control", "spray bottle", "television", "vase"),
+)
+"""RoboTHOR's types of targets, as instructions call them."""
 
 METRICS: tuple[Metric, ...] = (
     Metric(
@@ -36,16 +58,59 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("spl_challenge", "SPL challenge", "rate", "higher", "success_challenge x l / max(p, l)"),
     Metric(
+        "success_grounded",
+        "SR grounded",
+        "rate",
+        "higher",
+        "a target is in view at a stop that is not giving up",
+    ),
+    Metric(
+        "success_released",
+        "SR released",
+        "rate",
+        "higher",
+        "the end lies within 2 m of a target, seen or not (LGX's released code)",
+    ),
+    Metric("ever_seen", "Ever seen", "rate", "higher", "a target was in view at some time"),
+    Metric(
+        "ever_grounded",
+        "Ever grounded",
+        "rate",
+        "higher",
+        "the grounding detector took a target in view for one at some time",
+    ),
+    Metric("chance", "Chance", "rate", None, "share of the walk's views that hold a target"),
+    Metric(
         "psr",
         "PSR",
         "rate",
         "higher",
         "answers that name a listed object or direction, over questions asked; absent where none",
     ),
+    Metric(
+        "psr_released",
+        "PSR released",
+        "rate",
+        "higher",
+        "answers whose first word is part of a listed name (LGX's released code)",
+    ),
     Metric("tl", "TL", "metres", None, "metres gone"),
     Metric("turns", "Turns", "count", None, "full rotations in place"),
     Metric("motions", "Motions", "count", "lower", "steps of 0.25 m and turns of 30 degrees"),
+    *(
+        Metric(
+            f"sr_{name.replace(' ', '_')}",
+            f"SR {name}",
+            "rate",
+            "higher",
+            f"success_visible of episodes that look for a {name}",
+        )
+        for name in TYPES
+    ),
 )
+
+
+_SCENE = re.compile(r"(.*?)(?:_[A-Z][A-Za-z]+)?_\d+")
 
 
 class ObjectNavScorer:
@@ -60,6 +125,13 @@ class ObjectNavScorer:
 
     family = "objectnav"
     metrics = METRICS
+    clustered = "scene"
+
+    def cluster(self, episode_id: str) -> Hashable:
+        """The scene: ``FloorPlan_Train1_1`` of ``FloorPlan_Train1_1_Mug_0``, ``home_3`` of
+        ``home_3_7``."""
+        found = _SCENE.fullmatch(episode_id)
+        return found[1] if found else episode_id
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics of each pair; none where the reference is of another family."""
@@ -78,10 +150,44 @@ def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
         if reference.shortest is not None:
             best = reference.shortest
             found[f"spl_{name}"] = success * (best / max(gone, best) if best > 0 else 1.0)
+    gave_up = any(note.kind == "gave_up" for note in trajectory.notes())
+    found["success_grounded"] = found["success_visible"] * (not gave_up)
+    if reference.middles:
+        end = (float(state.get("x", math.inf)), float(state.get("y", math.inf)))
+        near = min(math.dist(end, middle) for middle in reference.middles)
+        found["success_released"] = float(near <= RELEASED)
+    words = str(task.episode.extra.get("kind", ""))
+    if words in TYPES:
+        found[f"sr_{words.replace(' ', '_')}"] = found["success_visible"]
+    found |= bounds(trajectory, reference.targets)
     found["tl"] = gone
     found["motions"] = float(state.get("moves", 0) + state.get("turns", 0))
     found["turns"] = float(sum(note.kind == "turn" for note in trajectory.notes()))
     return {**found, **psr(trajectory)}
+
+
+def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
+    """``ever_seen``, ``ever_grounded`` and ``chance`` of a walk; none where nobody looked."""
+    views = [step for step in trajectory.steps if isinstance(step.observation, View)]
+    if not views:
+        return {}
+    there = [step for step in views if _target_distances(step, targets)]
+    grounded = any(
+        note.kind == "grounded" and note.details.get("distance") in _target_distances(step, targets)
+        for step in there
+        for note in step.notes
+    )
+    found = {"ever_seen": float(bool(there)), "chance": len(there) / len(views)}
+    if any(note.kind in ("grounded", "turn", "gave_up") for note in trajectory.notes()):
+        found["ever_grounded"] = float(grounded)
+    return found
+
+
+def _target_distances(step: Step, targets: frozenset[str]) -> list[float]:
+    """Metres to the middles of the targets that are truly in the step's view. A detector that
+    grounds one of them reports just that number."""
+    view = step.observation
+    return [s.away for s in view.shown if s.id in targets] if isinstance(view, View) else []
 
 
 def stopped_at(state: Mapping[str, Json], targets: frozenset[str], most: float) -> bool:

@@ -197,6 +197,14 @@ def spl(batch: Alignment) -> Floats:
     return success(batch) * _share(batch.shortest, longest)
 
 
+def spl_gold(batch: Alignment) -> Floats:
+    """SPL by the reference's own path (B,): S · G / max(TL, G), G being ``gold``.
+
+    The scorers of HAMT, DUET and NavGPT's release compute it so, under the name of SPL.
+    """
+    return success(batch) * _share(batch.gold, np.maximum(batch.travelled, batch.gold))
+
+
 def ndtw(batch: Alignment) -> Floats:
     """nDTW (B,): exp(-DTW / (3 m · places of the reference))."""
     closeness: Floats = np.exp(-batch.dtw / (SUCCESS_METRES * batch.gold_lengths))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from wayword.core.dataset import Dataset, Task
@@ -124,6 +124,20 @@ class Walks(Protocol):
 
         Raises ``KeyError`` for a place that the scene does not have.
         """
+        ...
+
+
+@runtime_checkable
+class Clustered(Protocol):
+    """What a family's scorer also offers whose episodes are not independent of each other."""
+
+    @property
+    def clustered(self) -> str:
+        """What episodes of a cluster share: ``"path"``, ``"scene"``."""
+        ...
+
+    def cluster(self, episode_id: str) -> Hashable:
+        """The cluster of an episode; intervals resample whole clusters."""
         ...
 
 

@@ -27,6 +27,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.metrics import accounting, predictions, scoring, state_accuracy
+from wayword.metrics.footnotes import caveats, footnote
 from wayword.metrics.intervals import Interval, bootstrap
 
 # Tables in a terminal: as many columns as fit, the most telling first.
@@ -80,7 +81,7 @@ def rich_table(rows: Sequence[Row], width: int = 100) -> RenderableType:
             head.append(f"\n{line}", style="not bold dim")
         cells = [_stack(*cell(row, metric)) for metric in shown]
         table.add_row(head, "\n".join(count), *cells)
-    return Group(table, Text(_footnote(rows, metrics, shown), style="dim"))
+    return Group(table, Text(footnote(rows, metrics, shown), style="dim"))
 
 
 def fit(metrics: Sequence[Metric], widths: Sequence[int], room: int) -> list[Metric]:
@@ -122,63 +123,6 @@ def _widest(*groups: Sequence[str]) -> int:
     return max(len(line) for group in groups for line in group)
 
 
-def _footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Metric]) -> str:
-    lines = ["", "± half of the 95% bootstrap interval."]
-    if any(_all_agree(row) for row in rows):
-        lines.append("±0.0 where all n episodes agree: the true rate may still be off by 3/n.")
-    if shown_it := [row.name for row in rows if row.sees_answer]:
-        lines.append(f"Shown the answer: {', '.join(shown_it)}.")
-    lines += [line for row in rows if (line := _tried(row, alone=len(rows) == 1))]
-    lines += [line for row in rows if (line := _spent(row, alone=len(rows) == 1))]
-    hidden = [metric.label for metric in metrics if metric not in shown]
-    if hidden:
-        lines.append(f"Not shown for want of width: {', '.join(hidden)}. See --format json.")
-    return "\n".join(lines)
-
-
-def _rate(episodes: int, seconds: float) -> str:
-    """Throughput, in the unit that has digits."""
-    if not episodes or seconds <= 0:
-        return ""
-    if episodes >= seconds:
-        return f" ({episodes / seconds:,.1f} episodes a second)"
-    return f" ({seconds / episodes:,.1f} s an episode)"
-
-
-def _all_agree(row: Row) -> bool:
-    """Whether some rate is 0 or 1 in every episode, which no resampling can put a width on."""
-    ends = {key: value for key, value in row.values.items() if key in ("sr", "tc", "goal_sr")}
-    return any(value.mean in (0.0, 1.0) for value in ends.values())
-
-
-def _tried(row: Row, alone: bool) -> str:
-    """What a success rate of several trials rests on."""
-    trials, told = row.values.get("trials"), row.values.get("verdicts")
-    if trials is None or told is None:
-        return ""
-    who = f"a judge told how {told.mean:.1f} of them ended" if told.mean else "none was judged"
-    name = "" if alone else f"{row.name}: "
-    return f"{name}{trials.mean:.1f} trials an episode, the last one scored; {who}."
-
-
-def _spent(row: Row, alone: bool) -> str:
-    """What the whole run took."""
-    totals = row.totals
-    parts = []
-    if totals.get("calls"):
-        cost = totals.get("cost")
-        parts.append(f"{totals['calls']:,.0f} calls")
-        parts.append(f"{totals.get('prompt_tokens') or 0:,.0f} prompt tokens")
-        parts.append(f"{totals.get('completion_tokens') or 0:,.0f} written")
-        parts.append("cost unknown" if cost is None else f"${cost:,.2f}")
-    wall = totals.get("wall_seconds")
-    if wall is not None:
-        parts.append(f"{wall:,.1f} s{_rate(row.n, wall)}")
-    if not parts:
-        return ""
-    return f"{'In all' if alone else row.name}: {', '.join(parts)}."
-
-
 TOTALLED = ("calls", "prompt_tokens", "reused_tokens", "completion_tokens", "cost", "seconds")
 """Accounting metrics whose sum over the run is of interest."""
 
@@ -191,7 +135,9 @@ class Row:
     is the split's. ``values`` holds each metric's mean over episodes and its 95% interval, by key.
     ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` where it is known:
     episodes run side by side, so it is less than the sum of their seconds. ``sees_answer``: one of
-    the run's agents was shown the reference.
+    the run's agents was shown the reference. ``clustered`` says what is resampled whole for the
+    intervals (``"scene"``), ``runs`` how many seeds' runs the row pools, and ``caveats`` what every
+    figure of the row rests on: an inferred layout, episodes that were left out.
     """
 
     name: str
@@ -206,6 +152,9 @@ class Row:
     checksum: str = ""
     totals: Mapping[str, float | None] = field(default_factory=dict)
     sees_answer: bool = False
+    clustered: str = ""
+    runs: int = 1
+    caveats: tuple[str, ...] = ()
 
 
 def summarize(
@@ -298,7 +247,10 @@ def _as_json(row: Row, keys: Sequence[str]) -> dict[str, Json]:
         if (v := row.values.get(key)) is not None
     }
     totals = {key: _finite(value) for key, value in row.totals.items()}
-    told = {"sees_answer": row.sees_answer}
+    told: dict[str, Json] = {"sees_answer": row.sees_answer}
+    told |= {"clustered": row.clustered} if row.clustered else {}
+    told |= {"runs": row.runs} if row.runs > 1 else {}
+    told |= {"caveats": list(row.caveats)} if row.caveats else {}
     return {**_head(row), **told, "metrics": metrics, "totals": totals}
 
 
@@ -333,12 +285,15 @@ def to_markdown(rows: Sequence[Row]) -> str:
         name = f"{row.name} (shown the answer)" if row.sees_answer else row.name
         lines.append([name, row.model, dataset, episodes(row), *cells])
     text = [f"| {' | '.join(part.replace('|', '/') for part in line)} |" for line in lines]
+    text += ["", *(f"> {line}" for line in notes)] if (notes := caveats(rows)) else []
     return "\n".join(text) + "\n"
 
 
 def episodes(row: Row) -> str:
     """``1021``, or ``30 of 1021``, or ``28 of 1021, 2 failed``."""
-    part = str(row.n) if row.n == row.of else f"{row.n} of {row.of}"
+    played = row.n // row.runs
+    part = str(played) if played == row.of else f"{played} of {row.of}"
+    part = f"{part}, {row.runs} runs" if row.runs > 1 else part
     return f"{part}, {row.failed} failed" if row.failed else part
 
 

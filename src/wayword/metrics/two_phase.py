@@ -28,6 +28,13 @@ METRICS: tuple[Metric, ...] = (
         "higher",
         "answers that name something listed, over questions asked; absent where none",
     ),
+    Metric(
+        "psr_released",
+        "PSR released",
+        "rate",
+        "higher",
+        "answers whose first word is part of a listed name (LGX's released code)",
+    ),
 )
 
 
@@ -36,7 +43,7 @@ class TwoPhaseScorer:
 
         >>> from wayword.metrics.scoring import scorer
         >>> [metric.key for metric in scorer("two_phase").metrics]
-        ['sr', 'phase_1', 'phase_2', 'psr']
+        ['sr', 'phase_1', 'phase_2', 'psr', 'psr_released']
 
     Agents that ask a model leave a note ``asked`` an answer, with ``valid`` true or false.
     """

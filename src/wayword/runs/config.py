@@ -224,3 +224,14 @@ def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
             yield from _leaves(inner, f"{path}.{key}" if path else key)
     else:
         yield path, value
+
+
+def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
+    """What a run's figures rest on: the dataset's caveats, and the episodes that it leaves out."""
+    listed = config.get("caveats")
+    told = [str(line) for line in listed] if isinstance(listed, list) else []
+    counts = config.get("left_out")
+    if isinstance(counts, Mapping) and counts:
+        parts = ", ".join(f"{count} {cause}" for cause, count in counts.items())
+        told.append(f"left out of the split: {parts}")
+    return tuple(told)

@@ -31,9 +31,10 @@ class Plan:
     ``actors`` names agents for single actors; the others are played by ``agent``. ``settings`` is
     the tree of ``--set``: keys go to the agent, save the groups ``model``, ``models``, ``dataset``
     and ``actors``. ``episode`` plays one episode: an id, a number from 1, or ``next`` for the first
-    that is not finished. ``ask`` says who answers an agent's questions: ``terminal``, a person
-    there, or nobody. ``limit`` plays the first so many episodes (of the order that
-    ``shuffle``, a seed, gives); a later run with a higher limit goes on in the same folder.
+    that is not finished; ``episodes`` plays those of some ids. ``ask`` says who answers an agent's
+    questions: ``terminal``, a person there, or nobody. ``limit`` plays the first so many episodes
+    (of the order that ``shuffle``, a seed, gives); a later run with a higher limit goes on in the
+    same folder.
     ``tokens`` and ``dollars`` are budgets for the whole run. ``cache`` is a file for answers.
     """
 
@@ -58,6 +59,7 @@ class Plan:
     actors: Mapping[str, str] = field(default_factory=dict)
     episode: str = ""
     ask: str = ""
+    episodes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("limit", "max_steps", "concurrency", "tokens"):
@@ -71,6 +73,10 @@ class Plan:
         if self.ask not in ANSWERERS:
             raise UsageError(f"--ask {self.ask}: questions are answered by {ANSWERERS[1]}")
         self.shard_of()
+        if self.episodes and (self.episode or self.shard or self.limit or self.shuffle is not None):
+            raise UsageError(
+                "--episodes names what is played; leave --limit, --shuffle, --shard out"
+            )
 
     @property
     def dataset_name(self) -> str:

@@ -15,8 +15,9 @@ from wayword.metrics import compare as comparing
 from wayword.metrics import predictions
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import by_path
+from wayword.metrics.scoring import Clustered, scorer
 from wayword.metrics.table import Row, summarize
-from wayword.runs.config import Checksums, sessions
+from wayword.runs.config import Checksums, caveats_of, sessions
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.parts import cast_of, open_dataset, split_name
 from wayword.runs.plan import Plan
@@ -33,13 +34,22 @@ class Written:
 
 
 def table(
-    runs: Sequence[Path], form: str = "rich", keys: Sequence[str] = (), together: bool = False
+    runs: Sequence[Path],
+    form: str = "rich",
+    keys: Sequence[str] = (),
+    together: bool = False,
+    pool: bool = False,
 ) -> str:
-    """One row a run; a table for each family of worlds, or all ``together``.
+    """One row a run; a table for each family of worlds, or all ``together``. ``pool`` makes one row
+    of all runs that differ in nothing but their seeds.
 
     Raises ``RecordingError`` for a folder that is no run.
     """
-    rows = _shown([_row(RunFolder.read(path)) for path in _run_folders(runs)], keys)
+    read = [RunFolder.read(path) for path in _run_folders(runs)]
+    rows = _shown(
+        [_pooled(group) for group in seed_groups(read)] if pool else [_row(run) for run in read],
+        keys,
+    )
     if form in ("json", "csv"):
         return tables.render(rows, form, _width())
     # A column must not hold two definitions of a metric unasked, so families stand apart.
@@ -49,6 +59,49 @@ def table(
         return tables.render(rows, form, _width()) + own
     apart = [[row for row in rows if row.family == family] for family in families]
     return "\n".join(tables.render(group, form, _width()) for group in apart)
+
+
+SEEDS = ("seed", "detector_seed")
+"""What runs that are pooled may differ in: the run's seed, and the errors of simulated detectors.
+"""
+
+
+def seed_groups(runs: Sequence[RecordedRun]) -> list[list[RecordedRun]]:
+    """The runs in groups that differ in nothing but their seeds, in order."""
+    groups: dict[str, list[RecordedRun]] = {}
+    for run in runs:
+        identity = {k: v for k, v in run.config["identity"].items() if k not in SEEDS}
+        settings = identity.get("settings") or {}
+        identity["settings"] = {k: v for k, v in settings.items() if k not in SEEDS}
+        groups.setdefault(json.dumps(identity, sort_keys=True, default=str), []).append(run)
+    return list(groups.values())
+
+
+def _pooled(runs: Sequence[RecordedRun]) -> Row:
+    """One row of several seeds' runs: episodes of all, whole clusters of all runs resampled."""
+    first = _row(runs[0])
+    if len(runs) == 1:
+        return first
+    scored = [pair for run in runs for pair in run.scores()]
+    row = summarize(
+        f"{first.agent} ({len(runs)} seeds)",
+        [scores for _, scores in scored],
+        family=first.family,
+        of=first.of,
+        failed=sum(_row(run).failed for run in runs),
+        clusters=_clusters([name for name, _ in scored], first.family),
+    )
+    return replace(
+        row,
+        agent=first.agent,
+        model=first.model,
+        dataset=first.dataset,
+        checksum=first.checksum,
+        sees_answer=first.sees_answer,
+        clustered=first.clustered,
+        runs=len(runs),
+        caveats=first.caveats,
+    )
 
 
 def rows_of(runs: Sequence[Path]) -> list[Row]:
@@ -63,7 +116,7 @@ def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] =
     if two.config["family"] != family:
         raise UsageError(f"{first} is of the family {family}, {second} of {two.config['family']}")
     left, right = dict(one.scores()), dict(two.scores())
-    clusters = {name: _path_of(name, family) for name in left}
+    clusters = dict(zip(left, _clusters(list(left), family), strict=True))
     differ = _differences(one.config["identity"], two.config["identity"])
     found = comparing.compare(
         str(first), _only(left, keys), str(second), _only(right, keys),
@@ -145,10 +198,16 @@ def _row(run: RecordedRun) -> Row:
         model=identity["models"].get("main", ""),
         dataset=identity["dataset"],
         checksum=identity["data_checksum"],
-        clusters=[_path_of(name, family) for name, _ in scored],
+        clusters=_clusters([name for name, _ in scored], family),
         wall_seconds=_wall(run, len(scored)),
     )
-    return replace(row, sees_answer=bool(config.get("sees_answer")))
+    own = scorer(family)
+    return replace(
+        row,
+        sees_answer=bool(config.get("sees_answer")),
+        clustered=own.clustered if isinstance(own, Clustered) else "",
+        caveats=caveats_of(config),
+    )
 
 
 def _wall(run: RecordedRun, finished: int) -> float | None:
@@ -158,10 +217,12 @@ def _wall(run: RecordedRun, finished: int) -> float | None:
     return sum(session.seconds for session in told) if whole else None
 
 
-def _path_of(episode_id: str, family: str) -> Hashable:
-    """Indoors ``{path}_{k}`` are instructions for one path, which are resampled together."""
-    stem, _, index = episode_id.rpartition("_")
-    return stem if family == "indoor" and stem and index.isdigit() else episode_id
+def _clusters(episode_ids: Sequence[str], family: str) -> list[Hashable]:
+    """Each episode's cluster, as the family's scorer has it; the episode itself elsewhere."""
+    own = scorer(family)
+    if isinstance(own, Clustered):
+        return [own.cluster(name) for name in episode_ids]
+    return list(episode_ids)
 
 
 def _only(scores: Mapping[str, Mapping[str, T]], keys: Sequence[str]) -> dict[str, dict[str, T]]:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model, lessons_of, prepare
 from wayword.core.rollout import Outcome, Setup
@@ -240,14 +240,25 @@ async def _run(
 def choose_tasks(
     plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
 ) -> list[Task]:
-    """The plan's episodes: shuffled by its seed if asked, its shard, the first ``limit``; or the
-    one it names. Raises ``UsageError`` where there is none of that name."""
+    """The plan's episodes: shuffled by its seed if asked, its shard, the first ``limit``; or those
+    it names, in its order. Raises ``UsageError`` where there is none of a name."""
+    if plan.episodes:
+        return _all_named(plan, tasks)
     chosen = list(tasks)
     if plan.shuffle is not None:
         random.Random(plan.shuffle).shuffle(chosen)
     part, parts = plan.shard_of()
     chosen = chosen[part::parts][: plan.limit]
     return [_named(plan, chosen, finished)] if plan.episode else chosen
+
+
+def _all_named(plan: Plan, tasks: Sequence[Task]) -> list[Task]:
+    found = of_ids(tasks, set(plan.episodes))
+    for name in plan.episodes:
+        if name not in found:
+            ids = [task.episode.id for task in tasks[:40]]
+            raise UsageError(f"{plan.on} has no episode {name!r}; {suggest(name, ids)}")
+    return [found[name] for name in dict.fromkeys(plan.episodes)]
 
 
 def _named(plan: Plan, tasks: Sequence[Task], finished: Container[str]) -> Task:
@@ -300,6 +311,7 @@ def _config(
         "split": split_name(plan, dataset),
         "episodes_in_split": len(dataset.tasks),
         "left_out": omitted(dataset),
+        "caveats": list(dataset.caveats),
         "perception": perceiver.name if perceiver else "",
         "checksums": checksums.each(dataset.files),
         "versions": dict(versions()),
@@ -316,6 +328,7 @@ def _notices(going: _Run) -> list[str]:
     ]
     left = ", ".join(f"{n:,} {cause}" for cause, n in omitted(going.dataset).items())
     gone = [f"left out of the split: {left}"] if left else []
+    gone += [f"note: {caveat}" for caveat in going.dataset.caveats]
     typed, now = going.plan.on.partition(":")[0], going.plan.dataset_name
     named = [f"the dataset {typed} is called {now} now"] if typed != now else []
     return [*named, *going.folder.notices, *gone, *failed[:5], *noted]

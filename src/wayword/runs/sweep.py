@@ -3,7 +3,9 @@
     wayword run lgx --on robothor:train --sweep threshold=0.6,0.75,0.85,0.95
 
 Several ``--sweep`` make every combination. Each is a run folder of its own under one folder, goes
-on where it stopped like any other, and is a row of one table.
+on where it stopped like any other, and is a row of one table. ``--sweep seed=0,1,2``, for which
+``--seeds 3`` is short, plays the same episodes with several run seeds, ``--sweep detector_seed=…``
+with several draws of a simulated detector's errors.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from wayword.metrics.intervals import Interval
 from wayword.metrics.scoring import scorer
 from wayword.metrics.table import Row
 from wayword.runs.plan import Plan
-from wayword.runs.reports import rows_of
+from wayword.runs.reports import SEEDS, rows_of
 from wayword.settings import merge, parse
 
 # Curves: how metrics move with a setting, as one picture (SVG) with 95% intervals.
@@ -131,6 +133,8 @@ def _line(curve: Curve, number: int, across: dict[str, float], top: float) -> li
 Choice = tuple[str, str]
 """A setting and one of its values, as given."""
 MOST_CURVES = 6
+SEED = "seed"
+"""The key of ``--sweep`` that is the run's own seed and no setting."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,10 +154,31 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
     made = []
     for values in product(*(values for _, values in read)):
         choices = tuple((key, value) for (key, _), value in zip(read, values, strict=True))
-        settings = merge(plan.settings, parse([f"{key}={value}" for key, value in choices]))
+        own = [f"{key}={value}" for key, value in choices if key != SEED]
         name = ",".join(f"{key}={value}" for key, value in choices).replace("/", "_")
-        made.append(Variant(choices, replace(plan, settings=settings, out=folder / name)))
+        settings = merge(plan.settings, parse(own))
+        seed = _seed(dict(choices).get(SEED, str(plan.seed)))
+        variant = replace(plan, settings=settings, seed=seed, out=folder / name)
+        made.append(Variant(choices, variant))
     return made
+
+
+def seeds(count: int) -> str:
+    """The sweep over the run seeds 0 to ``count`` - 1."""
+    if count < 2:
+        raise UsageError(f"--seeds {count}: give at least 2")
+    return f"{SEED}={','.join(map(str, range(count)))}"
+
+
+def over_seeds(sweeps: Sequence[str]) -> bool:
+    """Whether any of the sweeps goes over seeds, so that runs can be pooled."""
+    return any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
+
+
+def _seed(value: str) -> int:
+    if not value.isdecimal():
+        raise UsageError(f"--sweep {SEED}={value}: a seed is a whole number from 0 on")
+    return int(value)
 
 
 def picture(variants: Sequence[Variant], keys: Sequence[str] = ()) -> Path:

@@ -12,6 +12,7 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.metrics import accounting, table
+from wayword.runs.config import caveats_of
 from wayword.runs.parts import cast_of
 from wayword.viewer import words as seeing
 from wayword.viewer.data import Head, Sources
@@ -203,6 +204,7 @@ def _head(run: Overview) -> Html:
         tag("p", *(tag("span", chip, class_="chip") for chip in chips if chip)),
         tag("p", _counts(run), class_="lead"),
         tag("p", run.sources.notice, class_="why") if run.sources.notice else None,
+        *(tag("p", f"Note: {line}.", class_="why") for line in caveats_of(run.config)),
         class_="head",
     )
 

@@ -101,6 +101,9 @@ _WORD = re.compile(r"[^\W_]+")
 class Picker(Protocol):
     """Chooses one of the names around for a target."""
 
+    said: str
+    """The latest answer as a model wrote it; empty where none was asked."""
+
     async def pick(self, target: str, names: Sequence[str]) -> str | Rejection:
         """One of ``names``, of which there is at least one; or why there is no choice."""
         ...
@@ -108,8 +111,8 @@ class Picker(Protocol):
 
 async def ask(
     model: Model, messages: Sequence[Message], names: Sequence[str], how: Decoding, most: int
-) -> str | Rejection:
-    """Put one question, the answer one of the names.
+) -> str:
+    """Put one question, the answer one of the names: see ``read_pick``.
 
     ``constrained`` lets the model write nothing else; ``free`` takes what it writes in at most
     ``most`` tokens. Both are read alike: a model may not hold to a constraint.
@@ -119,7 +122,14 @@ async def ask(
     else:
         sampling = Sampling(max_tokens=most)
     answer = await model.complete(messages, sampling)
-    return read_pick(answer.text, names)
+    return answer.text
+
+
+def first_word_fits(text: str, names: Sequence[str]) -> bool:
+    """Whether the answer's first word is part of a name: the rule of LGX's released code, by which
+    "no" is an answer where a ``notebook`` is listed."""
+    words = [re.sub(r"[^\w\s]", "", word) for word in text.split()[:1]]
+    return any(word.lower() in name.lower() for word in words for name in names)
 
 
 def read_pick(text: str, names: Sequence[str]) -> str | Rejection:
@@ -212,7 +222,8 @@ class ListingSearcher(Searcher):
         valid = not isinstance(picked, Rejection)
         answer = picked.said[:200] if isinstance(picked, Rejection) else picked
         kind = "asked" if self.needs_model else "picked"
-        self.toolkit.note(kind, valid=valid, answer=answer, listed=list(names))
+        told = {"first_word": first_word_fits(self.picker.said, names)} if self.needs_model else {}
+        self.toolkit.note(kind, valid=valid, answer=answer, listed=list(names), **told)
         return picked
 
     def anywhere(self, thought: str, instead_of: Rejection | None = None) -> Choice:

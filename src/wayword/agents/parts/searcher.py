@@ -64,7 +64,8 @@ class SearchSettings:
     score from ``grounding_threshold`` on (LGX's G_th) counts as found; with ``approach`` the
     searcher then goes up to what it found, else it faces it and stops.
 
-    ``turns`` (n_r) is how often it rotates in place before it gives up, 0 for as long as it is let.
+    ``turns`` (n_r) is how often it rotates in place, and chooses where to go, before it gives up:
+    after the last choice it goes there, and does not look around again. 0 for as long as it is let.
     ``resolution`` (r) is the degrees between captures, ``distance`` (e_d) how far it goes in a
     chosen direction, metres. ``radius`` is the body's for planning, metres.
     """
@@ -183,6 +184,8 @@ class Searcher(ABC):
             ending = self._end()
             if ending is not None:
                 return ending
+        if self._spent_turns():
+            return self._give_up("no turns are left")
         if len(self._views) < self.settings.captures:
             return Decision(rotate(self.settings.resolution))
         return await self._after_turn()
@@ -295,18 +298,19 @@ class Searcher(ABC):
         return self._plan.pop(0) if self._plan else None
 
     def _arrive(self) -> None:
-        """The way has ended: the next turn begins with the present view."""
+        """The way has ended: the next turn, if there is one, begins with the present view."""
         self._travels, self._goal, self._views = False, None, [self.here]
-        if not self.looks_on_the_way:
+        if not self.looks_on_the_way and not self._spent_turns():
             self._look(self.here)
+
+    def _spent_turns(self) -> bool:
+        return bool(self.settings.turns) and self.turn >= self.settings.turns
 
     async def _after_turn(self) -> Decision | Rejection:
         """A turn is complete: choose where to go."""
         self.turn += 1
         views, self._views = self._views, []
         self.toolkit.note("turn", number=self.turn, known=int(self.costmap.known.sum()))
-        if self.settings.turns and self.turn >= self.settings.turns:
-            return self._give_up("no turns are left")
         choice = await self.choose(views)
         if choice is None:
             return self._give_up("there is nowhere left to look")

@@ -60,6 +60,7 @@ class StreetRoutes(SolvableWalks, ABC):
     family: ClassVar[str] = "street"
     splits: ClassVar[tuple[str, ...]] = SPLITS
     max_steps: ClassVar[int] = 55
+    caveats: tuple[str, ...] = ()
     name: ClassVar[str]
     id_field: ClassVar[str]
 

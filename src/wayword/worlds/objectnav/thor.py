@@ -91,7 +91,8 @@ class ThorBase:
     """The LoCoBot in a scene of AI2-THOR. ``start_unity`` makes the controller, once an episode
     begins; ``stop`` shuts it down.
 
-    Motions are noiseless, the camera looks straight ahead. What is truly in view is what THOR calls
+    Motions are noiseless. The camera keeps the tilt that the episode starts with (``horizon``,
+    degrees down): 30 in all published ones. What is truly in view is what THOR calls
     ``visible`` within ``sight``; it does not say how much of a thing can be seen.
     """
 
@@ -105,8 +106,9 @@ class ThorBase:
         try:
             x, y = float(episode.start["x"]), float(episode.start["y"])
             heading = absolute(float(episode.start.get("heading", 0.0)))
+            horizon = float(episode.start.get("horizon", 0.0))
         except (KeyError, TypeError, ValueError) as error:
-            problem = "needs numbers x and y (and heading)"
+            problem = "needs numbers x and y (and heading, horizon)"
             raise DataError(f"episode {episode.id}", "field 'start'", problem) from error
         if self._controller is None:
             self._controller = self._start_unity(scene=episode.scene, **self._options())
@@ -114,7 +116,7 @@ class ThorBase:
         up = self._metadata("agent", "position", "y")
         place = {"x": x, "y": up, "z": y}
         turned = {"x": 0.0, "y": heading, "z": 0.0}
-        self._do("Teleport", position=place, rotation=turned, horizon=0.0)
+        self._do("Teleport", position=place, rotation=turned, horizon=horizon)
         if refused := self._refusal():
             where = f"in scene {episode.scene}, field 'start'"
             raise DataError(f"episode {episode.id}", where, refused)

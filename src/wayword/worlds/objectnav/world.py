@@ -55,13 +55,15 @@ class ObjectNavReference(Reference):
 
     ``targets`` are the ids of the objects that count, ``path`` the corners of the published
     shortest way (metres, x and y), empty where none is public, and ``shortest`` its length.
-    ``within`` is how near to a target one must stop for the challenge's success (metres).
+    ``within`` is how near to a target one must stop for the challenge's success (metres), and
+    ``middles`` are the middles of the targets on the floor (metres), where they are known.
     """
 
     targets: frozenset[str]
     path: tuple[Point, ...] = ()
     shortest: float | None = None
     within: float = 1.0
+    middles: tuple[Point, ...] = ()
 
 
 # Places from which a thing counts as found.

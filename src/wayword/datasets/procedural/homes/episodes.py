@@ -155,6 +155,8 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     family: ClassVar[str] = "household"
     splits: ClassVar[tuple[str, ...]] = GENERATED
     published_train: ClassVar[str] = ""
+    redrawn: ClassVar[str] = ""
+    """What of the published splits' rooms is not published, and so inferred or drawn anew."""
 
     def __init__(
         self, split: str = GENERATED[0], folder: Path | None = None, settings: S | None = None
@@ -182,6 +184,11 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     def files(self) -> Mapping[str, Path]:
         """What it read; nothing for generated homes."""
         return self._source.files
+
+    @property
+    def caveats(self) -> tuple[str, ...]:
+        """What is inferred or redrawn; nothing in generated homes, which are exact."""
+        return (self.redrawn,) if self.redrawn and self.split not in GENERATED else ()
 
     @property
     def omissions(self) -> Mapping[str, int]:

@@ -18,7 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError
-from wayword.core.files import cache_folder, find, find_any, keep, read_field, read_json
+from wayword.core.files import (
+    cache_folder,
+    find,
+    find_any,
+    keep,
+    read_bytes,
+    read_field,
+    read_json,
+)
 from wayword.datasets.sources.ithor import furnish
 from wayword.datasets.sources.ithor.objects import ObjectRecord, Records, read_records, scene_names
 from wayword.datasets.sources.robothor.floors import SPACING, Evidence, Floors, infer, outline
@@ -50,13 +58,15 @@ def apartment_of(scene: str) -> str:
 
 
 @lru_cache(maxsize=96)
-def scene_of(folder: Path, name: str) -> Scene:
+def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     """One furnished apartment. Raises ``DataError``.
 
-    A scene without object metadata (those of the test split) holds no objects, and its floor is
-    inferred from its starts alone.
+    Where a split is ``evaluated`` and others have enough episodes in the scene, its own open no
+    floor and no wall: see ``independent``. A scene without object metadata (those of the test
+    split) holds no objects, and its floor is inferred from its starts alone.
     """
-    names, floors = floors_of(folder, apartment_of(name))
+    without = evaluated if evaluated and independent(folder, name, evaluated) else ""
+    names, floors = floors_of(folder, apartment_of(name), without)
     if name not in names:
         raise DataError(folder / "episodes", f"scene {name!r}", "no split has episodes in it")
     number = names.index(name)
@@ -80,9 +90,10 @@ def _places(floors: Floors, free: NDArray[np.bool_]) -> list[tuple[float, float]
 
 
 @lru_cache(maxsize=16)
-def floors_of(folder: Path, apartment: str) -> tuple[tuple[str, ...], Floors]:
-    """The furnishings of an apartment that any split has episodes in, and their floors."""
-    files = _files(folder, apartment)
+def floors_of(folder: Path, apartment: str, without: str = "") -> tuple[tuple[str, ...], Floors]:
+    """The furnishings of an apartment that any split has episodes in, one left out if asked, and
+    their floors."""
+    files = _files(folder, apartment, without)
     if not files:
         raise DataError(folder / "episodes", f"apartment {apartment!r}", "no split has it")
     names = tuple(sorted({name for name, _ in files}, key=_number))
@@ -94,11 +105,32 @@ def floors_of(folder: Path, apartment: str) -> tuple[tuple[str, ...], Floors]:
     return names, found
 
 
-def _files(folder: Path, apartment: str) -> list[tuple[str, Path]]:
-    """Scene and file of all episodes in the apartment, whatever the split."""
+@lru_cache(maxsize=256)
+def independent(folder: Path, scene: str, evaluated: str) -> bool:
+    """Whether a scene's floor can be inferred from other episodes than the evaluated split's: those
+    of the other splits there are at least as many."""
+    others = [
+        path
+        for split in SPLITS
+        if split != evaluated
+        for path in (folder / "episodes" / split).glob(f"{scene}.json*")
+    ]
+    if not others:
+        return False
+    own = find(folder / "episodes" / evaluated, f"{scene}.json")
+    return sum(map(_episodes_in, others)) >= _episodes_in(own)
+
+
+def _episodes_in(path: Path) -> int:
+    return read_bytes(path).count(b'"initial_position"')
+
+
+def _files(folder: Path, apartment: str, without: str = "") -> list[tuple[str, Path]]:
+    """Scene and file of all episodes in the apartment, whatever the split but the one left out."""
     return [
         (path.name.partition(".")[0], path)
         for split in SPLITS
+        if split != without
         for path in sorted((folder / "episodes" / split).glob(f"{apartment}_*.json*"))
     ]
 

@@ -106,7 +106,7 @@ def test_blip2s_caption_is_the_librarys(weights: Callable[[str], str]) -> None:
     captioner = open_eye("captioner", f"blip2:{weights('blip2')}")
     processor = hub.AutoProcessor.from_pretrained(weights("blip2"))
     model = hub.Blip2ForConditionalGeneration.from_pretrained(weights("blip2")).eval()
-    inputs = processor(images=[PICTURES[0]], text=[""], return_tensors="pt")
+    inputs = processor(images=[PICTURES[0]], text=["This is a scene of"], return_tensors="pt")
     with torch.no_grad():
         tokens = model.generate(**inputs, max_new_tokens=60, do_sample=False)
     text = processor.batch_decode(tokens[:, inputs["input_ids"].shape[1] :], True)[0]

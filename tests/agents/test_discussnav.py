@@ -6,7 +6,7 @@ import asyncio
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -143,8 +143,29 @@ def test_each_expert_hears_from_those_before_it() -> None:
     assert "Actions waiting to be executed: None" in decision
     assert "[Step 1] Turn heading" in decision
     assert "Observation: a place Thought: went on" in decision
-    # b's lamp lies 80° from north, and the agent faces north.
-    assert re.search(r"Direction 4 \(90° to the right\): b to the east \[lamp\]", decision)
+    # b's lamp lies 80° from north, and the agent faces north. The sentence was told with
+    # direction 3, which the same recorded sector reaches into.
+    assert re.search(r"Direction 4 \(90° to the right\): .*\[lamp\]", decision)
+    assert decision.count("b to the east") == 1, "neighbouring directions repeat no sentence"
+    assert re.search(r"Direction 7 \(behind; visited\)", decision), "one has come from there"
+    assert "1. Go ahead.\n2. Turn right." in decision, "the decomposition reaches the decider"
+
+
+def test_the_opening_estimate_says_that_all_is_still_to_come() -> None:
+    voices = council(by_step([go("Stop")]))
+    play(DiscussNav, FREE, voices)
+    assert "Actions waiting to be executed: Go ahead.; Turn right." in voices["main"].prompts[0]
+    assert voices["completion"].prompts == [], "nothing is done yet, so nobody is asked"
+
+
+def test_without_completion_its_whole_group_is_silent() -> None:
+    voices = council(by_step([go(1)], [go(4)], [go("Stop")]))
+    play(DiscussNav, replace(FREE, completion=False), voices)
+    assert voices["completion"].prompts == voices["summary"].prompts == []
+    last = voices["main"].prompts[-1]
+    assert "Executed actions:" not in last
+    assert "Estimated completion" not in last
+    assert "[Step 2] Turn heading" in last, "the turns alone are told"
 
 
 def test_each_call_is_recorded_as_its_experts_also_where_all_share_one_model() -> None:

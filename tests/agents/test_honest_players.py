@@ -13,8 +13,11 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
+from wayword.datasets.grounding import Grounding
 from wayword.datasets.household import Household
+from wayword.datasets.houses import Houses
 from wayword.datasets.iqa import InteractiveQuestions
+from wayword.datasets.ma_household import MaHousehold
 from wayword.datasets.procedural.homes.chores import KINDS
 from wayword.datasets.procedural.homes.questions import KINDS as QUESTIONS
 from wayword.datasets.rearrangement import Rearrangement
@@ -62,3 +65,43 @@ def test_a_question_of_each_kind(kind: str) -> None:
 def test_a_home_as_it_was_is_restored_and_nothing_else_disturbed() -> None:
     dataset = Rearrangement(settings=Rearrangement.Settings(homes=1, episodes=1))
     assert solved(dataset, honest.restore)["sr_strict"] == 1.0
+
+
+@pytest.mark.parametrize("level", ["GoToObj", "PickupDist", "OpenRedDoor", "PutNextLocalS6N4"])
+def test_a_grounded_instruction_of_each_kind(level: str) -> None:
+    pytest.importorskip("minigrid")
+    settings = Grounding.Settings(levels=level, episodes=1, actions="high")
+    dataset = Grounding(settings=settings)
+    model = honest.Honest(honest.grounding)
+    played = play(dataset, dataset.tasks[0], model)
+    assert played.state["success"], (dataset.tasks[0].episode.instruction, model.said)
+
+
+def test_a_follower_who_reads_alone_does_what_the_scripted_commander_says() -> None:
+    dataset = MaHousehold(settings=MaHousehold.Settings(homes=1, episodes=1))
+    task, model = dataset.tasks[0], honest.Honest(honest.follower)
+    act, team = registry.load("agent", "act"), registry.load("agent", "team")
+
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        if actor == "commander":
+            partner: Agent = team(team.Settings(), toolkit)
+            return partner
+        reader: Agent = act(act.Settings(decoding="free", context=100_000), toolkit)
+        return reader
+
+    setup = Setup(dataset, build, {"main": model}, max_steps=2 * STEPS)
+    played = asyncio.run(rollout(task, setup))
+    reference: Any = task.reference
+    said = (played.ended, played.error, model.said)
+    assert judged(reference, played.state)["sr"] == 1.0, said
+
+
+@pytest.mark.parametrize("number", [8, 12, 16])
+def test_a_walk_by_its_instructions_clauses(number: int) -> None:
+    dataset = Houses(settings=Houses.Settings())
+    task, model = dataset.tasks[number], honest.Honest(honest.route)
+    played = play(dataset, task, model)
+    reference: Any = task.reference
+    assert played.ended == "stopped"
+    arrived = played.visited("agent")[-1]["viewpoint"]
+    assert arrived == reference.goal, (task.episode.instruction, model.said)

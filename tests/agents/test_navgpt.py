@@ -17,7 +17,11 @@ from wayword.core.action import Decision, Rejection
 from wayword.core.dataset import Task
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Completion, Prompt, Sampling
+from wayword.core.perceiver import Percept, Sector
 from wayword.core.rollout import Setup, rollout
+from wayword.verbalize import indoor
+from wayword.worlds.indoor.graph import Neighbor
+from wayword.worlds.indoor.world import IndoorObservation
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 FREE = NavGPTSettings(decoding="free")
@@ -241,4 +245,48 @@ def test_the_second_prompt_is_the_golden_one() -> None:
     model = Scripted([go("b", "The hall lies ahead."), STOP])
     play(NavGPT, FREE, {"main": model})
     golden = GOLDEN / "navgpt_free_step2.txt"
+    if os.environ.get("WAYWORD_WRITE_GOLDEN"):
+        golden.write_text(model.prompts[1] + "\n", encoding="utf-8")
     assert model.prompts[1] == golden.read_text(encoding="utf-8").rstrip("\n")
+
+
+def test_constrained_prompts_know_no_tool() -> None:
+    model = Scripted([said("b"), said("c"), said("finish")])
+    play(NavGPT, NavGPTSettings(), {"main": model})
+    for word in ("action_maker", "Action Input", "Final Answer"):
+        assert word not in model.prompts[-1]
+    assert 'Moved to: "b"' in model.prompts[-1]
+
+
+def test_a_wrong_way_may_be_gone_back() -> None:
+    model = Scripted([STOP])
+    play(NavGPT, FREE, {"main": model})
+    assert "go back to a viewpoint you visited" in model.prompts[0]
+    assert "do not go back" not in model.prompts[0]
+
+
+def test_without_objects_none_are_spoken_of() -> None:
+    model = Scripted([STOP])
+    play(NavGPT, replace(FREE, objects=False), {"main": model})
+    for words in ("objects within 3 meters", "Objects in 3m"):
+        assert words not in model.prompts[0]
+    model = Scripted([STOP])
+    play(NavGPT, FREE, {"main": model})
+    assert "objects within 3 meters" in model.prompts[0]
+
+
+def test_summaries_are_asked_without_ids_and_kept_to_a_sentence() -> None:
+    summary = Scripted(["hall with a door. It is large."])
+    model = Scripted([go("b"), STOP])
+    play(NavGPT, replace(FREE, summaries="online"), {"main": model, "summary": summary})
+    assert "Navigable" not in summary.prompts[0]
+    assert "The scene from the viewpoint is a hall with a door.\n" in model.prompts[1]
+    assert "It is large" not in model.prompts[1]
+
+
+def test_a_steep_way_is_told_to_lead_up_or_down() -> None:
+    assert [indoor.slope(degrees) for degrees in (30.0, -25.0, 5.0)] == ["up 30", "down 25", ""]
+    way = Neighbor("top", 0.0, 28.0, 2.0)
+    seen = IndoorObservation("small", "s", 0.0, 0.0, (way,))
+    told = indoor.observation(seen, Percept(tuple(Sector(45.0 * n, 45.0, "") for n in range(8))))
+    assert "{'top': 'right 0.00, up 28, 2.00m'}" in told

@@ -414,3 +414,92 @@ def _obey(house: House, words: str) -> Generator[str, str, bool]:
         return False
     action = {"switch on": "toggle_on", "switch off": "toggle_off"}.get(verb, verb)
     return (yield from house.do(f"{action}[{thing}]"))
+
+
+_SQUARE = re.compile(r"\b([a-z]+_(?:key|ball|box|door))_\d+\b")
+
+
+def grounding(fixed: str, task: str) -> Play:
+    """An instruction in a grid of rooms, by whole errands: its clauses one after the other."""
+    known: dict[str, str] = {}
+
+    def look(told: str) -> str:
+        for match in _SQUARE.finditer(told):
+            known.setdefault(match.group(0), match.group(1))
+        return told
+
+    def find(words: str) -> Generator[str, str, str]:
+        kind, color = words.split()[-1], words.split()[-2] if " " in words else ""
+        for _ in range(40):
+            for name, what in known.items():
+                if what.endswith(kind) and what.startswith(color):
+                    return name
+            told = look((yield "go_explore"))
+            shut = re.search(r"(\w+_door_\d+)", told)
+            if shut and "explore" in told.split("\n")[0]:
+                look((yield f"go_open[{shut.group(1)}]"))
+        return ""
+
+    look((yield ""))
+    clause = re.sub(r"\b(?:the|a|an) ", "", task)
+    put = re.match(r"put (\w+ ?\w+) next to (\w+ ?\w+)", clause)
+    if put:
+        name = yield from find(put.group(1))
+        look((yield f"go_grab[{name}]"))
+        other = yield from find(put.group(2))
+        yield f"go_put[{other}]"
+        return
+    verb, words = re.match(r"(go to|pick up|open) (.+)", clause).groups()  # type: ignore[union-attr]
+    name = yield from find(words)
+    yield {"go to": "goto", "pick up": "go_grab", "open": "go_open"}[verb] + f"[{name}]"
+
+
+def route(fixed: str, task: str) -> Play:
+    """A walk through a building: from landmark to landmark, as the instruction names them; where a
+    landmark is not in sight, the way that the clause's turn asks for."""
+    told = yield ""
+    visited: set[str] = set()
+    for clause in re.split(r"[.,]| then ", task.lower()):
+        marks = [m for m in re.findall(r"\bthe ((?:\w+ ?){1,3})", clause) if m.strip()]
+        turn = next((angle for word, angle in _TURNS.items() if word in clause), 0)
+        for mark in marks or [""]:
+            for _ in range(3):
+                if _beside(told, mark):
+                    break
+                ways = [way for way in _ways(told) if way[0] not in visited]
+                if not ways:
+                    return
+                name, _, _ = min(ways, key=lambda way: _unlike(way, mark, turn))
+                visited.add(name)
+                told = yield f"goto[{name}]"
+                turn = 0
+
+
+_TURNS = {
+    "all the way around": 180, "slightly right": 30, "slightly left": -30, "bear right": 45,
+    "veer right": 45, "bear left": -45, "veer left": -45, "turn right": 90, "turn left": -90,
+}  # fmt: skip
+
+
+def _ways(told: str) -> list[tuple[str, int, str]]:
+    """Each way on, its turn (degrees, right positive), and the line of its direction."""
+    found = []
+    for line in told.split("\n"):
+        for name, side, angle in re.findall(r"goto\[(\w+)\] \((\w+) ?(\d*)", line):
+            degrees = {"left": -1, "right": 1}.get(side, 0) * int(angle or 0)
+            found.append((name, 180 if side == "behind" else degrees, line.lower()))
+    return found
+
+
+def _beside(told: str, mark: str) -> bool:
+    """Whether a landmark is within two metres."""
+    near = re.findall(r"([\w ]+) \([^()]*?(\d+\.\d) m\)", told.lower())
+    words = set(mark.split())
+    return any(words <= set(name.split()) and float(away) < 1.6 for name, away in near)
+
+
+def _unlike(way: tuple[str, int, str], mark: str, turn: int) -> float:
+    """How badly a way fits: landmarks in its direction count for most."""
+    seen = sum(word in way[2] for word in mark.split()) / max(1, len(mark.split()))
+    off = abs((way[1] - turn + 180) % 360 - 180) / 180
+    return off - 1.2 * seen

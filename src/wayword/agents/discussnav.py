@@ -20,7 +20,7 @@ one can go back.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from wayword.agents.parts import deciding
@@ -164,7 +164,7 @@ class DiscussNav:
 
     async def _look(self, directions: tuple[Direction, ...]) -> Scene:
         if not self._settings.perception:
-            bare = tuple(Direction(d.id, d.heading, (), (), d.action) for d in directions)
+            bare = tuple(replace(d, captions=(), tags=()) for d in directions)
             return Scene(bare, {})
         if self._looks == 0:
             self._toolkit.note("scene_expert", source=self._looking.source(directions))
@@ -172,13 +172,17 @@ class DiscussNav:
         return await self._looking.look(directions, self._analysis.types)
 
     async def _summarise(self) -> None:
-        if self._taken is not None:
-            self._history.add(await progress.summarise(self._meeting, self._taken))
-            self._taken = None
+        taken, self._taken = self._taken, None
+        if taken is not None and self._settings.completion:
+            self._history.add(await progress.summarise(self._meeting, taken))
+        elif taken is not None:
+            self._history.add(f"[Step {taken.number}] {taken.turn}")
 
     async def _estimate(self) -> str:
-        if not self._settings.completion or self._steps == 0:
-            return ""  # before the first move nothing has been done
+        if not self._settings.completion:
+            return ""
+        if self._steps == 0:
+            return progress.opening(self._analysis)
         trail = progress.trail_text(self._history)
         return await progress.estimate(self._meeting, self._analysis, trail)
 
@@ -229,16 +233,22 @@ class DiscussNav:
     def _messages(self, estimate: str, ways: dict[str, Direction]) -> list[Message]:
         """What never changes, the walk, which grows, and last the estimate and the scene."""
         settings, analysis = self._settings, self._analysis
+        known = ""
+        if settings.analysis:
+            known = self._prompts.fill(
+                "analysis",
+                actions=progress.numbered(analysis.actions),
+                landmarks="; ".join(map(str, analysis.landmarks)) or "none were named",
+            )
         fixed = self._prompts.fill(
-            "decision",
-            instruction=analysis.instruction,
-            landmarks="; ".join(map(str, analysis.landmarks)) or "not analysed",
-        )
+            "decision", instruction=analysis.instruction, analysis=known
+        ).replace("\n\n\n\n", "\n\n")
         fixed = f"{fixed}\n\n{self._prompts[f'format_{settings.decoding}']}"
+        told = f"{self._prompts.fill('estimate', estimate=estimate)}\n\n" if estimate else ""
         now = self._prompts.fill(
             "now",
             event=self._event,
-            estimate=estimate or "Nothing is known about completion.",
+            estimate=told,
             scene=self._scene.text(),
             directions=", ".join(ways) or "none",
         )

@@ -13,8 +13,9 @@ budgeted in tokens and loses whole steps, with a note in the trajectory, never c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from wayword.agents.parts.answers import Answer, answer_schema, read_free, read_json
@@ -76,6 +77,7 @@ OPENING = "The scene from the viewpoint is a"
 """What an online summary completes, as the recorded ones do."""
 VIEW = 60.0
 """Degrees across the picture of a way."""
+_SENTENCE = re.compile(r"(?<!\bSt)[.!?](?= [A-Z])")
 START = "The navigation starts; no action has been taken yet."
 
 
@@ -155,7 +157,8 @@ class NavGPT:
         moved = observation.viewpoint != self._viewpoint
         self._viewpoint = observation.viewpoint
         asked = self._ask(messages, legal)
-        text, self._summary = await both(asked, self._summarise(percept, description, moved))
+        described = indoor.observation(observation, percept, replace(self._telling, ways=False))
+        text, self._summary = await both(asked, self._summarise(percept, described, moved))
         answer = self._read(text, legal)
         self._known.update(legal, [observation.viewpoint])
         if isinstance(answer, Rejection):
@@ -171,7 +174,7 @@ class NavGPT:
             viewpoint=self._viewpoint,
             summary=self._summary,
             thought=decision.thought,
-            action=_said(decision),
+            action=_said(decision, self._settings.decoding),
         )
         self._history.add(block)
         if isinstance(decision, Rejection):
@@ -182,7 +185,10 @@ class NavGPT:
 
     def _messages(self, viewpoint: str, description: str) -> list[Message]:
         form = self._settings.decoding
-        principle = f"{self._prompts['principle']}\n\n{self._prompts[f'format_{form}']}"
+        seen = "objects" if self._settings.objects else "plain"
+        around, closer = (self._prompts[f"{name}_{seen}"] for name in ("around", "closer"))
+        rules = self._prompts.fill("principle", around=around, closer=closer)
+        principle = f"{rules}\n\n{self._prompts[f'format_{form}']}"
         now = self._prompts.fill(
             "now", event=self._event, viewpoint=viewpoint, description=description
         )
@@ -239,11 +245,12 @@ class NavGPT:
         if self._settings.summaries == "recorded":
             if not percept.summary:
                 raise UsageError("this dataset records no summaries; set summaries=online")
-            return percept.summary
+            return one_sentence(percept.summary)
         prompt = [user(self._prompts.fill("summary", description=description))]
         sampling = Sampling(max_tokens=80, stop=("\n",))
         written = await self._toolkit.model("summary").complete(prompt, sampling)
-        return f"{OPENING} {written.text.strip()}"
+        said = written.text.strip()
+        return one_sentence(said if said.startswith(OPENING) else f"{OPENING} {said}")
 
 
 def _camera(perceiver: Perceiver) -> Camera:
@@ -252,11 +259,26 @@ def _camera(perceiver: Perceiver) -> Camera:
     return perceiver
 
 
-def _said(decision: Decision | Rejection) -> str:
-    """The decision as the model wrote it, or would have: rejected answers are shown shortened."""
+def one_sentence(summary: str) -> str:
+    """The first sentence of a summary, as a line of the history has room for one.
+
+    >>> one_sentence("The scene is a hall. It has a door.")
+    'The scene is a hall.'
+    """
+    words = " ".join(summary.split())
+    end = _SENTENCE.search(words)
+    return words[: end.start() + 1] if end else words
+
+
+def _said(decision: Decision | Rejection, form: str) -> str:
+    """The decision as the model wrote it, or would have: rejected answers are shown shortened.
+    Only free answers have the tool's form."""
     if isinstance(decision, Rejection):
         shown = " ".join(decision.said.split())[:200]
-        return f"Action Input: {shown}"
+        return f"Action Input: {shown}" if form == "free" else f"Answer: {shown}"
+    if form == "constrained":
+        stops = decision.action == STOP
+        return "Arrived" if stops else f'Moved to: "{decision.action.arguments[0]}"'
     if decision.action == STOP:
         return "Final Answer: Finished!"
     return f'Action: action_maker\nAction Input: "{decision.action.arguments[0]}"'

@@ -121,7 +121,8 @@ def _direction(part: Sector, ways: Sequence[Neighbor], facing: float) -> str:
         f"{one.name} ({_off(one.heading, facing)}{_away(one.distance)})" for one in part.sightings
     ]
     leading = [
-        f"{Action('goto', (way.viewpoint,))} ({_off(way.heading, facing)}{_away(way.distance)})"
+        f"{Action('goto', (way.viewpoint,))} ({_off(way.heading, facing)}{_steep(way)}"
+        f"{_away(way.distance)})"
         for way in ways
     ]
     told = [part.caption.strip().rstrip(".")] if part.caption.strip() else []
@@ -136,6 +137,11 @@ def _off(heading: float, facing: float) -> str:
     if degrees in (0, 180, -180):
         return "behind" if degrees else "ahead"
     return f"{'left' if degrees < 0 else 'right'} {abs(degrees)}°"
+
+
+def _steep(way: Neighbor) -> str:
+    slope = indoor.slope(way.elevation)
+    return f", {slope}°" if slope else ""
 
 
 def _away(metres: float | None) -> str:

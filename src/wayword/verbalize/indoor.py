@@ -49,11 +49,24 @@ DIRECTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class Telling:
-    """What is told, as in NavGPT's Table 3: sentences, objects, and the objects' distances."""
+    """What is told, as in NavGPT's Table 3: sentences, objects, and the objects' distances.
+    ``ways``: the viewpoints one can go to; a summary of a place goes without."""
 
     captions: bool = True
     objects: bool = True
     distances: bool = True
+    ways: bool = True
+
+
+STEEP = 12.0
+"""Degrees from which a way is told to lead up or down: ramps stay below, stairs do not."""
+
+
+def slope(elevation: float) -> str:
+    """``up 25`` or ``down 25`` (degrees) for a steep way, empty for a level one."""
+    if abs(elevation) < STEEP:
+        return ""
+    return f"{'up' if elevation > 0 else 'down'} {abs(elevation):.0f}"
 
 
 def angle(degrees: float) -> str:
@@ -86,12 +99,16 @@ def _direction(
         lines.append(f"'{part.caption}'")
     if telling.objects:
         lines.append(f"{label} Objects in 3m: {_objects(part.sightings, facing, telling)}")
-    reachable = {
-        way.viewpoint: f"{angle(relative(way.heading, facing))}, {way.distance:.2f}m"
-        for way in ways
-    }
-    lines.append(f"{label} Navigable Viewpoints: {reachable or 'None'}")
+    if telling.ways:
+        reachable = {way.viewpoint: _way(way, facing) for way in ways}
+        lines.append(f"{label} Navigable Viewpoints: {reachable or 'None'}")
     return "\n".join(lines)
+
+
+def _way(way: Neighbor, facing: float) -> str:
+    """``right 61.44, up 25, 1.40m``."""
+    parts = (angle(relative(way.heading, facing)), slope(way.elevation), f"{way.distance:.2f}m")
+    return ", ".join(part for part in parts if part)
 
 
 def _objects(sightings: Sequence[Sighting], facing: float, telling: Telling) -> str:

@@ -9,7 +9,7 @@ Source: DiscussNav (Long et al. 2024), section III-C.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -23,6 +23,7 @@ from wayword.core.perceiver import Camera, Perceiver, Percept
 from wayword.core.world import Feedback, Observation
 from wayword.perception.detectors import Detector, caption
 from wayword.perception.eye_detector import middle_of
+from wayword.verbalize import indoor
 from wayword.worlds.indoor.world import IndoorObservation
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import View, clear_ahead
@@ -36,7 +37,8 @@ class Direction:
     """One direction: ``id`` 1 (the front) to 12, clockwise; ``heading`` of its centre, absolute.
 
     ``captions`` and ``tags`` say what is there, and ``action`` moves that way; None where it cannot
-    be moved in.
+    be moved in. ``marks`` say that the way is steep (``leads up 25°``) or goes to a place that was
+    ``visited``.
     """
 
     id: int
@@ -44,6 +46,7 @@ class Direction:
     captions: tuple[str, ...]
     tags: tuple[str, ...]
     action: Action | None = None
+    marks: tuple[str, ...] = ()
 
 
 def side_of(direction: int) -> str:
@@ -113,6 +116,7 @@ class OnViewpoints:
         self._perceiver = perceiver
         self._camera = perceiver if isinstance(perceiver, Camera) else None
         self._seen: IndoorObservation | None = None
+        self._visited: set[str] = set()
         self._moved = True
 
     def take_in(self, observation: Observation) -> Action | None:
@@ -122,13 +126,15 @@ class OnViewpoints:
         before = self._seen.viewpoint if self._seen else ""
         self._moved = observation.viewpoint != before  # a rejected answer leaves all as it was
         self._seen = observation
+        self._visited.add(observation.viewpoint)
         return None
 
     def directions(self) -> tuple[Direction, ...] | None:
         """All twelve; None where they are those of the step before."""
         if not self._moved or self._seen is None:
             return None
-        return around(self._seen, self._perceiver.perceive(self._seen.scene, self._seen.viewpoint))
+        percept = self._perceiver.perceive(self._seen.scene, self._seen.viewpoint)
+        return around(self._seen, percept, self._visited)
 
     def picture(self, direction: Direction) -> Image | None:
         """What the direction looks like, where there are pictures."""
@@ -145,13 +151,17 @@ class OnViewpoints:
         return Step(details["heading_before"], details["heading"])
 
 
-def around(seen: IndoorObservation, percept: Percept) -> tuple[Direction, ...]:
+def around(
+    seen: IndoorObservation, percept: Percept, visited: Collection[str] = ()
+) -> tuple[Direction, ...]:
     """All twelve directions. Every way lies in exactly one of them; the one nearest to a
     direction's middle is the one that is gone."""
-    return tuple(_direction(number, seen, percept) for number in range(COUNT))
+    return tuple(_direction(number, seen, percept, visited) for number in range(COUNT))
 
 
-def _direction(number: int, seen: IndoorObservation, percept: Percept) -> Direction:
+def _direction(
+    number: int, seen: IndoorObservation, percept: Percept, visited: Collection[str]
+) -> Direction:
     centre = absolute(seen.heading + number * WIDTH)
     captions: dict[str, None] = {}
     tags: dict[str, None] = {}
@@ -165,7 +175,10 @@ def _direction(number: int, seen: IndoorObservation, percept: Percept) -> Direct
     ways = [way for way in seen.neighbors if number_of(way.heading, seen.heading) == number + 1]
     ways.sort(key=lambda way: abs(relative(way.heading, centre)))
     action = Action("goto", (ways[0].viewpoint,)) if ways else None
-    return Direction(number + 1, centre, tuple(captions), tuple(tags), action)
+    steep = indoor.slope(ways[0].elevation) if ways else ""
+    marks = [f"leads {steep}°"] if steep else []
+    marks += ["visited"] if ways and ways[0].viewpoint in visited else []
+    return Direction(number + 1, centre, tuple(captions), tuple(tags), action, tuple(marks))
 
 
 # Directions around a body with a camera: it turns on the spot, and goes half a metre.
@@ -298,23 +311,32 @@ def _event(feedback: Feedback) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What was made out in each direction, by its number, and the directions themselves."""
+    """What was made out in each direction, by its number, sentence by sentence, and the directions
+    themselves."""
 
     directions: tuple[Direction, ...]
-    sights: dict[int, str]
+    sights: Mapping[int, tuple[str, ...]]
 
     def text(self, only: Collection[int] = ()) -> str:
-        """A paragraph a direction: all of them, or ``only`` some."""
-        told = (d for d in self.directions if not only or d.id in only)
-        return "\n".join(line for line in map(self._direction, told) if line)
+        """A paragraph a direction: all of them, or ``only`` some. A sentence that goes for two
+        directions, as recorded ones do, is told once."""
+        told = [d for d in self.directions if not only or d.id in only]
+        first: dict[str, int] = {}
+        return "\n".join(line for d in told if (line := self._direction(d, first)))
 
-    def _direction(self, direction: Direction) -> str:
-        sight, tags = self.sights.get(direction.id, ""), " | ".join(direction.tags)
-        if not (sight or tags or direction.action):
+    def _direction(self, direction: Direction, first: dict[str, int]) -> str:
+        sights, tags = self.sights.get(direction.id, ()), " | ".join(direction.tags)
+        if not (sights or tags or direction.action):
             return ""
+        before = [number for each in sights if (number := first.get(each))]
+        fresh = [each for each in sights if each not in first]
+        first.update(dict.fromkeys(fresh, direction.id))
+        same = " and ".join(map(str, before))
+        parts = [*fresh, f"In part as in direction {same}." if same else ""]
+        parts += [f"[{tags}]"] if tags else []
+        marks = "; ".join((side_of(direction.id), *direction.marks))
         open_to = "" if direction.action else " (no way)"
-        parts = [part for part in (sight, f"[{tags}]" if tags else "") if part]
-        return f"Direction {direction.id} ({side_of(direction.id)}){open_to}: {' '.join(parts)}"
+        return f"Direction {direction.id} ({marks}){open_to}: {' '.join(filter(None, parts))}"
 
 
 def questions(types: Sequence[str], direction: Direction) -> str:
@@ -350,9 +372,10 @@ class Looking:
                 question=" ".join(f"What {kind} can you see?" for kind in types),
                 answer=self.words,
             )
-            return Scene(directions, {d.id: " ".join(d.captions) for d in directions})
+            return Scene(directions, {d.id: d.captions for d in directions})
         answers = await everyone([self._ask(d, types) for d in directions])
-        return Scene(directions, dict(zip((d.id for d in directions), answers, strict=True)))
+        told = ((answer,) if answer else () for answer in answers)
+        return Scene(directions, dict(zip((d.id for d in directions), told, strict=True)))
 
     async def _ask(self, direction: Direction, types: Sequence[str]) -> str:
         recorded, image = " ".join(direction.captions), self.picture(direction)

@@ -365,6 +365,15 @@ async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
     )
 
 
+def opening(analysis: Analysis) -> str:
+    """The estimate before the first move, when nothing has been done: no expert is asked."""
+    waiting = "; ".join(analysis.actions or (analysis.instruction,))
+    return (
+        "Executed actions: None\nIn-progress actions: None\n"
+        f"Actions waiting to be executed: {waiting}"
+    )
+
+
 def trail_text(history: History) -> str:
     """The summarised walk, or that there is none yet."""
     if not history.blocks and not history.dropped:

@@ -78,8 +78,12 @@ LONGEST = 60
 """Tokens of an answer."""
 
 
+BLIP2_PROMPT = "This is a scene of"
+"""What NavGPT chose of three prompts (Zhou et al. 2024, appendix: BLIP-2 prompt)."""
+
+
 class Blip2:
-    """BLIP-2: one caption a picture, unprompted."""
+    """BLIP-2: one caption a picture, completing NavGPT's published prompt."""
 
     def __init__(self, weights: str) -> None:
         self._network = Network("blip2", weights, "Blip2ForConditionalGeneration")
@@ -87,7 +91,8 @@ class Blip2:
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
         """A caption a picture."""
-        inputs = self._network.inputs(images=list(pictures), text=[""] * len(pictures))
+        prompts = [BLIP2_PROMPT] * len(pictures)
+        inputs = self._network.inputs(images=list(pictures), text=prompts)
         skip = _prompt_length(self._network, inputs)
         return self._network.written(inputs, LONGEST, skip)
 

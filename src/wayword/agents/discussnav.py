@@ -62,8 +62,8 @@ class DiscussNavSettings:
     expert's answer is done without. ``decoding``: ``constrained`` (JSON) or ``free`` (labelled
     lines). ``context``: tokens that a prompt may take before old steps are dropped;
     0 for what the model holds.
-    ``thought_length``: characters of a constrained thought. ``prompts``: a folder of texts to use
-    instead of the shipped ones.
+    ``thought_length``: characters of a constrained thought, 0 for as many as leave the answer
+    within ``max_tokens``. ``prompts``: a folder of texts to use instead of the shipped ones.
     """
 
     analysis: bool = True
@@ -77,14 +77,14 @@ class DiscussNavSettings:
     patience: float = 600.0
     decoding: Literal["constrained", "free"] = "constrained"
     context: int = 0
-    thought_length: int = 240
+    thought_length: int = 0
     max_tokens: int = 400
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.samples < 1 or self.context < 0 or self.thought_length < 1 or self.max_tokens < 8:
+        if self.samples < 1 or self.context < 0 or self.thought_length < 0 or self.max_tokens < 8:
             raise UsageError(
-                "discussnav: samples and thought_length are at least 1, context 0, max_tokens 8"
+                "discussnav: samples are at least 1, context and thought_length 0, max_tokens 8"
             )
         if not 0.0 <= self.temperature <= 10.0 or self.patience <= 0:
             raise UsageError("discussnav: temperature lies between 0 and 10, patience above 0")
@@ -212,12 +212,12 @@ class DiscussNav:
             fused,
             self._analysis.instruction,
             self._scene.text(disputed),
-            self._settings.thought_length,
+            self._longest,
         )
 
     async def _predictions(self, estimate: str, ways: dict[str, Direction]) -> tuple[str, ...]:
         settings = self._settings
-        schema = prediction_schema(ways, settings.thought_length)
+        schema = prediction_schema(ways, self._longest)
         sampling = Sampling(
             temperature=settings.temperature,
             max_tokens=settings.max_tokens,
@@ -229,6 +229,11 @@ class DiscussNav:
         completion = await self._toolkit.model().complete(messages, sampling)
         self._rate.learn(sum(len(m.content) for m in messages), completion.usage.prompt)
         return completion.texts
+
+    @property
+    def _longest(self) -> int:
+        """Characters of a constrained thought: at two a token the answer still ends."""
+        return self._settings.thought_length or 2 * self._settings.max_tokens
 
     def _messages(self, estimate: str, ways: dict[str, Direction]) -> list[Message]:
         """What never changes, the walk, which grows, and last the estimate and the scene."""

@@ -94,7 +94,8 @@ class NavGPTSettings:
     0 for what the model holds.
     ``pictures``: show a picture of every way, where the dataset has pictures and the model takes
     them; ``map``: tell a map in words that grows with the walk (both as in MapGPT).
-    ``thought_length``: characters of a constrained thought. ``prompts``: a folder of texts to use
+    ``thought_length``: characters of a constrained thought; 0 for as
+    many as leave the answer within ``max_tokens``. ``prompts``: a folder of texts to use
     instead of the shipped ones.
     """
 
@@ -106,14 +107,14 @@ class NavGPTSettings:
     pictures: bool = False
     map: bool = False
     context: int = 0
-    thought_length: int = 240
+    thought_length: int = 0
     max_tokens: int = 400
     temperature: float = 0.0
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.context < 0 or self.thought_length < 1 or self.max_tokens < 8:
-            raise UsageError("navgpt: context is at least 0, thought_length 1, max_tokens 8")
+        if self.context < 0 or self.thought_length < 0 or self.max_tokens < 8:
+            raise UsageError("navgpt: context and thought_length are at least 0, max_tokens 8")
         if not 0.0 <= self.temperature <= 10.0:
             raise UsageError(f"navgpt: temperature lies between 0 and 10, not {self.temperature}")
 
@@ -217,15 +218,18 @@ class NavGPT:
         told = f"{messages[-1].content}\n\n{self._prompts.fill('pictures', listed=listed)}"
         return [*messages[:-1], Message("user", told, images)]
 
+    @property
+    def _longest(self) -> int:
+        """Characters of a constrained thought: at two a token the answer still ends."""
+        return self._settings.thought_length or 2 * self._settings.max_tokens
+
     async def _ask(self, messages: list[Message], legal: Collection[str]) -> str:
         constrained = self._settings.decoding == "constrained"
         sampling = Sampling(
             temperature=self._settings.temperature,
             max_tokens=self._settings.max_tokens,
             stop=() if constrained else ("\nObservation:",),
-            json_schema=answer_schema(legal, self._settings.thought_length)
-            if constrained
-            else None,
+            json_schema=answer_schema(legal, self._longest) if constrained else None,
             seed=self._toolkit.rng.getrandbits(31) if self._settings.temperature > 0 else None,
         )
         completion = await self._toolkit.model().complete(messages, sampling)

@@ -224,7 +224,7 @@ def _line(value: object) -> str:
 # A recipe as a JSON schema, so that a constrained model can only write an answer.
 
 MOST_LISTED = 200
-"""A menu up to this long is an enumeration; above it the action is free text, and read as such."""
+"""A list up to this long is an enumeration; a longer one a pattern, which is shorter by far."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,13 +257,37 @@ def _section(section: Section, lengths: Lengths) -> Json:
 
 
 def _action(space: ActionSpace) -> Json:
-    """An enumeration, or free text for long menus."""
+    """An enumeration, or for long lists a pattern by verb and object."""
     if len(space) > MOST_LISTED:
-        return {"type": "string", "maxLength": 120}
+        return {"type": "string", "pattern": pattern(space)}
     return {
         "type": "string",
         "enum": list(dict.fromkeys([*map(str, space.actions), *space.open_verbs])),
     }
+
+
+def pattern(space: ActionSpace) -> str:
+    """A regular expression for the listed actions: each verb once, with the words that go in each
+    of its slots. It lets through pairs that are not listed; the reader judges those.
+
+    >>> pattern(ActionSpace((Action("goto", ("a",)), Action("goto", ("b",)), Action("stop"))))
+    '^(goto\\\\[(a|b)\\\\]|stop)$'
+    """
+    slots: dict[tuple[str, int], list[dict[str, None]]] = {}
+    for action in space.actions:
+        words = action.arguments
+        options = slots.setdefault((action.name, len(words)), [{} for _ in words])
+        for known, word in zip(options, words, strict=True):
+            known[_escaped(word)] = None
+    forms = []
+    for (verb, count), options in slots.items():
+        inside = ", ".join(f"({'|'.join(each)})" for each in options)
+        forms.append(rf"{verb}\[{inside}\]" if count else verb)
+    return f"^({'|'.join(dict.fromkeys([*forms, *space.open_verbs]))})$"
+
+
+def _escaped(word: str) -> str:
+    return re.sub(r"([\\.^$*+?()\[\]{}|/])", r"\\\1", word)
 
 
 def _object(fields: Mapping[str, Json]) -> dict[str, Json]:

@@ -23,7 +23,14 @@ from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.conversation import Conversation, TokenRate, Turn, context_tokens
 from wayword.agents.parts.examples import FACING, HOLDING, PLACE, stated
 from wayword.agents.parts.legal import Legal
-from wayword.agents.parts.reading import Answer, Lengths, answer_schema, read_free, read_json
+from wayword.agents.parts.reading import (
+    Answer,
+    Lengths,
+    Recipe,
+    answer_schema,
+    read_free,
+    read_json,
+)
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Json
@@ -31,7 +38,7 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
-from wayword.verbalize.generic import Verbalizer
+from wayword.verbalize.generic import SelfState, Verbalizer
 
 # The system message: who the agent is, the world's rules, its actions, the task, the form.
 #
@@ -100,6 +107,16 @@ def _has(line: str, space: ActionSpace, shapes: Set[tuple[str, bool]]) -> bool:
     return (verb, bool(words)) in shapes or Action(verb, words) in space
 
 
+def knowable(asked: Recipe, own: SelfState, owner: type) -> Recipe:
+    """The recipe without the states that an actor of this world cannot know: its place where places
+    have no names, what it holds where bodies have no hands."""
+    known = {PLACE: own.place, FACING: own.heading is not None, HOLDING: own.holding is not None}
+    parts = {f"{name}:" for name, there in known.items() if not there}
+    lines = asked.form.splitlines()
+    kept = [line for line in lines if not (line[:1] == " " and line.split()[0] in parts)]
+    return asked if kept == lines else recipe.read("\n".join(kept), owner.__name__)
+
+
 REMEMBERED = 200
 """Menus up to this long are remembered, to tell an impossible action from one of earlier."""
 ECHOED = 300
@@ -119,8 +136,9 @@ class StrategySettings:
     actions at every step. ``shots``: solved examples of a training split, drawn by ``examples`` (a
     seed), the same for all episodes; whole ones, in at most half of the context. ``context``:
     tokens that a prompt may take before old steps are dropped, 0 for what the model holds.
-    ``thought_length``: characters of a constrained section. ``prompts``: a folder of texts to
-    use instead of the shipped ones.
+    ``thought_length``: characters of a constrained section or part of one, 0 for as many as leave
+    the answer within ``max_tokens``. ``prompts``: a folder of texts to use instead of the shipped
+    ones.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -129,15 +147,15 @@ class StrategySettings:
     shots: int = 0
     examples: int = 0
     context: int = 0
-    thought_length: int = 240
-    max_tokens: int = 400
+    thought_length: int = 0
+    max_tokens: int = 1000
     temperature: float = 0.0
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.shots < 0 or self.max_tokens < 8 or self.context < 0 or self.thought_length < 1:
+        if self.shots < 0 or self.max_tokens < 8 or self.context < 0 or self.thought_length < 0:
             raise UsageError(
-                "strategies: shots and context are at least 0, max_tokens 8 and thought_length 1"
+                "strategies: shots, context and thought_length are at least 0, max_tokens 8"
             )
 
 
@@ -223,6 +241,7 @@ class Strategy:
             if self._episode is None:
                 raise UsageError("an agent must begin an episode before it acts")
             self._voice = generic.voice(observation)
+            self._recipe = knowable(self._recipe, self._voice.own(observation)[0], type(self))
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             shown = self._examples()
             form = self._prompts.fill(f"answer_{self._settings.decoding}", form=self._recipe.form)
@@ -283,9 +302,16 @@ class Strategy:
         return chat.messages(self._now, gap)
 
     async def _ask(self, messages: list[Message], space: ActionSpace) -> str:
-        lengths = Lengths(self._settings.thought_length)
+        lengths = self._lengths()
         schema = answer_schema(self._recipe, space, lengths) if self._constrained else None
         return await self._complete(messages, schema, () if self._constrained else STOPS)
+
+    def _lengths(self) -> Lengths:
+        """What a section and a part of one may have: a model that fills them all, at two characters
+        a token, still ends its answer."""
+        texts = sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
+        each = self._settings.thought_length or max(1, 2 * self._settings.max_tokens // texts)
+        return Lengths(each, each, max(200, each))
 
     async def _complete(
         self,

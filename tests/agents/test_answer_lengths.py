@@ -1,0 +1,60 @@
+"""How long an answer may be, which states it is asked for, and how long lists stay constrained."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from helpers.small_flat import SmallFlat, play_in
+from helpers.small_house import SmallHouse
+from wayword.agents.parts.reading import Lengths, answer_schema, pattern, read
+from wayword.agents.react_emmem import ReActEmMem
+from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.model import Prompt, Sampling
+
+
+def test_a_long_list_is_a_pattern_that_takes_what_is_listed_alone() -> None:
+    things = [f"mug_{n}" for n in range(150)]
+    listed = [Action(verb, (thing,)) for verb in ("goto", "go_grab") for thing in things]
+    listed += [Action("put", ("mug_1", "tea (green)")), STOP]
+    space = ActionSpace(listed, ("chat",))
+    schema: Any = answer_schema(read("Action: one", "x"), space, Lengths())
+    assert "enum" not in schema["properties"]["action"]
+    form = re.compile(schema["properties"]["action"]["pattern"])
+    assert all(form.match(str(action)) for action in listed)
+    assert form.match("chat")
+    for wrong in ("goto[mug_150]", "fly", "goto", "put[mug_1]", "goto[mug_1], stop"):
+        assert not form.match(wrong), wrong
+    assert len(pattern(space)) < sum(len(str(action)) for action in listed)
+
+
+def schema_of(dataset: Any, **settings: Any) -> dict[str, Any]:
+    asked: list[Any] = []
+
+    def answer(prompt: Prompt, sampling: Sampling) -> str:
+        asked.append(sampling.json_schema)
+        return "{}"
+
+    play_in(dataset, ReActEmMem, answer, 1, **settings)
+    found: dict[str, Any] = asked[0]["properties"]
+    return found
+
+
+def test_claims_and_thoughts_are_as_long_as_the_answer_may_be() -> None:
+    parts = schema_of(SmallFlat())["state"]
+    lengths = {name: each["maxLength"] for name, each in parts["properties"].items()}
+    assert min(lengths.values()) > 200, lengths
+    longer = schema_of(SmallFlat(), max_tokens=8000)
+    assert longer["plan"]["maxLength"] > 1500, "the limit follows that of the answer"
+    assert schema_of(SmallFlat(), thought_length=60)["plan"]["maxLength"] == 60
+
+
+@pytest.mark.parametrize(
+    ("dataset", "asked"),
+    [(SmallFlat, {"place", "facing", "holding"}), (SmallHouse, {"place", "facing"})],
+)
+def test_no_state_is_asked_for_that_nobody_can_know(dataset: Any, asked: set[str]) -> None:
+    parts = set(schema_of(dataset())["state"]["properties"])
+    assert parts == asked | {"seen", "done", "left"}

@@ -9,6 +9,7 @@ planned            the oracles that walk a plan
 searcher           exploring agents: with costmap, approach, listing
 discussion         DiscussNav's experts: with directions, deciding
 commander follower partner
-                   scripted actors that work together: with commands, partner_knowledge
+                   scripted actors that work together: with commands, partner_knowledge,
+                   sentences
 person             a person at the keyboard
 """

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import ClassVar, Literal, Protocol, get_args
 
+from wayword.agents.parts.sentences import Form, Sentence, read
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -58,16 +59,6 @@ Verb = Literal["take", "bring", "slice", "switch on", "switch off", "open", "clo
 
 DONE = "Done."
 END = "That was all, thank you. You may stop."
-_NAME = r"(\w+_\d+)"
-_COMMAND = re.compile(
-    rf"Please ({'|'.join(get_args(Verb))}) {_NAME}(?: from {_NAME})?(?: in the ([^.]+?))?"
-    rf"(?: to {_NAME}(?: in the ([^.]+?))?)?\."
-)
-_QUESTION = re.compile(rf"Where is {_NAME}\?")
-_PLACE = re.compile(rf"{_NAME} is(?: at {_NAME})?(?: in the ([^.]+?))?\.")
-_TROUBLE = re.compile(r"I cannot: (.+)\.")
-
-
 _TO = re.compile(r"(follower\w*|commander): (.+)", re.DOTALL)
 
 
@@ -89,7 +80,7 @@ def heard_by(name: str, text: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Command(Sentence):
     """One thing to do. ``place`` is what the thing is in or on, ``room`` where that is; ``to`` and
     ``to_room`` are where it should be brought."""
 
@@ -100,41 +91,40 @@ class Command:
     to: str = ""
     to_room: str = ""
 
-    def __str__(self) -> str:
-        said = f"Please {self.verb} {self.thing}{_at(' from', self.place, self.room)}"
-        return f"{said}{_at(' to', self.to, self.to_room)}."
+    form: ClassVar[Form] = Form(
+        f"Please {{verb:{'|'.join(get_args(Verb))}}} {{thing}}[ from {{place}}]"
+        "[ in the {room:[^.]+?}][ to {to}[ in the {to_room:[^.]+?}]]"
+    )
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class Question(Sentence):
     """Where a thing is."""
 
     thing: str
 
-    def __str__(self) -> str:
-        return f"Where is {self.thing}?"
+    form: ClassVar[Form] = Form("Where is {thing}")
+    end: ClassVar[str] = "?"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Place(Sentence):
     """The answer."""
 
     thing: str
     place: str = ""
     room: str = ""
 
-    def __str__(self) -> str:
-        return f"{self.thing} is{_at(' at', self.place, self.room)}."
+    form: ClassVar[Form] = Form("{thing} is[ at {place}][ in the {room:[^.]+?}]")
 
 
 @dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Sentence):
     """Why a command could not be carried out."""
 
     reason: str
 
-    def __str__(self) -> str:
-        return f"I cannot: {self.reason}."
+    form: ClassVar[Form] = Form("I cannot: {reason:.+}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +138,7 @@ class Done:
 
 
 Said = Command | Question | Place | Trouble | Done
+KINDS: tuple[type[Command | Question | Place | Trouble], ...] = (Command, Question, Place, Trouble)
 
 
 def parse(text: str) -> Said | None:
@@ -155,16 +146,5 @@ def parse(text: str) -> Said | None:
     text = text.strip()
     if text in (DONE, END):
         return Done(text == END)
-    forms = ((_COMMAND, Command), (_QUESTION, Question), (_PLACE, Place), (_TROUBLE, Trouble))
-    for form, make in forms:
-        match = form.fullmatch(text)
-        if match:
-            words: list[Any] = [group or "" for group in match.groups()]
-            return make(*words)
-    return None
-
-
-def _at(word: str, place: str, room: str) -> str:
-    """`` from cabinet_2 in the kitchen``; less where less is known."""
-    named = f"{word} {place}" if place else ""
-    return f"{named} in the {room}" if room else named
+    kinds = [kind for kind in KINDS if text.endswith(kind.end)]
+    return read(text[:-1], kinds)

@@ -16,14 +16,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
+from wayword.agents.parts.sentences import Form, Sentence, read
 from wayword.core.episode import Json
 from wayword.worlds.household.goals import GoalCondition, Held, Ids, Inside
 from wayword.worlds.household.observation import HouseholdObservation
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Sentence):
     """Where a thing is. ``preposition`` and ``place`` are empty for the floor, and for furniture;
     ``room`` is where it was seen from."""
 
@@ -32,73 +34,57 @@ class Seen:
     place: str = ""
     room: str = ""
 
-    def __str__(self) -> str:
-        where = f" {self.preposition} {self.place}" if self.place else ""
-        return f"I see {self.thing}{where}{f' in the {self.room}' if self.room else ''}."
+    form: ClassVar[Form] = Form("I see {thing}[ {preposition:on|in} {place}][ in the {room:.+}]")
 
 
 @dataclass(frozen=True, slots=True)
-class Taking:
+class Taking(Sentence):
     """A thing is the speaker's: it fetches it, to a ``place`` or to hold it."""
 
     thing: str
     place: str = ""
 
-    def __str__(self) -> str:
-        return f"I take {self.thing}{f' to {self.place}' if self.place else ''}."
+    form: ClassVar[Form] = Form("I take {thing}[ to {place}]")
 
 
 @dataclass(frozen=True, slots=True)
-class Put:
+class Put(Sentence):
     """A thing is where it should be."""
 
     thing: str
     preposition: str
     place: str
 
-    def __str__(self) -> str:
-        return f"I have put {self.thing} {self.preposition} {self.place}."
+    form: ClassVar[Form] = Form("I have put {thing} {preposition:on|in} {place}")
 
 
 @dataclass(frozen=True, slots=True)
-class Leaving:
+class Leaving(Sentence):
     """The speaker cannot get a thing that it took on."""
 
     thing: str
 
-    def __str__(self) -> str:
-        return f"I cannot get {self.thing}."
+    form: ClassVar[Form] = Form("I cannot get {thing}")
 
 
 @dataclass(frozen=True, slots=True)
-class Searched:
+class Searched(Sentence):
     """A room has been looked through, all that opens there included."""
 
     room: str
 
-    def __str__(self) -> str:
-        return f"I have looked through the {self.room}."
+    form: ClassVar[Form] = Form("I have looked through the {room:.+}")
 
 
 @dataclass(frozen=True, slots=True)
-class MakeWay:
+class MakeWay(Sentence):
     """Somebody may be standing in the speaker's way."""
 
-    def __str__(self) -> str:
-        return "Please make way."
+    form: ClassVar[Form] = Form("Please make way")
 
 
 Saying = Seen | Taking | Put | Leaving | Searched | MakeWay
-
-_NAME = r"(\w+_\d+)"
-_FORMS: tuple[tuple[re.Pattern[str], Callable[..., Saying]], ...] = (
-    (re.compile(rf"I see {_NAME}(?: (on|in) {_NAME})?(?: in the (.+))?"), Seen),
-    (re.compile(rf"I take {_NAME}(?: to {_NAME})?"), Taking),
-    (re.compile(rf"I have put {_NAME} (on|in) {_NAME}"), Put),
-    (re.compile(rf"I cannot get {_NAME}"), Leaving),
-    (re.compile(r"I have looked through the (.+)"), Searched),
-    (re.compile(r"Please make way"), MakeWay),
-)
+KINDS: tuple[type[Saying], ...] = (Seen, Taking, Put, Leaving, Searched, MakeWay)
 
 
 def render(sayings: Iterable[Saying]) -> str:
@@ -108,14 +94,8 @@ def render(sayings: Iterable[Saying]) -> str:
 
 def parse(text: str) -> tuple[Saying, ...]:
     """What a message says, in order; sentences of no known form are left out."""
-    found = []
-    for sentence in re.split(r"[.!?](?:\s+|$)", text):
-        for form, make in _FORMS:
-            match = form.fullmatch(sentence.strip())
-            if match:
-                found.append(make(*(group or "" for group in match.groups())))
-                break
-    return tuple(found)
+    sentences = re.split(r"[.!?](?:\s+|$)", text)
+    return tuple(said for each in sentences if (said := read(each.strip(), KINDS)) is not None)
 
 
 # Wants: the goals as an actor reads them: which things count, where they go, how many.

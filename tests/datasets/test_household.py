@@ -8,6 +8,7 @@ from collections import Counter
 
 import pytest
 
+from helpers.invariants import violations
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.household import Household
@@ -15,7 +16,6 @@ from wayword.datasets.procedural.homes.chores import KINDS, SENTENCES, Chore, as
 from wayword.datasets.procedural.homes.episodes import turn
 from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import HouseholdReference
-from wayword.worlds.household.invariants import violations
 from wayword.worlds.household.verbs import LOW_LEVEL
 
 EACH = 9

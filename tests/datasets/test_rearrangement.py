@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from helpers.invariants import violations
 from wayword.datasets.procedural.homes.chores import spoken
 from wayword.datasets.rearrangement import Rearrangement
 from wayword.metrics.household import rearranged
 from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import RearrangementReference
-from wayword.worlds.household.invariants import violations
 from wayword.worlds.household.verbs import LOW_LEVEL
 
 UNTOUCHED = {"sr_strict": 0.0, "misplaced": 1.0, "fixed_strict": 0.0}

@@ -16,7 +16,7 @@ from helpers.thor_records import (
 )
 from wayword.core.errors import UsageError
 from wayword.datasets.sources.ithor.furnish import carrier, parents
-from wayword.datasets.sources.ithor.objects import Change, ObjectRecord, changed, copied, moved
+from wayword.datasets.sources.ithor.objects import Change, ObjectRecord, changed, moved
 
 
 @pytest.mark.parametrize(
@@ -92,11 +92,3 @@ def test_changes_name_objects_by_id_or_name_and_leave_the_rest() -> None:
     assert (found[2].temperature, found[2].parents) == ("cold", ("Floor",))
     with pytest.raises(UsageError, match=r"no object 'Apple_2'"):
         changed(records, {"Apple_2": Change(gone=True)})
-
-
-def test_copies_have_ids_of_their_own() -> None:
-    apple = small("Apple", 0.9, 0.3, 0.92)
-    twin = copied(apple, 2, (1.5, 0.3, 0.8), 0.0)
-    assert (twin.id, twin.type) == ("Apple|1|copy|2", "apple")
-    found = carrier(twin, FURNITURE)
-    assert found is BASIN

@@ -8,11 +8,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from helpers.gold_actions import gold_actions
 from wayword.core.errors import UsageError
 from wayword.core.geometry import relative
 from wayword.datasets.procedural.towns.town import APART, SPACING, Town, build_town, scene_name
 from wayword.datasets.towns import Towns, TownsSettings
-from wayword.worlds.street.moves import Navigator, gold_actions
+from wayword.worlds.street.moves import Navigator
 
 TOWNS = [build_town(scene_name("test", seed, 6, seed)) for seed in range(6)]
 

@@ -36,12 +36,50 @@ def test_public_classes_and_functions_are_documented(path: Path) -> None:
     assert not bare, f"{name(path)}: {', '.join(bare)} without a docstring"
 
 
-def test_every_prompt_is_read_by_some_agent() -> None:
-    agents = ROOT / "src" / "wayword" / "agents"
-    code = "\n".join(path.read_text(encoding="utf-8") for path in agents.parent.rglob("*.py"))
-    for prompt in sorted((agents / "prompts").rglob("*.txt")):
-        stem = re.sub(r"_(free|constrained|[a-z0-9]+)$", "", prompt.stem)
-        assert stem in code or prompt.stem in code, f"{name(prompt)} is read by no agent"
+FAMILIES = [path.name for path in (ROOT / "src/wayword/worlds").iterdir() if path.is_dir()]
+FAMILIES.append("other")  # a family without words of its own
+
+
+def readers(folder: str) -> list[ast.Module]:
+    """The modules that open a folder of prompts, what they share, and what is built on them."""
+    sources = {path: path.read_text(encoding="utf-8") for path in SOURCES}
+    found = {path for path, text in sources.items() if f'Prompts("{folder}"' in text}
+    imported = re.findall(r"agents\.parts\.(\w+)", "\n".join(sources[path] for path in found))
+    shared = {path for path in SOURCES if path.parent.name == "parts" and path.stem in imported}
+    before: set[Path] = set()
+    while found != before:
+        before = set(found)
+        built_on = re.compile("|".join(rf"agents\.parts\.{path.stem}\b" for path in found))
+        found |= {path for path, text in sources.items() if built_on.search(text)}
+    return [ast.parse(sources[path]) for path in sorted(found | shared)]
+
+
+def names_in(modules: list[ast.Module]) -> set[str]:
+    """The strings in the code of modules, and the f-strings that such strings can fill."""
+    nodes = [node for module in modules for node in ast.walk(module)]
+    plain = {n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
+    words = [re.escape(word) for word in {*plain, *FAMILIES} if word.isidentifier()]
+    hole = f"(?:{'|'.join(words)})"
+    asked = [n.slice for n in nodes if isinstance(n, ast.Subscript)]
+    asked += [n.args[0] for n in nodes if isinstance(n, ast.Call) and n.args]
+    forms = {
+        "".join(re.escape(part.value) if isinstance(part, ast.Constant) else hole
+                for part in node.values)
+        for node in asked if isinstance(node, ast.JoinedStr)
+    }  # fmt: skip
+    known = {path.stem for path in (ROOT / "src/wayword/agents/prompts").rglob("*.txt")}
+    return plain | {stem for stem in known for form in forms if re.fullmatch(form, stem)}
+
+
+@pytest.mark.parametrize(
+    "folder", sorted((ROOT / "src/wayword/agents/prompts").iterdir()), ids=lambda path: path.name
+)
+def test_every_prompt_is_asked_for_by_its_name(folder: Path) -> None:
+    """As a string in the modules that open its folder: a stem in other code does not count."""
+    modules = readers(folder.name)
+    assert modules, f"nothing opens {name(folder)}"
+    unread = {path.stem for path in folder.glob("*.txt")} - names_in(modules)
+    assert not unread, f"{name(folder)}: nothing asks for {', '.join(sorted(unread))}"
 
 
 def test_the_readme_names_the_two_commands() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference, Reference
-from wayword.metrics.intervals import bootstrap, by_path, by_scene, permutation_test
+from wayword.metrics.intervals import bootstrap, by_path, permutation_test
 
 
 def test_about_95_of_100_intervals_hold_the_truth() -> None:
@@ -97,7 +97,7 @@ def test_p_values_of_tiny_samples_are_those_of_counting() -> None:
     assert isnan(permutation_test(np.full((3, 1), nan))[0])
 
 
-def test_episodes_cluster_by_path_and_by_scene() -> None:
+def test_episodes_cluster_by_path() -> None:
     def task(name: str, scene: str, path: str) -> Task:
         return Task(Episode(name, "", scene, {}), PathReference(name, tuple(path)))
 
@@ -105,4 +105,3 @@ def test_episodes_cluster_by_path_and_by_scene() -> None:
     tasks += [task("3_0", "t", "AB"), Task(Episode("4_0", "", "t", {}), Reference("4_0"))]
     assert len(set(by_path(tasks))) == 4
     assert by_path(tasks)[0] == by_path(tasks)[1]
-    assert by_scene(tasks) == ["s", "s", "s", "t", "t"]

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.alfred_plans import carry_out, picked_up
+from helpers.invariants import violations
 from wayword.core.dataset import Task
 from wayword.core.files import find, read_json_lines
 from wayword.core.replay import PlanningFailed
@@ -26,7 +27,6 @@ from wayword.worlds.household.goals import (
     Lit,
     Stacked,
 )
-from wayword.worlds.household.invariants import violations
 from wayword.worlds.household.world import HouseholdWorld
 
 pytestmark = pytest.mark.real

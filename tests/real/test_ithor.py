@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.invariants import violations
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
@@ -13,7 +14,6 @@ from wayword.datasets.sources.ithor import rooms as ithor
 from wayword.datasets.sources.ithor.furnish import carrier
 from wayword.datasets.sources.ithor.objects import Change, preposition
 from wayword.worlds.household.house import Fail, House
-from wayword.worlds.household.invariants import violations
 from wayword.worlds.household.route import Trip
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld

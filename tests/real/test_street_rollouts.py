@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from helpers.gold_actions import gold_actions
 from wayword.core import registry
 from wayword.core.action import Action
 from wayword.core.dataset import Task
@@ -17,7 +18,6 @@ from wayword.core.episode import Episode
 from wayword.core.replay import replay
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import scorer
-from wayword.worlds.street.moves import gold_actions
 from wayword.worlds.street.world import StreetWorld
 
 pytestmark = pytest.mark.real

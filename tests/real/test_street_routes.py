@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.gold_actions import gold_actions
 from wayword.agents.forward import ForwardAgent
 from wayword.agents.gold import GoldOracle
 from wayword.agents.oracle import ShortestPathOracle
@@ -17,7 +18,6 @@ from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import scoring
-from wayword.worlds.street.moves import gold_actions
 
 pytestmark = pytest.mark.real
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
+from helpers.gold_actions import gold_actions
 from helpers.small_street import GOLDEN, play
 from wayword.agents.velma import VelmaSettings, tidy
 from wayword.core.action import Decision
 from wayword.datasets.map2seq import Map2seq
-from wayword.worlds.street.moves import gold_actions
 
 pytestmark = pytest.mark.real
 GOLD_STEPS = 22

@@ -117,11 +117,6 @@ def by_path(tasks: Sequence[Task]) -> list[Hashable]:
     ]
 
 
-def by_scene(tasks: Sequence[Task]) -> list[Hashable]:
-    """Each episode's cluster: its scene."""
-    return [task.episode.scene for task in tasks]
-
-
 def _gather(values: Floats, clusters: Sequence[Hashable] | None) -> tuple[Floats, Floats]:
     """Sums and counts (clusters, metrics) of each cluster or episode; missing values left out."""
     there = ~np.isnan(values)

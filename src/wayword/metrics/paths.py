@@ -211,11 +211,6 @@ def ndtw(batch: Alignment) -> Floats:
     return closeness
 
 
-def sdtw(batch: Alignment) -> Floats:
-    """sDTW (B,): nDTW where the episode succeeds, else 0."""
-    return success(batch) * ndtw(batch)
-
-
 def cls(batch: Alignment) -> Floats:
     """CLS (B,): coverage of the reference times the length score.
 

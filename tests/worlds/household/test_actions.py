@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass, field
 
 import pytest
 
@@ -16,10 +17,22 @@ from wayword.verbalize.household import describe, feedback
 from wayword.worlds.household.builder import SceneBuilder, type_name
 from wayword.worlds.household.choices import KnownActions
 from wayword.worlds.household.layout import Layout, nearest_place
-from wayword.worlds.household.observation import ScriptedAnswers
 from wayword.worlds.household.scene import from_json as scene_from_json
 from wayword.worlds.household.verbs import Body, from_json
 from wayword.worlds.household.world import HouseholdWorld
+
+
+@dataclass(slots=True)
+class ScriptedAnswers:
+    """An answerer that gives listed answers in order, then none: for tests."""
+
+    answers: list[str]
+    asked: list[tuple[str, str]] = field(default_factory=list)
+
+    def __call__(self, actor: str, question: str) -> str | None:
+        self.asked.append((actor, question))
+        count = len(self.asked)
+        return self.answers[count - 1] if count <= len(self.answers) else None
 
 
 def look_round(world: HouseholdWorld, actor: str = "agent") -> None:

@@ -9,10 +9,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
+from helpers.invariants import violations
 from helpers.rooms_scenes import act, flat, free_poses, random_house, start
 from wayword.core.action import Action
 from wayword.verbalize.household import describe, feedback
-from wayword.worlds.household.invariants import violations
 from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body
 from wayword.worlds.household.world import HouseholdWorld
 

@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helpers.gold_actions import gold_actions
 from wayword.core.errors import UsageError
 from wayword.worlds.street.graph import StreetGraph, build
-from wayword.worlds.street.moves import Navigator, gold_actions, shortest_actions
+from wayword.worlds.street.moves import Navigator, shortest_actions
 
 # Coming from 2, a junction at 3. The headings of the ways on are those of the paper's Figure 2
 # (arriving at 20 degrees, the way at 50 closer than that at 345) and of like geometry.

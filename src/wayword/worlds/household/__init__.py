@@ -8,5 +8,5 @@ house         who is where, knows what, sees what          observation   what an
 low, high     what the verbs do                            choices   what an actor may try
                                                            world     the rules
 goals         goal conditions, references                  errands   fetch, put, heat … as plans
-expert        goals -> errands                             invariants   what always holds
+expert        goals -> errands
 """

@@ -44,19 +44,6 @@ class Mailbox:
         self.inbox[actor].clear()
 
 
-@dataclass(slots=True)
-class ScriptedAnswers:
-    """An answerer that gives listed answers in order, then none: for tests and for replays."""
-
-    answers: list[str]
-    asked: list[tuple[str, str]] = field(default_factory=list)
-
-    def __call__(self, actor: str, question: str) -> str | None:
-        self.asked.append((actor, question))
-        count = len(self.asked)
-        return self.answers[count - 1] if count <= len(self.answers) else None
-
-
 Direction = Literal["left", "middle", "right"]
 """A third of the view."""
 

@@ -255,16 +255,6 @@ def path_actions(navigator: Navigator, state: State, path: Sequence[int]) -> lis
     return [*words, "stop"]
 
 
-def gold_actions(
-    graph: StreetGraph, path: Sequence[str], start_heading: float, transition: str = "modified"
-) -> list[Word]:
-    """A published path as actions that end in ``stop``. Raises as :func:`path_actions` does."""
-    navigator = Navigator(graph, transition)
-    numbers = [graph.index[panorama] for panorama in path]
-    start = navigator.start(numbers[0], navigator.closest(numbers[0], start_heading))
-    return path_actions(navigator, start, numbers)
-
-
 def shortest_actions(navigator: Navigator, state: State, goal: int) -> list[Word]:
     """A shortest way to a panorama as actions, no stop at the end.
 

@@ -309,12 +309,6 @@ def changed(records: Records, changes: Changes) -> Records:
     return tuple(made)
 
 
-def copied(record: ObjectRecord, number: int, position: Point3, heading: float) -> ObjectRecord:
-    """Another of the same at another place, with an id of its own: ``Pencil|..|copy|2``."""
-    twin = replace(record, id=f"{record.id}|copy|{number}", name=f"{record.name}|copy|{number}")
-    return moved(twin, position, heading)
-
-
 def moved(record: ObjectRecord, position: Point3, heading: float) -> ObjectRecord:
     """The same with its pivot elsewhere, turned about the vertical; what it is in or on is open.
 

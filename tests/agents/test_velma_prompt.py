@@ -19,10 +19,12 @@ from helpers.small_street import (
     SmallStreet,
     play,
 )
-from wayword.agents.velma import VelmaSettings
+from wayword.agents.velma import Velma, VelmaSettings
+from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Prompt, Usage
 from wayword.datasets.towns import Towns
+from wayword.verbalize import street
 
 NAMES = ["a park", "Corner Shop"]
 WITH_LANDMARKS = """\
@@ -203,3 +205,13 @@ def test_the_prompt_of_a_generated_town_is_the_golden_one() -> None:
 def test_only_street_observations_are_read() -> None:
     with pytest.raises(UsageError, match="velma reads street observations only"):
         play(SmallHouse(), ["stop"])
+
+
+def test_sentences_of_observations_are_texts_that_a_folder_may_replace(tmp_path: Path) -> None:
+    (tmp_path / "junction.txt").write_text("{ways} streets meet here.\n")
+    _, script = play(SmallStreet(), ["stop"], VelmaSettings(shots=0))
+    sentences = street.Sentences(junction="{ways} streets meet here.")
+    assert street.observation(3, True, sentences=sentences) == ["3 streets meet here."]
+    assert street.observation(3, True) == ["There is a 3-way intersection."]
+    agent = Velma(VelmaSettings(shots=0, prompts=str(tmp_path)), Toolkit({"main": script}))
+    assert agent._sentences == sentences

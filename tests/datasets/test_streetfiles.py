@@ -194,3 +194,12 @@ def test_examples_that_are_not_there_are_refused(folder: Path) -> None:
         open_(Map2seq, "unseen_dev", folder).demonstrations(4, 0)
     with pytest.raises(UsageError, match="map2seq:unseen_train is the training split; set shots=0"):
         open_(Map2seq, "unseen_train", folder).demonstrations(1, 0)
+
+
+def test_touchdowns_recorded_landmarks_reach_the_episode_too(folder: Path) -> None:
+    (name,) = [task.episode.id for task in open_(Touchdown, "unseen_dev", folder).tasks]
+    path = folder / "touchdown/landmarks/gpt3_5shot_unfiltered.json"
+    write(path, [{"instances": {name: {"unfiltered": ["a bank"]}}}])
+    dataset = open_(Touchdown, "unseen_dev", folder)
+    assert dataset.tasks[0].episode.extra["landmarks"] == ["a bank"]
+    assert dataset.files["landmarks"] == path

@@ -137,7 +137,8 @@ class VelmaSettings:
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
     seen. ``context``: tokens that a prompt may take before whole examples are dropped;
     0 for what the model holds.
-    ``prompts``: a folder of texts to use instead of the shipped ones.
+    ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
+    (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
     """
 
     shots: int = 2
@@ -175,6 +176,10 @@ class Velma:
         self._settings, self._toolkit = settings, toolkit
         self._context = context_tokens(settings.context, toolkit, 8192)
         self._prompts = Prompts("velma", settings.prompts)
+        told = self._prompts
+        self._sentences = street.Sentences(
+            told["junction"], told["landmark"], told["flow_with"], told["flow_against"]
+        )
         self._scorer = _scorer(settings, toolkit)
         if self._scorer is None and settings.landmarks == "model":
             raise UsageError(
@@ -250,7 +255,7 @@ class Velma:
                 told = self._sightings(self._scorer, seen, landmarks)
             if self._settings.traffic and seen.step == 0 and not turned:
                 flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
-        return street.observation(seen.exits, seen.changed, told, flow)
+        return street.observation(seen.exits, seen.changed, told, flow, self._sentences)
 
     def _sightings(
         self, scorer: LandmarkScorer, seen: StreetObservation, landmarks: Sequence[str]

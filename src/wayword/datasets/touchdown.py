@@ -8,6 +8,9 @@ Only the navigation part of the task is read (``navigation_text``), as in VELMA;
 named Touchdown hides is another task. The published start headings lie on no link and often point
 the wrong way, so "turn so that …" is a part of most instructions.
 
+Where GPT-3's landmark lists are recorded (``touchdown/landmarks/gpt3_5shot_unfiltered.json``), an
+episode's is in ``episode.extra["landmarks"]``.
+
 Sources: Chen et al. 2019 (the routes), Schumann and Riezler 2022 (the unseen scenario).
 """
 
@@ -30,7 +33,7 @@ class Touchdown(StreetRoutes):
     id_field: ClassVar[str] = "route_id"
 
     def _extra(self, record: Mapping[str, Json]) -> Mapping[str, Json]:
-        return {}
+        return self.landmarks_of(record)
 
 
 dataset = Touchdown

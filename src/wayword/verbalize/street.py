@@ -11,6 +11,7 @@ the five directions and the numbering are the paper's; the other sentences are o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 VIEWS = (-90, -45, 0, 45, 90)
@@ -20,27 +21,43 @@ DIRECTIONS = ("on your left", "slightly left", "ahead", "slightly right", "on yo
 """What the five views are called."""
 
 Flow = Literal["with", "against"]
-FLOWS: dict[Flow, str] = {
-    "with": "You face the way the traffic flows.",
-    "against": "You face the oncoming traffic.",
-}
+
+
+@dataclass(frozen=True, slots=True)
+class Sentences:
+    """The sentences of an observation, with their slots: replaced where a model was trained, or
+    answers were cached, with other ones (VELMA's released adapters)."""
+
+    junction: str = "There is a {ways}-way intersection."
+    landmark: str = "You see {landmark} {direction}."
+    flow_with: str = "You face the way the traffic flows."
+    flow_against: str = "You face the oncoming traffic."
 
 
 def observation(
-    ways: int, changed: bool, landmarks: Sequence[tuple[str, int]] = (), flow: Flow | None = None
+    ways: int,
+    changed: bool,
+    landmarks: Sequence[tuple[str, int]] = (),
+    flow: Flow | None = None,
+    sentences: Sentences = Sentences(),
 ) -> list[str]:
     """The lines of one step, none where there is nothing to tell.
 
         >>> observation(3, True, [("a park", 0)])
         ['There is a 3-way intersection.', 'You see a park on your left.']
 
-    ``ways`` is the number of ways out and ``changed`` whether the panorama is a new one.
+    ``ways`` is the number of ways out and ``changed`` whether the panorama is a new one. A junction
+    has at least three ways, the one that was come by among them; a street that goes on has two.
     ``landmarks`` holds names and the number of the view (0 to 4, see ``VIEWS``) they are told in.
     """
-    lines = [FLOWS[flow]] if flow else []
+    flows = {"with": sentences.flow_with, "against": sentences.flow_against}
+    lines = [flows[flow]] if flow else []
     if ways > 2 and changed:
-        lines.append(f"There is a {ways}-way intersection.")
-    return lines + [f"You see {name} {DIRECTIONS[view]}." for name, view in landmarks]
+        lines.append(sentences.junction.replace("{ways}", str(ways)))
+    for name, view in landmarks:
+        line = sentences.landmark.replace("{direction}", DIRECTIONS[view])
+        lines.append(line.replace("{landmark}", name))
+    return lines
 
 
 def cue(number: int) -> str:

@@ -26,7 +26,7 @@ from wayword.core import registry
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Json, PathReference
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import cache_folder, find, read_field, read_json_lines
+from wayword.core.files import cache_folder, find, read_field, read_json, read_json_lines
 from wayword.core.perceiver import Perceiver
 from wayword.core.solving import SolvableWalks, Training
 from wayword.worlds.street import graph as streetgraph
@@ -34,6 +34,8 @@ from wayword.worlds.street.graph import StreetGraph
 from wayword.worlds.street.moves import Navigator
 from wayword.worlds.street.world import StreetWorld
 
+LANDMARK_FILE = "gpt3_5shot_unfiltered.json"
+"""What VELMA's release calls a data set's landmarks as GPT-3 listed them."""
 SPLITS = ("unseen_dev", "unseen_test", "unseen_train", "seen_dev", "seen_test", "seen_train")
 
 
@@ -81,7 +83,35 @@ class StreetRoutes(SolvableWalks, ABC):
     @cached_property
     def files(self) -> Mapping[str, Path]:
         nodes, links = self._graph_files
-        return {"routes": self._routes_file, "graph/nodes": nodes, "graph/links": links}
+        listed = {"landmarks": self._landmark_file} if self._landmark_file else {}
+        return {"routes": self._routes_file, "graph/nodes": nodes, "graph/links": links, **listed}
+
+    def landmarks_of(self, record: Mapping[str, Json]) -> Mapping[str, Json]:
+        """``{"landmarks": [...]}`` of a route as GPT-3 listed them; nothing where none are
+        recorded."""
+        recorded = self._landmarks.get(str(record[self.id_field]))
+        return {} if recorded is None else {"landmarks": recorded}
+
+    @cached_property
+    def _landmark_file(self) -> Path | None:
+        for folder in (f"{self.name}/landmarks", f"landmarks/{self.name}"):
+            try:
+                return find(self.folder / folder, LANDMARK_FILE)
+            except DataError:
+                continue
+        return None
+
+    @cached_property
+    def _landmarks(self) -> Mapping[str, list[str]]:
+        """Recorded landmarks by episode id; empty where there is no record."""
+        path = self._landmark_file
+        if path is None:
+            return {}
+        instances = read_field(path, "the file", read_json(path), "instances", dict)
+        return {
+            name: read_field(path, f"instance {name}", instance, "unfiltered", list)
+            for name, instance in instances.items()
+        }
 
     @cached_property
     def navigator(self) -> Navigator:

@@ -24,6 +24,7 @@ from wayword.core.action import Action, ActionSpace, Decision
 from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
+from wayword.core.family import Family
 from wayword.core.model import Model, Sampling, user
 from wayword.core.rollout import Setup, run
 from wayword.core.world import Feedback, Observation
@@ -89,7 +90,7 @@ class Corridors:
     """A dataset of equal episodes."""
 
     count: int
-    family = "corridor"
+    family = Family("corridor")
     files: Mapping[str, Path] = None  # type: ignore[assignment]
 
     @property

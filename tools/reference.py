@@ -7,9 +7,7 @@ A test compares the pages with what this would write, so they cannot fall behind
 
 from __future__ import annotations
 
-import importlib
 import inspect
-import pkgutil
 import re
 import sys
 from collections.abc import Iterator
@@ -128,7 +126,7 @@ def _metrics() -> str:
         "Rates are fractions of one in JSON and CSV, and percentages where people read them. "
         "[Metrics](../metrics.md) gives the formulas and where they come from."
     )
-    blocks = [_table(f"Family {s.family}", s.metrics) for s in _scorers()]
+    blocks = [_table(f"Family {name}", scorer.metrics) for name, scorer in _scorers()]
     blocks.append(_table("Accounting, in every family", accounting.METRICS))
     blocks.append(_table("Several trials", scoring.TRIAL_METRICS))
     blocks.append(_table("Agents that state where they are", state_accuracy.METRICS))
@@ -137,14 +135,12 @@ def _metrics() -> str:
     return _page("The metrics", intro, *blocks)
 
 
-def _scorers() -> Iterator[Any]:
-    """The scorer of every family that has one, by name."""
-    from wayword import metrics
+def _scorers() -> Iterator[tuple[str, Any]]:
+    """The scorer of every family, by its name."""
+    from wayword.core import registry
 
-    for module in sorted(m.name for m in pkgutil.iter_modules(metrics.__path__)):
-        found = getattr(importlib.import_module(f"wayword.metrics.{module}"), "scorer", None)
-        if getattr(found, "family", None) == module:
-            yield found
+    for name in registry.names("scorer"):
+        yield name, registry.load("scorer", name)
 
 
 def _table(title: str, metrics: Any) -> str:

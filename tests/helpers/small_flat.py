@@ -13,9 +13,11 @@ from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.agent import Agent, Demonstration, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, Json, Reference
+from wayword.core.family import Family
 from wayword.core.rollout import Judge, Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback, Observation
+from wayword.worlds import household
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.household.verbs import Body
@@ -53,7 +55,7 @@ class SmallFlat:
     """The actions of the one demonstration."""
 
     Settings: ClassVar[type[Any]] = NoSettings
-    family: ClassVar[str] = "household"
+    family: ClassVar[Family] = household.family
     splits: ClassVar[tuple[str, ...]] = ("all",)
     max_steps: ClassVar[int] = 10
     caveats: tuple[str, ...] = ()
@@ -126,7 +128,7 @@ class LampWorld:
 class Lamp(SmallFlat):
     """The lamp as a dataset."""
 
-    family = "lamp"
+    family = Family("lamp")
 
     def world(self, episode: Episode) -> Any:
         return LampWorld()

@@ -18,8 +18,10 @@ import numpy as np
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
+from wayword.core.family import Family
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.solving import SolvableWalks
+from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 from wayword.worlds.indoor.world import IndoorWorld
 
@@ -66,7 +68,7 @@ class SmallHouse(SolvableWalks):
     """Two episodes from s: to c, and to d."""
 
     Settings: ClassVar[type[Any]] = SmallSettings
-    family: ClassVar[str] = "indoor"
+    family: ClassVar[Family] = indoor.family
     splits: ClassVar[tuple[str, ...]] = ("all",)
     max_steps: ClassVar[int] = 8
     caveats: tuple[str, ...] = ()

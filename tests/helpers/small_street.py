@@ -23,11 +23,13 @@ from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError
+from wayword.core.family import Family
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
 from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.perception.landmarks import Scores
+from wayword.worlds import street
 from wayword.worlds.street.graph import StreetGraph, build
 from wayword.worlds.street.moves import Navigator
 from wayword.worlds.street.world import StreetWorld
@@ -82,7 +84,7 @@ PARK_AND_SHOP = {
 class SmallStreet:
     """One episode north and then east, and training examples elsewhere on the same graph."""
 
-    family: ClassVar[str] = "street"
+    family: ClassVar[Family] = street.family
     max_steps = 12
 
     def __init__(self, eyes: Perceiver | None = None, **extra: Any) -> None:

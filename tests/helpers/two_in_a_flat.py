@@ -12,6 +12,8 @@ import pytest
 from wayword.core import registry
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
+from wayword.core.family import Family
+from wayword.worlds import household
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.expert import SolvableHousehold
 from wayword.worlds.household.goals import HouseholdReference, Inside
@@ -40,7 +42,7 @@ class TwoInAFlat(SolvableHousehold):
     """Ann is in the kitchen, Bob in the hall; the apple should be in the box."""
 
     Settings: ClassVar[type[Any]] = NoSettings
-    family: ClassVar[str] = "household"
+    family: ClassVar[Family] = household.family
     splits: ClassVar[tuple[str, ...]] = ("all",)
     max_steps: ClassVar[int] = 60
     caveats: tuple[str, ...] = ()

@@ -11,6 +11,7 @@ import pytest
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
+from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import IndoorWorld
@@ -56,7 +57,7 @@ def split(flat: ViewpointGraph) -> Callable[..., Any]:
             for name, path in references
         ]
         return SimpleNamespace(
-            family="indoor",
+            family=indoor.family,
             split="made",
             tasks=tasks,
             graph=lambda scene: flat,

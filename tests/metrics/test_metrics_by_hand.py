@@ -16,6 +16,7 @@ from wayword.core.action import Rejection
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
+from wayword.core.family import Family
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.predictions import trajectory_from_places
@@ -198,7 +199,7 @@ def test_nothing_to_score_is_no_error(split: Callable[..., Any]) -> None:
 
 @pytest.mark.parametrize("family", ["underwater", "metric", "paths", "", "in door", "..core"])
 def test_a_family_without_metrics_is_a_usage_error(family: str) -> None:
-    with pytest.raises(UsageError, match="no metrics for datasets of the family"):
+    with pytest.raises(UsageError, match="no family is called"):
         scorer(family)
 
 
@@ -209,3 +210,8 @@ def test_spl_gold_divides_by_the_gold_paths_own_length(walk: Score) -> None:
     straight = walk("ABCD", gold="ABXBCD")
     assert (straight["spl"], straight["spl_gold"]) == (1.0, 1.0)
     assert walk("AB", gold="ABXBCD")["spl_gold"] == 0.0
+
+
+def test_a_family_from_elsewhere_without_a_scorer_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="the family 'lamp' has no metrics"):
+        scorer(Family("lamp"))

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import DataError, UsageError
+from wayword.core.family import Family
 from wayword.metrics import predictions, table
 from wayword.metrics.predictions import Predictions, trajectory_from_actions
-from wayword.metrics.scoring import scorer
 
 Read = Callable[..., Predictions]
 
@@ -181,10 +181,17 @@ def test_a_bad_file_is_named_in_one_line(
     assert f"{name}: {line}" in str(caught.value)
 
 
-def test_places_alone_need_a_family_that_knows_them(
-    read: Read, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.delattr(type(scorer("indoor")), "illegal_moves")
+class ActionsOnly:
+    """A scorer that cannot tell a possible walk from an impossible one."""
+
+    metrics = ()
+
+    def score(self, dataset: Any, pairs: Any) -> list[dict[str, float]]:
+        return [{} for _ in pairs]
+
+
+def test_places_alone_need_a_family_that_knows_them(dataset: Any, read: Read) -> None:
+    dataset.family = Family("maze", scorer=ActionsOnly())
     with pytest.raises(DataError, match="is not enough for this dataset; give the field 'actions'"):
         read(GOOD)
 

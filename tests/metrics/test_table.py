@@ -14,7 +14,8 @@ import pytest
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric, find
 from wayword.metrics.scoring import columns
-from wayword.metrics.table import Row, fit, render, summarize, terminal
+from wayword.metrics.summary import Row, summarize
+from wayword.metrics.table import fit, render, terminal
 
 Scores = list[dict[str, float]]
 
@@ -65,6 +66,8 @@ def test_no_line_is_wider_than_asked_for_and_no_metric_is_lost(
     assert max(map(len, text.splitlines())) <= width
     body, _, missing = " ".join(text.split()).partition("Not shown for want of width:")
     for metric in columns("indoor"):
+        if not any(metric.key in row.values for row in rows):
+            continue  # only some agents and models leave it
         assert metric.label in body or metric.label in missing, metric.label
 
 

@@ -8,11 +8,13 @@ import pytest
 
 from helpers.small_flat import LampSeen
 from helpers.small_house import SmallHouse, SmallPerceiver
+from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.world import Feedback
 from wayword.verbalize import generic
 from wayword.worlds.street.world import StreetObservation
 
+EVERY = [registry.load("verbalizer", name) for name in registry.names("verbalizer")]
 PROMPTS = Path(generic.__file__).parents[1] / "agents" / "prompts" / "strategies"
 
 
@@ -24,7 +26,7 @@ def test_a_viewpoint_is_told_with_what_a_perceiver_sees_and_without() -> None:
     world.step("agent", Action("goto", ("c",)))
     world.step("agent", Action("goto", ("b",)))
     seen = world.observe("agent")
-    voice = generic.voice(seen)
+    voice = generic.verbalizer(seen)
     assert voice.own(seen)[1] == 'You are at viewpoint "b", facing 270° (west).'
     assert voice.around(seen, None).splitlines() == [
         "Front: Ways: goto[a] (ahead, 3.0 m).",
@@ -49,7 +51,7 @@ def test_indoor_moves(before: float, after: float, words: str) -> None:
     told = Feedback("ok", {"heading_before": before, "heading": after})
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)
-    voice = generic.voice(world.observe("agent"))
+    voice = generic.verbalizer(world.observe("agent"))
     assert generic.feedback(told, voice) == words
     assert generic.feedback(Feedback(), voice) == "You stopped."
 
@@ -65,7 +67,7 @@ def test_indoor_moves(before: float, after: float, words: str) -> None:
 )
 def test_streets(angles: tuple[int, ...], changed: bool, words: str) -> None:
     seen = StreetObservation("town", "p1", 92, angles, changed, 1)
-    voice = generic.voice(seen)
+    voice = generic.verbalizer(seen)
     assert voice.around(seen, None) == words
     assert voice.own(seen)[1] == "You face 92° (east)."
 
@@ -81,13 +83,13 @@ def test_streets(angles: tuple[int, ...], changed: bool, words: str) -> None:
     ],
 )
 def test_street_moves(status: str, executed: str, words: str) -> None:
-    voice = generic.voice(StreetObservation("town", "p1", 0, (0,), True, 0))
+    voice = generic.verbalizer(StreetObservation("town", "p1", 0, (0,), True, 0))
     assert generic.feedback(Feedback(status, {"executed": executed}), voice) == words
 
 
 def test_a_world_without_a_voice_is_told_all_the_same() -> None:
     seen = LampSeen("off")
-    voice = generic.voice(seen)
+    voice = generic.verbalizer(seen)
     assert voice is generic.PLAIN
     assert (voice.around(seen, None), voice.own(seen)[1]) == ("lamp: off", "")
     assert generic.feedback(Feedback("dark", {"by": "night"}), voice) == "Result: dark, by: night."
@@ -95,7 +97,7 @@ def test_a_world_without_a_voice_is_told_all_the_same() -> None:
 
 def test_a_rejection_is_told_the_same_in_every_world() -> None:
     told = Feedback("rejected", {"kind": "unknown", "reason": "there is no action 'fly'"})
-    for voice in (generic.PLAIN, *generic.VOICES.values()):
+    for voice in (generic.PLAIN, *EVERY):
         assert generic.feedback(told, voice) == "That was no action: there is no action 'fly'."
 
 
@@ -108,6 +110,6 @@ def test_menus_group_what_differs_in_its_last_argument() -> None:
 
 
 def test_every_voice_has_its_rules_and_its_actions() -> None:
-    for voice in (generic.PLAIN, *generic.VOICES.values()):
+    for voice in (generic.PLAIN, *EVERY):
         assert (PROMPTS / f"rules_{voice.name}.txt").is_file()
         assert (PROMPTS / f"actions_{voice.name}.txt").is_file()

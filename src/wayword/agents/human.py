@@ -158,14 +158,14 @@ class Human:
         self._settings, self._toolkit = settings, toolkit
         self._person = person_of(toolkit.shared)
         self._episode: Episode | None = None
-        self._voice = generic.PLAIN
+        self._verbalizer = generic.PLAIN
         self._turn = 0
 
     async def begin(self, episode: Episode) -> None:
         self._episode, self._turn = episode, 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        self._voice = generic.voice(observation)
+        self._verbalizer = generic.verbalizer(observation)
         if self._turn == 0:
             self._open(observation)
         self._turn += 1
@@ -184,7 +184,7 @@ class Human:
             self._person.tell(found, "warning")
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        words = generic.feedback(feedback, self._voice)
+        words = generic.feedback(feedback, self._verbalizer)
         if words:
             self._person.tell(words, "good" if feedback.ok else "warning")
 
@@ -203,8 +203,8 @@ class Human:
         self._person.tell("? lists all actions, quit leaves; beginnings of words will do", "dim")
 
     def _show(self, observation: Observation, space: ActionSpace) -> None:
-        around = self._voice.around(observation, self._toolkit.perceiver)
-        seen = [line for line in (self._voice.own(observation)[1], around) if line]
+        around = self._verbalizer.around(observation, self._toolkit.perceiver)
+        seen = [line for line in (self._verbalizer.own(observation)[1], around) if line]
         episode = self._episode
         several = episode if episode is not None and len(episode.actors) > 1 else None
         whose = f" of {_actor(observation, several)}" if several else ""

@@ -92,13 +92,13 @@ def _tell(game: Game) -> None:
 def scoreboard(game: Game) -> str:
     """The main metrics, the player's and the expert's side by side."""
     from wayword.metrics import accounting
-    from wayword.metrics.scoring import columns
+    from wayword.runs.config import metrics_of
     from wayword.runs.folder import RunFolder
     from wayword.viewer import index
 
     yours, best = game.scores or {}, game.best or {}
-    family = RunFolder.read(game.result.path).config["family"]
-    known = [metric for metric in columns(family) if metric.key in yours]
+    family = metrics_of(RunFolder.read(game.result.path).config)
+    known = [m for m in (*family, *accounting.METRICS) if m.key in yours]
     own = [metric for metric in known if metric not in accounting.METRICS][:SHOWN]
     rows = [("", "you", game.expert)]
     for metric in [*own, *(metric for metric in known if metric.key == "steps")]:
@@ -122,6 +122,12 @@ ShownEpisode = Annotated[
 PagesOut = Annotated[Path | None, typer.Option(help="Folder for the pages; else RUN/pages.")]
 
 
+TrustedFile = Annotated[
+    Path | None,
+    typer.Option("--with", help="The dataset file of the run, where it is one of your own."),
+]
+
+
 def view(
     run: Run,
     serve: Serve = False,
@@ -130,6 +136,7 @@ def view(
     episode: ShownEpisode = None,
     out: PagesOut = None,
     data: Data = None,
+    trusted: TrustedFile = None,
 ) -> None:
     """Pages of a run: the numbers, every episode, every step, as files for a browser.
 
@@ -145,7 +152,9 @@ def view(
     from wayword.viewer.pages import write_pages
 
     with _progress() as bar:
-        written = write_pages(run, out, limit=limit, episodes=episode or (), data=data, on_page=bar)
+        written = write_pages(
+            run, out, limit=limit, episodes=episode or (), data=data, trusted=trusted, on_page=bar
+        )
     _tell_pages(written, run)
     if serve:
         _serve(written.index.parent, port)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Protocol, overload, runtime_checkable
 
 from wayword.core.agent import Demonstration
 from wayword.core.episode import Episode, Reference
+from wayword.core.family import Family
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
 
@@ -37,12 +38,12 @@ class Dataset(Protocol):
     """Episodes of one split. Built as ``cls(split, folder, settings)``.
 
     ``folder`` is the data folder, None for generated data; ``settings`` an instance of the frozen
-    dataclass ``Settings``. ``family`` names the kind of world (``"indoor"``, ``"street"`` …) and
-    with it the metrics. ``splits`` lists the names it answers to, the default first.
+    dataclass ``Settings``. ``family`` is that of its worlds, and says what the metrics are.
+    ``splits`` lists the names it answers to, the default first.
     """
 
     Settings: ClassVar[type[Any]]
-    family: ClassVar[str]
+    family: ClassVar[Family]
     splits: ClassVar[tuple[str, ...]]
     max_steps: ClassVar[int]
 

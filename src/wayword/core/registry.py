@@ -3,9 +3,11 @@
 ``agents/mine.py`` is the agent ``mine``: a module directly inside ``wayword.agents`` (or
 ``datasets``, ``models``) is a part, and so is a folder with a module named for its kind, such as
 ``worlds/indoor/world.py``. The part is the module's attribute named for its kind: ``agent``,
-``world``, ``dataset``, ``model``.
+``world``, ``dataset``, ``model``. What belongs to a family of worlds is found in the same way, by
+the family's name: ``verbalizer``, ``scorer``, ``map``.
 Other distributions add parts through the entry-point groups ``wayword.agents`` and so on, and
-``load("agent", "./mine.py")`` takes a file.
+``load("agent", "./mine.py")`` takes a file, ``load("agent", "./mine")`` a folder with an
+``__init__.py``.
 """
 
 from __future__ import annotations
@@ -15,15 +17,28 @@ import importlib.util
 import pkgutil
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from wayword.core.errors import UsageError, suggest
 
-Kind = Literal["agent", "world", "dataset", "model"]
-KINDS: tuple[Kind, ...] = ("agent", "world", "dataset", "model")
+Kind = Literal["agent", "world", "dataset", "model", "family", "verbalizer", "scorer", "map"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+PACKAGES: Mapping[Kind, str] = {
+    "agent": "wayword.agents",
+    "world": "wayword.worlds",
+    "dataset": "wayword.datasets",
+    "model": "wayword.models",
+    "family": "wayword.worlds",
+    "verbalizer": "wayword.verbalize",
+    "scorer": "wayword.metrics",
+    "map": "wayword.viewer.maps",
+}
+OF_A_FAMILY: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
+"""Kinds whose parts are named for a family; other modules beside them are no parts."""
 
 
 RENAMED: Mapping[Kind, Mapping[str, str]] = {
@@ -38,16 +53,19 @@ def current(kind: Kind, name: str) -> str:
     return RENAMED.get(kind, {}).get(name, name)
 
 
+def is_path(name: str) -> bool:
+    """Whether a name is that of a file or a folder of one's own: ``./lift`` is, ``lift`` is not."""
+    return name.endswith(".py") or (name != Path(name).name and Path(name).is_dir())
+
+
 def names(kind: Kind) -> list[str]:
     """Every registered name of a kind, sorted. Imports none of the parts."""
-    package = importlib.import_module(f"wayword.{kind}s")
-    own = {m.name for m in pkgutil.iter_modules(package.__path__) if _module(kind, m)}
-    return sorted(own | set(_plugged(kind)))
+    return sorted({*_modules(kind), *_plugged(kind)})
 
 
 def load(kind: Kind, name: str) -> Any:
     """The part of that name. Raises ``UsageError`` with a suggestion for an unknown one."""
-    if name.endswith(".py"):
+    if is_path(name):
         return _part(kind, _from_file(Path(name)), name)
     name = current(kind, name)
     if name not in names(kind):
@@ -55,22 +73,30 @@ def load(kind: Kind, name: str) -> Any:
     plugged = _plugged(kind).get(name)
     if plugged is not None:
         return plugged.load()
-    package = importlib.import_module(f"wayword.{kind}s")
-    found = next(m for m in pkgutil.iter_modules(package.__path__) if m.name == name)
-    return _part(kind, importlib.import_module(_module(kind, found)), name)
+    return _part(kind, importlib.import_module(_modules(kind)[name]), name)
 
 
-def _module(kind: Kind, found: pkgutil.ModuleInfo) -> str:
-    """The module that a part is in, or nothing where a folder holds none of the kind."""
-    name = f"wayword.{kind}s.{found.name}"
-    if not found.ispkg:
-        return name
-    folder = Path(getattr(found.module_finder, "path", "")) / found.name
-    return f"{name}.{kind}" if (folder / f"{kind}.py").is_file() else ""
+@cache
+def _modules(kind: Kind) -> Mapping[str, str]:
+    """Name -> module of the parts in the tree."""
+    if kind == "family":
+        return {name: module.rpartition(".")[0] for name, module in _modules("world").items()}
+    folder = Path(__file__).parents[1].joinpath(*PACKAGES[kind].split(".")[1:])
+    found: dict[str, str] = {}
+    for module in pkgutil.iter_modules([str(folder)]):
+        name = f"{PACKAGES[kind]}.{module.name}"
+        if not module.ispkg:
+            found[module.name] = name
+        elif (folder / module.name / f"{kind}.py").is_file():
+            found[module.name] = f"{name}.{kind}"
+    if kind in OF_A_FAMILY:
+        return {name: module for name, module in found.items() if name in _modules("world")}
+    return found
 
 
 def _plugged(kind: Kind) -> dict[str, EntryPoint]:
-    return {entry.name: entry for entry in entry_points(group=f"wayword.{kind}s")}
+    group = "wayword.families" if kind == "family" else f"wayword.{kind}s"
+    return {entry.name: entry for entry in entry_points(group=group)}
 
 
 def _part(kind: Kind, module: ModuleType, name: str) -> Any:
@@ -81,9 +107,13 @@ def _part(kind: Kind, module: ModuleType, name: str) -> Any:
 
 
 def _from_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise UsageError(f"{path}: no such file")
-    spec = importlib.util.spec_from_file_location(f"wayword_user_{path.stem}", path)
+    inside = [str(path)] if path.is_dir() else None
+    file = path / "__init__.py" if inside else path
+    if not file.is_file():
+        raise UsageError(f"{file}: no such file")
+    spec = importlib.util.spec_from_file_location(
+        f"wayword_user_{path.stem}", file, submodule_search_locations=inside
+    )
     if spec is None or spec.loader is None:
         raise UsageError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)

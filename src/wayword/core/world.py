@@ -9,15 +9,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol, runtime_checkable
 
 from wayword.core.action import Action, ActionSpace
 from wayword.core.episode import Episode, Json
+from wayword.core.family import Family
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an actor perceives now. Each world has its own subclass, with units in its docstring."""
+    """What an actor perceives now. Each world has its own subclass, with units in its docstring.
+
+    ``family`` is that of the world; None where nothing is known of it.
+    """
+
+    family: ClassVar[Family | None] = None
 
 
 @dataclass(frozen=True, slots=True)

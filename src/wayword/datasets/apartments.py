@@ -12,11 +12,13 @@ from typing import ClassVar
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
+from wayword.core.family import Family
 from wayword.core.geometry import Point
 from wayword.datasets.procedural.homes.episodes import check_split, home_of
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.procedural.homes.plan import FEWEST, MOST
+from wayword.worlds import objectnav
 from wayword.worlds.household.scene import HouseObject
 from wayword.worlds.objectnav.ground import length
 from wayword.worlds.objectnav.observation import Camera
@@ -107,7 +109,7 @@ class Apartments(SolvableSearches):
     """
 
     Settings: ClassVar[type[ApartmentsSettings]] = ApartmentsSettings
-    family: ClassVar[str] = "objectnav"
+    family: ClassVar[Family] = objectnav.family
     splits: ClassVar[tuple[str, ...]] = ("test", "train")
     max_steps: ClassVar[int] = 500
     caveats: tuple[str, ...] = ()

@@ -11,7 +11,9 @@ from typing import ClassVar
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
+from wayword.core.family import Family
 from wayword.core.solving import Training
+from wayword.worlds import babyai
 from wayword.worlds.babyai.expert import SolvableLevels
 from wayword.worlds.babyai.level import Level
 from wayword.worlds.babyai.world import Actions, BabyAIWorld
@@ -138,7 +140,7 @@ class Grounding(SolvableLevels):
     """
 
     Settings: ClassVar[type[GroundingSettings]] = GroundingSettings
-    family: ClassVar[str] = "babyai"
+    family: ClassVar[Family] = babyai.family
     splits: ClassVar[tuple[str, ...]] = STREAMS
     max_steps: ClassVar[int] = 500
     caveats: tuple[str, ...] = ()

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError, suggest
+from wayword.core.family import Family
 from wayword.core.perceiver import Percept
 from wayword.core.solving import SolvableWalks, Training
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST
@@ -20,6 +21,7 @@ from wayword.datasets.procedural.houses.instructions import WORDINGS, instruct
 from wayword.datasets.procedural.houses.routes import Route, find_routes
 from wayword.datasets.procedural.houses.views import percept
 from wayword.perception.recorded import SymbolicPerceiver
+from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import IndoorWorld
 
@@ -117,7 +119,7 @@ class Houses(SolvableWalks):
     """
 
     Settings: ClassVar[type[HousesSettings]] = HousesSettings
-    family: ClassVar[str] = "indoor"
+    family: ClassVar[Family] = indoor.family
     splits: ClassVar[tuple[str, ...]] = ("test", "train")
     max_steps: ClassVar[int] = 15
     caveats: tuple[str, ...] = ()

@@ -25,11 +25,13 @@ from typing import Any, ClassVar, Literal
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.family import Family
 from wayword.core.files import cache_folder, find, find_any, read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.perceiver import Perceiver
 from wayword.core.solving import SolvableWalks, Training
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings, reverie_sightings
+from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import IndoorWorld
@@ -64,7 +66,7 @@ class R2R(SolvableWalks):
     """
 
     Settings: ClassVar[type[R2RSettings]] = R2RSettings
-    family: ClassVar[str] = "indoor"
+    family: ClassVar[Family] = indoor.family
     splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test", "sample72")
     max_steps: ClassVar[int] = 15
     caveats: tuple[str, ...] = ()

@@ -13,6 +13,8 @@ from typing import ClassVar
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
+from wayword.core.family import Family
+from wayword.worlds import objectnav
 from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings
 from wayword.worlds.objectnav.rosbridge import Link
 from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches
@@ -46,7 +48,7 @@ class RobotTasks(SolvableSearches):
     """
 
     Settings: ClassVar[type[RobotSettings]] = RobotSettings
-    family: ClassVar[str] = "objectnav"
+    family: ClassVar[Family] = objectnav.family
     splits: ClassVar[tuple[str, ...]] = ("live",)
     max_steps: ClassVar[int] = 200
     caveats: tuple[str, ...] = ()

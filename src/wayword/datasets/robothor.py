@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.family import Family
 from wayword.core.files import find_any, read_bytes, read_field
 from wayword.core.geometry import Point, absolute
 from wayword.datasets.sources.robothor.apartments import (
@@ -24,6 +25,7 @@ from wayword.datasets.sources.robothor.apartments import (
     records_of,
     scene_of,
 )
+from wayword.worlds import objectnav
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.observation import Camera
 from wayword.worlds.objectnav.simulated import Place, SimulatedBase
@@ -73,7 +75,7 @@ class Robothor(SolvableSearches):
     """
 
     Settings: ClassVar[type[RobothorSettings]] = RobothorSettings
-    family: ClassVar[str] = "objectnav"
+    family: ClassVar[Family] = objectnav.family
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "debug", "test")
     max_steps: ClassVar[int] = 500
 

@@ -27,6 +27,7 @@ import numpy as np
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import DataError, UsageError
+from wayword.core.family import Family
 from wayword.core.files import read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.model import Image
@@ -35,6 +36,7 @@ from wayword.core.solving import SolvableWalks
 from wayword.perception import panorama as pictures
 from wayword.perception.panorama import view
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
+from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import IndoorWorld
@@ -57,7 +59,7 @@ class Tour(SolvableWalks):
     """Places of one's own. Raises ``DataError`` for a ``tour.json`` that is not as it should be."""
 
     Settings: ClassVar[type[TourSettings]] = TourSettings
-    family: ClassVar[str] = "indoor"
+    family: ClassVar[Family] = indoor.family
     splits: ClassVar[tuple[str, ...]] = ("all",)
     max_steps: ClassVar[int] = 15
     caveats: tuple[str, ...] = ()

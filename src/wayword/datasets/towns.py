@@ -12,11 +12,13 @@ from typing import ClassVar, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError, suggest
+from wayword.core.family import Family
 from wayword.core.solving import SolvableWalks, Training
 from wayword.datasets.procedural.towns.instructions import instruct
 from wayword.datasets.procedural.towns.routes import Route, find_routes
 from wayword.datasets.procedural.towns.sight import Seen, TownEyes, in_sight
 from wayword.datasets.procedural.towns.town import LARGEST, SMALLEST, Town, build_town, scene_name
+from wayword.worlds import street
 from wayword.worlds.street.graph import StreetGraph
 from wayword.worlds.street.moves import Navigator
 from wayword.worlds.street.world import StreetWorld
@@ -95,7 +97,7 @@ class Towns(SolvableWalks):
     """
 
     Settings: ClassVar[type[TownsSettings]] = TownsSettings
-    family: ClassVar[str] = "street"
+    family: ClassVar[Family] = street.family
     splits: ClassVar[tuple[str, ...]] = ("test", "train")
     max_steps: ClassVar[int] = 55
     caveats: tuple[str, ...] = ()

@@ -11,6 +11,8 @@ from typing import ClassVar
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
+from wayword.core.family import Family
+from wayword.worlds import two_phase
 from wayword.worlds.two_phase.world import (
     HALLWAY,
     SolvableTwoPhase,
@@ -74,7 +76,7 @@ class TwoPhase(SolvableTwoPhase):
     """
 
     Settings: ClassVar[type[TwoPhaseSettings]] = TwoPhaseSettings
-    family: ClassVar[str] = "two_phase"
+    family: ClassVar[Family] = two_phase.family
     splits: ClassVar[tuple[str, ...]] = ("test",)
     max_steps: ClassVar[int] = 10
     caveats: tuple[str, ...] = ()

@@ -36,7 +36,6 @@ class BabyAIScorer:
     failed before its end is scored 0.
     """
 
-    family = "babyai"
     metrics = METRICS
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:

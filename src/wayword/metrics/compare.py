@@ -75,13 +75,14 @@ def compare(
     second: Scores,
     *,
     family: str,
+    metrics: Sequence[Metric] | None = None,
     clusters: Mapping[str, Hashable] | None = None,
     seed: int = 0,
 ) -> Comparison:
     """Compare two runs on the episodes they share.
 
-    ``clusters`` maps an episode to the path or scene it shares with others. Raises ``UsageError``
-    where no episode is shared.
+    ``metrics`` are the family's own. ``clusters`` maps an episode to the path or scene it shares
+    with others. Raises ``UsageError`` where no episode is shared.
     """
     shared = [episode for episode in first if episode in second]
     if not shared:
@@ -92,10 +93,11 @@ def compare(
         state_accuracy.METRICS,
         accounting.ADVICE_METRICS,
     )
-    keys = {m.key: m for m in (*scoring.columns(family), *chain(*others))}
+    own = metrics if metrics is not None else scoring.scorer(family).metrics
+    keys = {m.key: m for m in (*own, *accounting.METRICS, *chain(*others))}
     there = {key for scores in (first, second) for e in shared for key in scores[e]}
-    metrics = [metric for key, metric in keys.items() if key in there]
-    before, after = (_matrix(scores, shared, metrics) for scores in (first, second))
+    compared = [metric for key, metric in keys.items() if key in there]
+    before, after = (_matrix(scores, shared, compared) for scores in (first, second))
     groups = [clusters.get(e, e) for e in shared] if clusters is not None else None
     with np.errstate(invalid="ignore"):
         differences = after - before
@@ -105,7 +107,7 @@ def compare(
     chances = permutation_test(differences, groups, seed=seed)
     lines = [
         _line(metric, before[:, k], after[:, k], differences[:, k], intervals[k], chances[k])
-        for k, metric in enumerate(metrics)
+        for k, metric in enumerate(compared)
         if not np.isnan(differences[:, k]).all()
     ]
     unshared = len(first) - len(shared), len(second) - len(shared)

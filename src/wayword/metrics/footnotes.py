@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from wayword.core.metric import Metric
 
 if TYPE_CHECKING:
-    from wayword.metrics.table import Row
+    from wayword.metrics.summary import Row
 
 
 def footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Metric]) -> str:

@@ -88,7 +88,6 @@ class HouseholdScorer:
     where the expert does not solve the episode. One that failed before its end is scored 0.
     """
 
-    family = "household"
     metrics = METRICS
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:

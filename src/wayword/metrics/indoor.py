@@ -66,8 +66,6 @@ class IndoorScorer:
     that failed before its world was ready is scored as one that never left its start.
     """
 
-    family = "indoor"
-    place = "viewpoint"
     metrics = METRICS
     clustered = "path"
 

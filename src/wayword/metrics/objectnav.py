@@ -123,7 +123,6 @@ class ObjectNavScorer:
     Agents that ask a model leave a note ``asked`` an answer, with ``valid`` true or false.
     """
 
-    family = "objectnav"
     metrics = METRICS
     clustered = "scene"
 

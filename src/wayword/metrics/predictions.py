@@ -26,6 +26,7 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.family import Family
 from wayword.core.files import read_json, read_json_lines
 from wayword.core.metric import Metric
 from wayword.core.replay import replay
@@ -78,7 +79,7 @@ class Predictions:
         ]
 
 
-def columns(family: str) -> tuple[Metric, ...]:
+def columns(family: Family | str) -> tuple[Metric, ...]:
     """Every metric that a prediction gets: the family's, then ``METRICS``."""
     return (*scorer(family).metrics, *METRICS)
 
@@ -199,19 +200,19 @@ def _trajectory(
         actions = [_action(path, at, number, item) for number, item in enumerate(given)]
         trajectory = trajectory_from_actions(dataset, task.episode, actions)
         return trajectory, sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
-    family = scorer(dataset.family)
-    if not isinstance(family, Walks):
+    judge = scorer(dataset.family)
+    if not isinstance(judge, Walks):
         raise DataError(path, at, "is not enough for this dataset", "give the field 'actions'")
     places = [p for number, item in enumerate(given) for p in _places(path, at, number, item)]
     if not places:
         raise DataError(path, at, "is empty", "a path holds at least its start")
     try:
-        illegal = family.illegal_moves(dataset, task, places)
+        illegal = judge.illegal_moves(dataset, task, places)
     except KeyError as error:
         problem = f"{_short(error.args[0])} is no place in {task.episode.scene}"
         raise DataError(path, at, problem) from None
     walk = [place for place, _ in groupby(places)]  # poses that only turn are no moves
-    return trajectory_from_places(task.episode.id, walk, family.place), illegal
+    return trajectory_from_places(task.episode.id, walk, dataset.family.place), illegal
 
 
 def _places(path: Path, at: str, number: int, item: Any) -> list[str]:

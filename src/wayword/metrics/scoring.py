@@ -1,18 +1,18 @@
-"""Scorer: the metrics of one family of datasets, found by the family's name.
+"""Scorer: the metrics of one family, and everything that an episode is scored by.
 
-``metrics/indoor.py`` scores the family ``indoor``: the module's attribute ``scorer``. A new
-family is a new file.
+``metrics/indoor.py`` scores the family ``indoor``: the module's attribute ``scorer``. A family from
+outside the tree brings its own: see :class:`~wayword.core.family.Family`.
 """
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 from collections.abc import Hashable, Sequence
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
+from wayword.core import registry
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
+from wayword.core.family import Family
 from wayword.core.metric import Metric
 from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
@@ -29,12 +29,6 @@ from wayword.metrics import accounting, state_accuracy
 #
 # Source: Reflexion (Shinn et al. 2023), section 3; the accounting of verdicts is our own.
 
-if TYPE_CHECKING:
-    pass
-
-SUCCESS = ("sr", "tc")
-"""The metrics that say whether an episode was solved, one of each family."""
-
 TRIAL_METRICS: tuple[Metric, ...] = (
     Metric("sr_first", "1st trial", "rate", "higher", "success on the first trial"),
     Metric("trials", "Trials", "count", "lower", "trials played; the last one is scored"),
@@ -48,22 +42,7 @@ TRIAL_METRICS: tuple[Metric, ...] = (
 )
 
 
-def judge_of(own: Scorer, dataset: Dataset) -> Judge:
-    """Whether a trial succeeded, by the family's own metric; see :func:`.scorer.judge`."""
-
-    def succeeded(task: Task, trial: Trajectory) -> bool:
-        (found,) = _successes(own, dataset, [(task, trial)])
-        if found is None:
-            raise UsageError(
-                f"episode {task.episode.id}: nothing here tells whether a trial succeeded; "
-                "set verdict=self or verdict=none"
-            )
-        return found > 0.5
-
-    return succeeded
-
-
-def measure(own: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+def measure_trials(own: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     """The metrics of each pair; none where there could be but one trial."""
     tried = [n for n, (_, trajectory) in enumerate(pairs) if _has_trials(trajectory)]
     firsts = [(task, trajectory.trials()[0]) for task, trajectory in (pairs[n] for n in tried)]
@@ -84,7 +63,7 @@ def _has_trials(trajectory: Trajectory) -> bool:
 def _successes(own: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[float | None]:
     """Each trial's success, None where it cannot be judged."""
     scores = own.score(dataset, pairs) if pairs else []
-    return [next((one[key] for key in SUCCESS if key in one), None) for one in scores]
+    return [one.get(dataset.family.success) for one in scores]
 
 
 Pair = tuple[Task, Trajectory]
@@ -94,11 +73,6 @@ Pair = tuple[Task, Trajectory]
 @runtime_checkable
 class Scorer(Protocol):
     """Judges finished trajectories of one family."""
-
-    @property
-    def family(self) -> str:
-        """The family's name, which is the module's."""
-        ...
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -113,11 +87,6 @@ class Scorer(Protocol):
 @runtime_checkable
 class Walks(Protocol):
     """What a family's scorer also offers where places alone can be scored, without any action."""
-
-    @property
-    def place(self) -> str:
-        """What a place is called in ``step.where``: ``"viewpoint"``, ``"panorama"``."""
-        ...
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         """How many moves no actor can make; a start elsewhere than the episode's counts as one.
@@ -141,21 +110,19 @@ class Clustered(Protocol):
         ...
 
 
-def scorer(family: str) -> Scorer:
-    """The scorer of a family. Raises ``UsageError`` where there is none."""
-    name = f"wayword.metrics.{family}"
-    found: object = None
-    if family.isidentifier() and importlib.util.find_spec(name) is not None:
-        found = getattr(importlib.import_module(name), "scorer", None)
-    if not isinstance(found, Scorer) or found.family != family:
+def scorer(family: Family | str) -> Scorer:
+    """The scorer of a family, or of that name. Raises ``UsageError`` where there is none."""
+    known: Family = registry.load("family", family) if isinstance(family, str) else family
+    found = known.part("scorer")
+    if not isinstance(found, Scorer):
         raise UsageError(
-            f"no metrics for datasets of the family {family!r}; they belong into "
-            f"metrics/{family}.py as 'scorer'"
+            f"the family {known.name!r} has no metrics: give it a scorer, or in the tree a file "
+            f"metrics/{known.name}.py that defines one"
         )
     return found
 
 
-def columns(family: str) -> tuple[Metric, ...]:
+def columns(family: Family | str) -> tuple[Metric, ...]:
     """Every metric an episode of the family gets: its own, then the accounting."""
     return (*scorer(family).metrics, *accounting.METRICS)
 
@@ -167,7 +134,7 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     the agent stated where it is; accounting.
     """
     own = scorer(dataset.family)
-    found = zip(own.score(dataset, pairs), measure(own, dataset, pairs), pairs, strict=True)
+    found = zip(own.score(dataset, pairs), measure_trials(own, dataset, pairs), pairs, strict=True)
     return [
         {
             **scores,
@@ -183,6 +150,17 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
 def judge(dataset: Dataset) -> Judge:
     """Who tells whether a trial succeeded: the family's metric of success.
 
-    The judge raises ``UsageError`` where the family has none or an episode's answer is not public.
+    The judge raises ``UsageError`` where an episode's answer is not public.
     """
-    return judge_of(scorer(dataset.family), dataset)
+    own = scorer(dataset.family)
+
+    def succeeded(task: Task, trial: Trajectory) -> bool:
+        (found,) = _successes(own, dataset, [(task, trial)])
+        if found is None:
+            raise UsageError(
+                f"episode {task.episode.id}: nothing here tells whether a trial succeeded; "
+                "set verdict=self or verdict=none"
+            )
+        return found > 0.5
+
+    return succeeded

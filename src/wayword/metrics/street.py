@@ -68,8 +68,6 @@ class StreetScorer:
     as one that never left its start.
     """
 
-    family = "street"
-    place = "panorama"
     metrics = METRICS
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:

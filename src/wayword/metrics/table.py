@@ -1,6 +1,7 @@
 """Table: one row a run, every number with its interval, its count and what it cost.
 
-    >>> from wayword.metrics.table import render, summarize
+    >>> from wayword.metrics.summary import summarize
+    >>> from wayword.metrics.table import render
     >>> scores = [{"sr": 1.0, "ne": 0.4}, {"sr": 0.0, "ne": 6.1}]
     >>> row = summarize("mine", scores, family="indoor", dataset="r2r:val_seen", of=1021)
     >>> print(render([row], "csv").splitlines()[0][:40])
@@ -16,19 +17,17 @@ import csv
 import io
 import json
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.metrics import accounting, predictions, scoring, state_accuracy
 from wayword.metrics.footnotes import caveats, footnote
-from wayword.metrics.intervals import Interval, bootstrap
+from wayword.metrics.intervals import Interval
+from wayword.metrics.summary import Row
 
 # Tables in a terminal: as many columns as fit, the most telling first.
 #
@@ -123,80 +122,6 @@ def _widest(*groups: Sequence[str]) -> int:
     return max(len(line) for group in groups for line in group)
 
 
-TOTALLED = ("calls", "prompt_tokens", "reused_tokens", "completion_tokens", "cost", "seconds")
-"""Accounting metrics whose sum over the run is of interest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One run.
-
-    ``n`` of the ``of`` episodes in the split were scored, and ``failed`` more failed. ``checksum``
-    is the split's. ``values`` holds each metric's mean over episodes and its 95% interval, by key.
-    ``totals`` holds sums over the run (None: unknown), and ``wall_seconds`` where it is known:
-    episodes run side by side, so it is less than the sum of their seconds. ``sees_answer``: one of
-    the run's agents was shown the reference. ``clustered`` says what is resampled whole for the
-    intervals (``"scene"``), ``runs`` how many seeds' runs the row pools, and ``caveats`` what every
-    figure of the row rests on: an inferred layout, episodes that were left out.
-    """
-
-    name: str
-    family: str
-    n: int
-    of: int
-    values: Mapping[str, Interval]
-    failed: int = 0
-    agent: str = ""
-    model: str = ""
-    dataset: str = ""
-    checksum: str = ""
-    totals: Mapping[str, float | None] = field(default_factory=dict)
-    sees_answer: bool = False
-    clustered: str = ""
-    runs: int = 1
-    caveats: tuple[str, ...] = ()
-
-
-def summarize(
-    name: str,
-    scores: Sequence[Mapping[str, float]],
-    *,
-    family: str,
-    of: int,
-    failed: int = 0,
-    agent: str = "",
-    model: str = "",
-    dataset: str = "",
-    checksum: str = "",
-    wall_seconds: float | None = None,
-    clusters: Sequence[Hashable] | None = None,
-    seed: int = 0,
-) -> Row:
-    """A run's row from its episodes' scores.
-
-    A metric that some episodes lack is averaged over the others; but a cost that is unknown for one
-    episode is unknown for the run. ``clusters``: see :mod:`wayword.metrics.intervals`.
-    """
-    keys = list(dict.fromkeys(key for one in scores for key in one))
-    values = np.array([[one.get(key, math.nan) for key in keys] for one in scores], dtype=float)
-    found = bootstrap(values.reshape(len(scores), len(keys)), clusters, seed=seed)
-    intervals = dict(zip(keys, found, strict=True))
-    totals: dict[str, float | None] = {
-        key: _total(scores, key) for key in TOTALLED if any(key in one for one in scores)
-    }
-    if "calls" in totals and totals.setdefault("cost", None) is None:
-        intervals.pop("cost", None)  # a mean over the known prices alone would mislead
-    if wall_seconds is not None:
-        totals["wall_seconds"] = wall_seconds
-    return Row(
-        name, family, len(scores), of, intervals, failed, agent, model, dataset, checksum, totals
-    )
-
-
-def _total(scores: Sequence[Mapping[str, float]], key: str) -> float | None:
-    return sum(one[key] for one in scores) if all(key in one for one in scores) else None
-
-
 def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str:  # noqa: A002
     """The rows as text: ``rich`` (at most ``width`` columns), ``json``, ``csv`` or ``markdown``.
 
@@ -216,8 +141,7 @@ def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str: 
 
 def metrics_of(rows: Sequence[Row]) -> list[Metric]:
     """The metrics that any of the rows has: families in order of appearance, accounting last."""
-    families = dict.fromkeys(row.family for row in rows)
-    own = [metric for family in families for metric in scoring.scorer(family).metrics]
+    own = [metric for row in rows for metric in row.metrics]
     others = (
         scoring.TRIAL_METRICS,
         predictions.METRICS,

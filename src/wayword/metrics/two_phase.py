@@ -48,7 +48,6 @@ class TwoPhaseScorer:
     Agents that ask a model leave a note ``asked`` an answer, with ``valid`` true or false.
     """
 
-    family = "two_phase"
     metrics = METRICS
 
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:

@@ -10,10 +10,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from wayword.core import registry
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError
 from wayword.core.files import sha256
+from wayword.core.metric import Metric
 from wayword.core.secrets import redacted
+from wayword.metrics.scoring import scorer
 from wayword.runs import earlier
 from wayword.runs.jsonl import LineWriter, dump, parse_line, plain, read_lines, restore, unusable
 
@@ -235,3 +238,23 @@ def caveats_of(config: Mapping[str, Any]) -> tuple[str, ...]:
         parts = ", ".join(f"{count} {cause}" for cause, count in counts.items())
         told.append(f"left out of the split: {parts}")
     return tuple(told)
+
+
+def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
+    """The metrics of the run's family, as the run wrote them down.
+
+    So a table needs nothing of a family that lies outside the tree. Raises ``UsageError`` where an
+    earlier version wrote none and the family is not known here.
+    """
+    written = config.get("metrics")
+    if written is None:
+        return scorer(str(config.get("family", ""))).metrics
+    return tuple(Metric(**one) for one in written)
+
+
+def success_of(config: Mapping[str, Any]) -> str:
+    """The key of the metric that says whether an episode of the run was solved."""
+    family = str(config.get("family", ""))
+    known = family in registry.names("family")
+    default = registry.load("family", family).success if known else "sr"
+    return str(config.get("success", default))

@@ -27,7 +27,7 @@ from wayword.core.action import STOP
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import RecordingError, UsageError
-from wayword.metrics.scoring import SUCCESS
+from wayword.core.family import Family
 from wayword.runs.config import Checksums
 from wayword.runs.folder import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.parts import cast_of, open_dataset
@@ -197,7 +197,7 @@ def _told(
     settings: StrategySettings,
     shared: dict[str, Any],
 ) -> list[Told]:
-    if not (what.everything or succeeded(record.scores)):
+    if not (what.everything or succeeded(record.scores, dataset.family)):
         raise Unfit("without success")
     task = tasks.get(record.episode_id)
     if task is None:
@@ -215,9 +215,9 @@ def _only_stopped(record: EpisodeRecord, actor: str) -> bool:
     return len(trajectory.start) > 1 and set(trajectory.actions(actor)) == {STOP}
 
 
-def succeeded(scores: Mapping[str, float]) -> bool:
+def succeeded(scores: Mapping[str, float], family: Family) -> bool:
     """Whether an episode was solved, by its family's metric of success."""
-    return any(scores.get(key, 0.0) > 0.5 for key in SUCCESS)
+    return scores.get(family.success, 0.0) > 0.5
 
 
 def _about(run: RecordedRun, record: EpisodeRecord, dataset: Dataset) -> dict[str, Any]:
@@ -225,10 +225,10 @@ def _about(run: RecordedRun, record: EpisodeRecord, dataset: Dataset) -> dict[st
     return {
         "episode": record.episode_id,
         "split": identity["dataset"],
-        "family": dataset.family,
+        "family": dataset.family.name,
         "agent": cast_of(identity),
         "run": run.path.name,
-        "success": succeeded(record.scores),
+        "success": succeeded(record.scores, dataset.family),
     }
 
 

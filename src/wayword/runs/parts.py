@@ -125,10 +125,10 @@ def cast_of(identity: Mapping[str, Any]) -> str:
 
 def _parts(plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]) -> AgentParts:
     cls = registry.load("agent", name)
-    if cls.families and dataset.family not in cls.families:
+    if cls.families and dataset.family.name not in cls.families:
         fits = ", ".join(sorted(cls.families))
         raise UsageError(
-            f"{name} acts in {fits} worlds, and {plan.dataset_name} is {dataset.family}"
+            f"{name} acts in {fits} worlds, and {plan.dataset_name} is {dataset.family.name}"
         )
     return AgentParts(cls, make(cls.Settings, settings, name), name)
 
@@ -183,7 +183,12 @@ def model_choices(plan: Plan, agent: AgentParts) -> dict[str, tuple[str, Mapping
 
 def file_checksum(name: str) -> str:
     """A part of one's own is another part once its file has changed; empty for shipped ones."""
-    return Checksums().of(Path(name)) if name.endswith(".py") else ""
+    if not registry.is_path(name):
+        return ""
+    path = Path(name)
+    inside = sorted(path.rglob("*.py")) if path.is_dir() else []
+    own = {str(file.relative_to(path)): file for file in inside}
+    return Checksums().combined(own) if own else Checksums().of(path)
 
 
 def _prompts_checksum(settings: Any) -> str:

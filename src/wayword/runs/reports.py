@@ -10,14 +10,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.metrics import compare as comparing
 from wayword.metrics import predictions
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import by_path
 from wayword.metrics.scoring import Clustered, scorer
-from wayword.metrics.table import Row, summarize
-from wayword.runs.config import Checksums, caveats_of, sessions
+from wayword.metrics.summary import Row, summarize
+from wayword.runs.config import Checksums, caveats_of, metrics_of, sessions
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.parts import cast_of, open_dataset, split_name
 from wayword.runs.plan import Plan
@@ -120,7 +121,7 @@ def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] =
     differ = _differences(one.config["identity"], two.config["identity"])
     found = comparing.compare(
         str(first), _only(left, keys), str(second), _only(right, keys),
-        family=family, clusters=clusters,
+        family=family, metrics=metrics_of(one.config), clusters=clusters,
     )  # fmt: skip
     text = comparing.render(found, form, _width())
     return Written(text, (f"the runs differ in: {', '.join(differ)}",) if differ else ())
@@ -152,7 +153,8 @@ def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False)
     row = summarize(
         file.name,
         scores,
-        family=dataset.family,
+        family=dataset.family.name,
+        metrics=scorer(dataset.family).metrics,
         of=found.of,
         dataset=split_name(plan, dataset),
         checksum=Checksums().combined(dataset.files),
@@ -192,6 +194,7 @@ def _row(run: RecordedRun) -> Row:
         run.path.name,
         [scores for _, scores in scored],
         family=family,
+        metrics=metrics_of(config),
         of=config["episodes_in_split"],
         failed=len(failed),
         agent=cast_of(identity),
@@ -201,11 +204,11 @@ def _row(run: RecordedRun) -> Row:
         clusters=_clusters([name for name, _ in scored], family),
         wall_seconds=_wall(run, len(scored)),
     )
-    own = scorer(family)
+    own = _clustered(family)
     return replace(
         row,
         sees_answer=bool(config.get("sees_answer")),
-        clustered=own.clustered if isinstance(own, Clustered) else "",
+        clustered=own.clustered if own else "",
         caveats=caveats_of(config),
     )
 
@@ -219,10 +222,14 @@ def _wall(run: RecordedRun, finished: int) -> float | None:
 
 def _clusters(episode_ids: Sequence[str], family: str) -> list[Hashable]:
     """Each episode's cluster, as the family's scorer has it; the episode itself elsewhere."""
-    own = scorer(family)
-    if isinstance(own, Clustered):
-        return [own.cluster(name) for name in episode_ids]
-    return list(episode_ids)
+    own = _clustered(family)
+    return [own.cluster(name) if own else name for name in episode_ids]
+
+
+def _clustered(family: str) -> Clustered | None:
+    """The scorer of a family in the tree, where its episodes come in clusters."""
+    own = scorer(family) if family in registry.names("family") else None
+    return own if isinstance(own, Clustered) else None
 
 
 def _only(scores: Mapping[str, Mapping[str, T]], keys: Sequence[str]) -> dict[str, dict[str, T]]:

@@ -203,8 +203,8 @@ def retell(
     settings = {"dataset": identity["dataset_settings"]}
     plan = Plan("retell", identity["dataset"], model, settings, data=data)
     dataset = open_dataset(plan)
-    if dataset.family != "indoor":
-        raise UsageError(f"{run} is a run in {dataset.family} worlds; retelling is for indoor ones")
+    if dataset.family.name != "indoor":
+        raise UsageError(f"{run}: retelling is for indoor worlds, not {dataset.family.name}")
     asyncio.run(_retell_all(recorded, dataset, plan, limit, on_each))
 
 

@@ -13,7 +13,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -307,7 +307,9 @@ def _config(
     return {
         "identity": identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
         "sees_answer": agent.sees_answer,
-        "family": dataset.family,
+        "family": dataset.family.name,
+        "success": dataset.family.success,
+        "metrics": [asdict(metric) for metric in scoring.scorer(dataset.family).metrics],
         "split": split_name(plan, dataset),
         "episodes_in_split": len(dataset.tasks),
         "left_out": omitted(dataset),

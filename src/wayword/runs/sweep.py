@@ -22,8 +22,7 @@ from pathlib import Path
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.metric import Metric
 from wayword.metrics.intervals import Interval
-from wayword.metrics.scoring import scorer
-from wayword.metrics.table import Row
+from wayword.metrics.summary import Row
 from wayword.runs.plan import Plan
 from wayword.runs.reports import SEEDS, rows_of
 from wayword.settings import merge, parse
@@ -199,7 +198,7 @@ def picture(variants: Sequence[Variant], keys: Sequence[str] = ()) -> Path:
 
 
 def _curves(variants: Sequence[Variant], rows: Sequence[Row], keys: Sequence[str]) -> list[Curve]:
-    rates = [m for m in scorer(rows[0].family).metrics if m.kind == "rate"]
+    rates = [m for m in rows[0].metrics if m.kind == "rate"]
     shown = [m for m in rates if m.key in keys] if keys else _common(rates, rows)
     if not shown:
         known = ", ".join(metric.key for metric in rates)

@@ -11,7 +11,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
+from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback
+from wayword.verbalize.generic import SelfState, Verbalizer
 from wayword.worlds.babyai.view import BabyAIObservation, GridThing
 
 FACING = {0.0: "north", 90.0: "east", 180.0: "south", 270.0: "west"}
@@ -114,3 +116,17 @@ def _walls(walls: tuple[int | None, int | None, int | None]) -> str:
 @lru_cache(maxsize=256)
 def _plain(status: str, verb: str) -> str:
     return SENTENCES.get(f"{status}.{verb}") or SENTENCES.get(status) or f"Result: {status}."
+
+
+# The family in the form that every agent understands.
+
+
+def _own(seen: BabyAIObservation) -> tuple[SelfState, str]:
+    return SelfState("", seen.heading, tuple(held.name for held in seen.holding)), own(seen)
+
+
+def _around(seen: BabyAIObservation, perceiver: Perceiver | None) -> str:
+    return around(seen)
+
+
+verbalizer = Verbalizer("babyai", _own, _around, feedback)

@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from wayword.core.action import ActionSpace
+from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback
+from wayword.verbalize.generic import COMPASS, SelfState, Verbalizer
 from wayword.worlds.household.choices import KnownActions
+from wayword.worlds.household.observation import HouseholdObservation
 from wayword.worlds.household.verbs import Body
 
-COMPASS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 SIDES = {"left": "On your left", "middle": "Ahead", "right": "On your right"}
 
 SENTENCES: dict[str, str] = {
@@ -288,3 +290,18 @@ def _held(thing: Held) -> str:
     if thing.contents:
         notes.append(f"with {listed(thing.contents)}")
     return f"{thing.name} ({', '.join(notes)})" if notes else thing.name
+
+
+# The family in the form that every agent understands.
+
+
+def _own(seen: HouseholdObservation) -> tuple[SelfState, str]:
+    own = SelfState(spoken(seen.room), seen.heading, tuple(held.name for held in seen.holding))
+    return own, "\n".join(describe(seen).split("\n")[:2])  # where, and what is held
+
+
+def _around(seen: HouseholdObservation, perceiver: Perceiver | None) -> str:
+    return "\n".join(describe(seen).split("\n")[2:])
+
+
+verbalizer = Verbalizer("household", _own, _around, feedback, briefing)

@@ -12,8 +12,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wayword.core.action import Action
 from wayword.core.geometry import relative, sector
-from wayword.core.perceiver import Percept, Sector, Sighting
+from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
+from wayword.core.world import Feedback
+from wayword.verbalize.generic import SelfState, Verbalizer, compass
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
 
@@ -128,3 +131,72 @@ def turn(before: float, after: float) -> str:
     """The turn a move took, headings in degrees: NavGPT's words."""
     by, start, end = relative(after, before), relative(before, 0.0), relative(after, 0.0)
     return f"Turn heading direction {by:.2f} degrees from {angle(start)} to {angle(end)}."
+
+
+# The family in the form that every agent understands.
+
+
+def _own(seen: IndoorObservation) -> tuple[SelfState, str]:
+    words = f'You are at viewpoint "{seen.viewpoint}", facing {compass(round(seen.heading, 2))}.'
+    return SelfState(seen.viewpoint, seen.heading), words
+
+
+def _around(seen: IndoorObservation, perceiver: Perceiver | None) -> str:
+    if perceiver is not None:
+        sectors = perceiver.perceive(seen.scene, seen.viewpoint).sectors
+    else:
+        sectors = tuple(Sector(45.0 * number, 45.0, "") for number in range(8))
+    count, facing = len(sectors), sector(seen.heading, len(sectors))
+    lines = []
+    for offset, label in enumerate(DIRECTIONS[count]):
+        number = (facing + offset) % count
+        ways = [way for way in seen.neighbors if sector(way.heading, count) == number]
+        told = _one_line(sectors[number], ways, seen.heading)
+        lines += [f"{label}: {told}"] if told else []
+    return "\n".join(lines)
+
+
+def _one_line(part: Sector, ways: Sequence[Neighbor], facing: float) -> str:
+    """One direction in a line: what it looks like, what is near there, and where one can go."""
+    things = [
+        f"{one.name} ({_off(one.heading, facing)}{_away(one.distance)})" for one in part.sightings
+    ]
+    leading = [
+        f"{Action('goto', (way.viewpoint,))} ({_off(way.heading, facing)}{_steep(way)}"
+        f"{_away(way.distance)})"
+        for way in ways
+    ]
+    told = [part.caption.strip().rstrip(".")] if part.caption.strip() else []
+    told += [f"Near: {', '.join(things)}"] if things else []
+    told += [f"Ways: {', '.join(leading)}"] if leading else []
+    return "".join(f"{one}. " for one in told).rstrip()
+
+
+def _off(heading: float, facing: float) -> str:
+    """``left 30°``; ``ahead`` and ``behind`` to the degree."""
+    degrees = round(relative(heading, facing))
+    if degrees in (0, 180, -180):
+        return "behind" if degrees else "ahead"
+    return f"{'left' if degrees < 0 else 'right'} {abs(degrees)}°"
+
+
+def _steep(way: Neighbor) -> str:
+    words = slope(way.elevation)
+    return f", {words}°" if words else ""
+
+
+def _away(metres: float | None) -> str:
+    return "" if metres is None else f", {metres:.1f} m"
+
+
+def _feedback(told: Feedback) -> str:
+    if "heading" not in told.details:
+        return "You stopped."
+    turn = _off(told.details["heading"], told.details["heading_before"])
+    if turn == "ahead":
+        return "You went straight on."
+    side, _, degrees = turn.partition(" ")
+    return f"You turned {side} by {degrees} and went on." if degrees else "You went back."
+
+
+verbalizer = Verbalizer("indoor", _own, _around, _feedback)

@@ -6,6 +6,7 @@ Searchers have detectors and read none of this; a text strategy plays with a per
 from __future__ import annotations
 
 from wayword.core.world import Feedback
+from wayword.verbalize.generic import SelfState, Verbalizer, compass
 from wayword.worlds.objectnav.observation import Shown, View
 
 
@@ -34,3 +35,13 @@ def _told(thing: Shown) -> str:
     side = "ahead" if abs(thing.bearing) < 5 else "left" if thing.bearing < 0 else "right"
     off = "" if side == "ahead" else f" {abs(thing.bearing):.0f}°"
     return f"{thing.words} ({side}{off}, {thing.away:.1f} m)"
+
+
+# The family in the form that every agent understands.
+
+
+def _own(seen: View) -> tuple[SelfState, str]:
+    return SelfState("", seen.heading), f"{place(seen)} You face {compass(seen.heading)}."
+
+
+verbalizer = Verbalizer("other", _own, lambda seen, _: around(seen), feedback)

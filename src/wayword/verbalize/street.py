@@ -14,6 +14,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from wayword.core.geometry import relative
+from wayword.core.perceiver import Perceiver, Percept
+from wayword.core.world import Feedback
+from wayword.verbalize.generic import SelfState, Verbalizer, compass
+from wayword.worlds.street.world import StreetObservation
+
 VIEWS = (-90, -45, 0, 45, 90)
 """The five views of a step, degrees relative to the heading, right positive."""
 
@@ -68,3 +74,52 @@ def cue(number: int) -> str:
 def action(number: int, word: str) -> str:
     """A numbered action: ``9. forward``"""
     return f"{cue(number)} {word}"
+
+
+# The family in the form that every agent understands.
+
+
+IN_VIEW = 112.5
+"""Degrees off the heading up to which a street landmark is told: the outermost view and half."""
+
+
+def _own(seen: StreetObservation) -> tuple[SelfState, str]:
+    return SelfState("", float(seen.heading)), f"You face {compass(seen.heading)}."
+
+
+def _around(seen: StreetObservation, perceiver: Perceiver | None) -> str:
+    landmarks: list[tuple[str, int]] = []
+    if perceiver is not None:
+        landmarks = _in_view(perceiver.perceive(seen.scene, seen.panorama), seen.heading)
+    lines = observation(seen.exits, seen.changed, landmarks)
+    if seen.exits <= 1:
+        lines.insert(0, "The street ends here.")
+    elif seen.exits > 2 and not seen.changed:
+        lines.insert(0, "You are still at the intersection.")
+    return "\n".join(lines or ["The street goes on."])
+
+
+def _in_view(percept: Percept, heading: float) -> list[tuple[str, int]]:
+    """Landmarks before and beside the actor, and which of the five views each is in."""
+    found = []
+    for sighting in (one for part in percept.sectors for one in part.sightings):
+        off = relative(sighting.heading, heading)
+        if abs(off) <= IN_VIEW:
+            last = len(VIEWS) - 1
+            found.append((sighting.name, min(last, max(0, round((off + 90) / 45)))))
+    return sorted(found, key=lambda one: one[1])
+
+
+def _feedback(told: Feedback) -> str:
+    executed = str(told.details.get("executed", "")).replace("_", " ")
+    sentences = {
+        "no_turn": "There is no way to turn into here, so you went forward.",
+        "dead_end": "The street ends here, so you stopped.",
+        "forward": "You went forward.",
+        "stop": "You stopped.",
+        "turn around": "You turned around.",
+    }
+    return sentences.get(told.status) or sentences.get(executed) or f"You turned {executed}."
+
+
+verbalizer = Verbalizer("street", _own, _around, _feedback)

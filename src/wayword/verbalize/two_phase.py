@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from wayword.core.world import Feedback
+from wayword.verbalize.generic import SelfState, Verbalizer
 from wayword.worlds.two_phase.world import TwoPhaseObservation
 
 
@@ -28,3 +29,13 @@ def feedback(told: Feedback) -> str:
     if "room" not in told.details:
         return "You stopped."
     return f"You went to the {told.details['thing']}."
+
+
+# The family in the form that every agent understands.
+
+
+def _own(seen: TwoPhaseObservation) -> tuple[SelfState, str]:
+    return SelfState(seen.place), place(seen)
+
+
+verbalizer = Verbalizer("other", _own, lambda seen, _: around(seen), feedback)

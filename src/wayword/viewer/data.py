@@ -17,10 +17,11 @@ from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import Json, PathReference
 from wayword.core.errors import RecordingError, WaywordError
+from wayword.core.family import Family
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import Trajectory
 from wayword.runs.codec import from_json
-from wayword.runs.config import Checksums
+from wayword.runs.config import Checksums, success_of
 from wayword.runs.folder import EpisodeRecord, RecordedRun
 from wayword.runs.jsonl import corrupt, parse_line, read_lines, restore
 from wayword.runs.parts import open_dataset
@@ -119,8 +120,14 @@ class Sources:
     dataset: Dataset | None = None
     tasks: dict[str, Task] = field(default_factory=dict)
     notice: str = ""
+    success: str = "sr"
+    """The key of the metric that says whether an episode was solved."""
     layouts: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
     """Each scene's places on paper, worked out once: a city has tens of thousands."""
+
+    def family(self) -> Family | None:
+        """The family of the dataset's worlds."""
+        return self.dataset.family if self.dataset else None
 
     def instruction(self, episode_id: str) -> str:
         """What the agent was told, or empty where that is not known."""
@@ -182,12 +189,27 @@ class Sources:
             return None
 
 
-def open_sources(config: Mapping[str, Any], ids: Sequence[str], data: Path | None) -> Sources:
+def open_sources(
+    config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None = None
+) -> Sources:
     """The dataset that the run's config names, with the tasks of ``ids``."""
+    found = _opened(config, ids, data, trusted)
+    found.success = success_of(config)
+    return found
+
+
+def _opened(
+    config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None
+) -> Sources:
     identity = config["identity"]
     name = str(identity.get("dataset", ""))
-    if name.partition(":")[0] not in registry.names("dataset"):
-        return Sources(notice=f"Instructions and maps are left out: there is no dataset {name!r}.")
+    if trusted is not None and Checksums().of(trusted) == identity.get("dataset_checksum"):
+        name = f"{trusted}:{name.partition(':')[2]}"
+    elif name.partition(":")[0] not in registry.names("dataset"):
+        return Sources(
+            notice=f"Instructions and maps are left out: no dataset {name!r} here. If that is a "
+            "file of yours, unchanged since the run, name it: --with FILE"
+        )
     settings = identity.get("dataset_settings") or {}
     try:
         dataset = open_dataset(Plan("view", name, settings={"dataset": settings}, data=data))

@@ -22,10 +22,6 @@ ENDINGS = {
 }
 
 
-_SUCCESS = ("sr", "tc", "goal_sr")
-"""The metrics that say whether an episode was solved, one of each family."""
-
-
 @dataclass(frozen=True, slots=True)
 class Links:
     """File names of the pages before and after; empty where there is none."""
@@ -86,7 +82,7 @@ def _head(record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources) ->
         *_told_alone(sources, name),
         tag(
             "p",
-            *_verdict(record.scores, told),
+            *_verdict(record.scores, told, sources.success),
             _trials(told),
             tag("span", f"scene {scene}", class_="chip") if scene else None,
         ),
@@ -102,13 +98,12 @@ def _scene_seen(told: Trajectory) -> str:
     return str(seen.get("scene") or "")
 
 
-def _verdict(scores: Mapping[str, float], told: Trajectory) -> list[Html | None]:
+def _verdict(scores: Mapping[str, float], told: Trajectory, success: str) -> list[Html | None]:
     ended = tag("span", ENDINGS.get(told.ended, told.ended), class_="chip")
-    judged = next((key for key in _SUCCESS if key in scores), None)
-    if told.ended == "failed" or judged is None:
+    if told.ended == "failed" or success not in scores:
         kind = "rejected" if told.ended == "failed" else "odd"
         return [tag("b", ENDINGS.get(told.ended, told.ended), class_=f"badge {kind}")]
-    good = scores[judged] > 0.5
+    good = scores[success] > 0.5
     kind, words = ("ok", "success") if good else ("rejected", "no success")
     return [tag("b", words, class_=f"badge {kind}"), ended]
 
@@ -130,9 +125,18 @@ def _scores(scores: Mapping[str, float], metrics: Sequence[Metric]) -> Html | No
     return tag("dl", *cells, class_="scores") if cells else None
 
 
-def _aside(told: Trajectory, sources: Sources) -> Html:
+def _map(told: Trajectory, sources: Sources) -> Html | None:
+    """The map of the family where it brings one, else the one of places, paths and houses."""
+    family = sources.family()
+    own = family.part("map") if family else None
+    if own is not None:
+        return tag("figure", own(told))
     where = geography(told, sources)
-    drawn = tag("figure", maps.draw(where), maps.legend(where)) if where else None
+    return tag("figure", maps.draw(where), maps.legend(where)) if where else None
+
+
+def _aside(told: Trajectory, sources: Sources) -> Html:
+    drawn = _map(told, sources)
     strip = [
         tag(
             "a",

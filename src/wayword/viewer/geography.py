@@ -15,6 +15,7 @@ from typing import Any
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.household import Home, home
+from wayword.worlds.household import family as household_family
 
 Point = tuple[float, float]
 
@@ -76,10 +77,10 @@ def geography(trajectory: Trajectory, sources: Sources) -> Geography | None:
     walks = {actor: stands for actor, stands in walks.items() if stands}
     if not walks:
         return None
-    family = getattr(sources.dataset, "family", "")
+    family = sources.dataset.family if sources.dataset else None
     drawn = Geography(walks, scale=bool(known) or _exact(trajectory))
     drawn.gold = [(place, known[place]) for place in sources.gold(name) if place in known]
-    drawn.radius = 3.0 if family == "indoor" and drawn.gold else 0.0
+    drawn.radius = family.goal_radius if family and drawn.gold else 0.0
     if known:
         drawn.places = _nearby(graph, drawn, known)
         drawn.edges = list(_edges(graph, drawn.places))
@@ -87,7 +88,7 @@ def geography(trajectory: Trajectory, sources: Sources) -> Geography | None:
     else:
         for stands in walks.values():
             drawn.places |= {stand.place: stand.point for stand in stands if stand.place}
-        drawn.home = home(trajectory, sources) if family == "household" else None
+        drawn.home = home(trajectory, sources) if family is household_family else None
     return drawn
 
 

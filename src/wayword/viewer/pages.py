@@ -17,8 +17,8 @@ from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.core.secrets import redacted
 from wayword.metrics import accounting, scoring, state_accuracy
-from wayword.metrics.scoring import columns
 from wayword.runs import reports
+from wayword.runs.config import metrics_of
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.viewer.data import Head, heads, open_sources, records
 from wayword.viewer.episode import Links, episode_page
@@ -144,9 +144,11 @@ def write(
     limit: int = LIMIT,
     episodes: Sequence[str] = (),
     data: Path | None = None,
+    trusted: Path | None = None,
 ) -> Path:
     """Write the pages of a run, and give the path of ``index.html``. See ``write_pages``."""
-    return write_pages(run, out, limit=limit, episodes=episodes, data=data).index
+    given = write_pages(run, out, limit=limit, episodes=episodes, data=data, trusted=trusted)
+    return given.index
 
 
 def write_pages(
@@ -156,6 +158,7 @@ def write_pages(
     limit: int = LIMIT,
     episodes: Sequence[str] = (),
     data: Path | None = None,
+    trusted: Path | None = None,
     on_page: OnPage | None = None,
 ) -> Written:
     """Write ``index.html`` and a page an episode to ``out``, which is ``run/pages`` by default.
@@ -163,7 +166,8 @@ def write_pages(
     The first ``limit`` episodes of the table (failed ones, then the finished in order) get a page;
     with ``episodes`` those do instead, and earlier pages stay. The run may still be going on.
     ``data`` is the data folder, else ``$WAYWORD_DATA``; without the data the pages lack what only
-    the dataset knows: instructions, gold paths, maps beyond the places that were seen.
+    the dataset knows: instructions, gold paths, maps beyond the places that were seen. ``trusted``
+    is a dataset's file that the caller trusts: a file that only the run folder names is never run.
 
     Raises ``RecordingError`` for a folder that is no run or cannot be written, ``UsageError`` for
     an episode that the run does not have and for an ``out`` that holds something else.
@@ -174,7 +178,7 @@ def write_pages(
     folder = run / "pages" if out is None else out
     try:
         _claim(folder, recorded.config)
-        return _write(recorded, listed, wanted, folder, data, on_page or _silent)
+        return _write(recorded, listed, wanted, folder, data, trusted, on_page or _silent)
     except OSError as error:
         problem = (error.strerror or str(error)).lower()
         raise RecordingError(f"{folder}: {problem}; give another folder with --out") from error
@@ -186,10 +190,11 @@ def _write(
     wanted: Sequence[str],
     folder: Path,
     data: Path | None,
+    trusted: Path | None,
     on_page: OnPage,
 ) -> Written:
     ids = [head.episode_id for head in listed]
-    sources = open_sources(recorded.config, ids, data)
+    sources = open_sources(recorded.config, ids, data, trusted)
     metrics, row = _metrics(recorded.config, listed), _row(recorded.path, listed)
     name = recorded.path.resolve().name
     names = {each: file_name(each) for each in ids}
@@ -233,8 +238,14 @@ def _links(files: Sequence[str]) -> dict[str, Links]:
 
 def _metrics(config: Mapping[str, Any], listed: Sequence[Head]) -> list[Metric]:
     there = {key for head in listed for key in head.scores}
-    own = columns(str(config.get("family", "")))
-    known = (*own, *scoring.TRIAL_METRICS, *state_accuracy.METRICS, *accounting.ADVICE_METRICS)
+    own = metrics_of(config)
+    known = (
+        *own,
+        *accounting.METRICS,
+        *scoring.TRIAL_METRICS,
+        *state_accuracy.METRICS,
+        *accounting.ADVICE_METRICS,
+    )
     return [metric for metric in known if metric.key in there]
 
 

@@ -100,7 +100,7 @@ def turns(
         told = f"{opening}\n\n{told}" if not found else told
         spoken = turn.space.open_verbs if constrained else None
         found.append((told, answer(action, seen, recipe, spoken)))
-        feedback = generic.feedback(turn.take(), generic.voice(seen))
+        feedback = generic.feedback(turn.take(), generic.verbalizer(seen))
     return found
 
 
@@ -138,7 +138,7 @@ def answer(action: Action, seen: Observation, recipe: Recipe, spoken: Sequence[s
 
 def true_parts(seen: Observation) -> dict[str, str]:
     """Place, facing and holding as they are."""
-    own, _ = generic.voice(seen).own(seen)
+    own, _ = generic.verbalizer(seen).own(seen)
     parts = {PLACE: own.place} if own.place else {}
     if own.heading is not None:
         parts[FACING] = generic.compass(round(own.heading, 2))

@@ -177,7 +177,7 @@ class Strategy:
         self._episode: Episode | None = None
         self._actor = ""
         self._conversation: Conversation | None = None
-        self._voice = generic.PLAIN
+        self._verbalizer = generic.PLAIN
         self._rate = TokenRate()
         self._earlier: set[Action] = set()
         self._given: list[str] = []
@@ -211,7 +211,7 @@ class Strategy:
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Append the step; what came of it opens the next message."""
         if self._conversation is not None:  # else the step was given away, and nothing was asked
-            self._feedback = generic.feedback(feedback, self._voice)
+            self._feedback = generic.feedback(feedback, self._verbalizer)
             self._conversation.add(self._now, self._said or "(no answer)")
 
     def answer(self, action: Action, seen: Observation, space: ActionSpace) -> str:
@@ -240,12 +240,14 @@ class Strategy:
         if self._conversation is None:
             if self._episode is None:
                 raise UsageError("an agent must begin an episode before it acts")
-            self._voice = generic.voice(observation)
-            self._recipe = knowable(self._recipe, self._voice.own(observation)[0], type(self))
+            self._verbalizer = generic.verbalizer(observation)
+            self._recipe = knowable(self._recipe, self._verbalizer.own(observation)[0], type(self))
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             shown = self._examples()
             form = self._prompts.fill(f"answer_{self._settings.decoding}", form=self._recipe.form)
-            fixed = system_text(self._prompts, self._voice, form, self._episode, self._actor, space)
+            fixed = system_text(
+                self._prompts, self._verbalizer, form, self._episode, self._actor, space
+            )
             if shown:
                 fixed += "\n\n" + self._prompts["examples"]
             self._conversation = Conversation(fixed, self._opening(self._episode), shown)
@@ -284,7 +286,7 @@ class Strategy:
         self, observation: Observation, feedback: str, begun: bool, space: ActionSpace | None
     ) -> str:
         """The user message of a step."""
-        voice = generic.voice(observation)
+        voice = generic.verbalizer(observation)
         own = "" if begun and self._settings.own_state == "start" else voice.own(observation)[1]
         seen = voice.around(observation, self._toolkit.perceiver)
         lines = [line for line in (feedback, own, seen) if line]

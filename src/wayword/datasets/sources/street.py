@@ -26,9 +26,11 @@ from wayword.core import registry
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Json, PathReference
 from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.family import Family
 from wayword.core.files import cache_folder, find, read_field, read_json, read_json_lines
 from wayword.core.perceiver import Perceiver
 from wayword.core.solving import SolvableWalks, Training
+from wayword.worlds import street
 from wayword.worlds.street import graph as streetgraph
 from wayword.worlds.street.graph import StreetGraph
 from wayword.worlds.street.moves import Navigator
@@ -59,7 +61,7 @@ class StreetRoutes(SolvableWalks, ABC):
     """
 
     Settings: ClassVar[type[StreetSettings]] = StreetSettings
-    family: ClassVar[str] = "street"
+    family: ClassVar[Family] = street.family
     splits: ClassVar[tuple[str, ...]] = SPLITS
     max_steps: ClassVar[int] = 55
     caveats: tuple[str, ...] = ()

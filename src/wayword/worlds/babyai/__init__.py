@@ -8,3 +8,7 @@
 Squares are the unit of length. x grows to the east and y to the south, as in the package; headings
 are degrees clockwise from north, so that up on its pictures is north.
 """
+
+from wayword.core.family import Family
+
+family = Family("babyai")

@@ -7,9 +7,11 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
+from wayword.core.family import Family
 from wayword.core.world import Observation
+from wayword.worlds import babyai
 from wayword.worlds.babyai.level import (
     AHEAD,
     FORWARD,
@@ -61,6 +63,8 @@ class BabyAIObservation(Observation):
     nearest first. ``walls`` are the steps to the wall straight ahead, straight to the left and
     straight to the right; None where none is in view there.
     """
+
+    family: ClassVar[Family | None] = babyai.family
 
     actor: str
     heading: float

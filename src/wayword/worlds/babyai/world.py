@@ -94,7 +94,6 @@ class BabyAIWorld:
     package draws it by. Raises ``UsageError`` for a level that there is none of.
     """
 
-    family = "babyai"
     actors: tuple[str, ...] = ("agent",)
 
     def __init__(self, level: str, actions: Actions = "low") -> None:

@@ -10,3 +10,7 @@ low, high     what the verbs do                            choices   what an act
 goals         goal conditions, references                  errands   fetch, put, heat … as plans
 expert        goals -> errands
 """
+
+from wayword.core.family import Family
+
+family = Family("household")

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
+from wayword.core.family import Family
 from wayword.core.world import Observation
+from wayword.worlds import household
 
 # Messages: what actors say to each other, and who answers their questions.
 #
@@ -106,6 +108,8 @@ class HouseholdObservation(Observation):
     ``heading`` is absolute (degrees clockwise from north). ``objects`` are nearest first.
     ``messages`` came since the actor's last action.
     """
+
+    family: ClassVar[Family | None] = household.family
 
     actor: str
     room: str

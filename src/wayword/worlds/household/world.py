@@ -63,8 +63,6 @@ class HouseholdWorld:
     the same rooms, doors and furniture.
     """
 
-    family = "household"
-
     def __init__(
         self,
         scene: Scene,

@@ -15,12 +15,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
+from wayword.core.family import Family
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback, Observation
+from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import Neighbor, ViewpointGraph
 
 
@@ -30,6 +33,8 @@ class IndoorObservation(Observation):
 
     ``ways`` lead to the neighbours, clockwise from north.
     """
+
+    family: ClassVar[Family | None] = indoor.family
 
     scene: str
     viewpoint: str

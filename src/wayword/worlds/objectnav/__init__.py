@@ -11,3 +11,7 @@
 ROS has x forward or east, y left or north, angles counter-clockwise from x. Here x is east, y is
 north and headings are degrees clockwise from north. ``ros_messages`` converts, nothing else does.
 """
+
+from wayword.core.family import Family
+
+family = Family("objectnav", success="success_visible")

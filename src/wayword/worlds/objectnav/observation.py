@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.family import Family
 from wayword.core.world import Observation
+from wayword.worlds import objectnav
 
 # Camera and DepthImage: how far the surfaces are, column by column.
 #
@@ -130,6 +133,8 @@ class View(Observation):
     view where there is a simulation: both are for detectors
     (:mod:`wayword.perception.detectors`); agents decide on what their detector tells them.
     """
+
+    family: ClassVar[Family | None] = objectnav.family
 
     scene: str
     x: float

@@ -114,8 +114,6 @@ class ObjectNavWorld:
     whether the search was stopped, names what is truly in view at the end: judges read it.
     """
 
-    family = "objectnav"
-
     def __init__(self, base: Base) -> None:
         self.base = base
         self._stopped = False

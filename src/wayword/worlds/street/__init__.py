@@ -6,3 +6,7 @@ hops    distances in links
 moves   the transition functions; a path as actions, actions as a path
 world   state, rules, observation
 """
+
+from wayword.core.family import Family
+
+family = Family("street", success="tc", place="panorama")

@@ -18,13 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import ClassVar, Literal, cast
 
 from wayword.core.action import Action, ActionSpace
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
+from wayword.core.family import Family
 from wayword.core.geometry import relative
 from wayword.core.world import Feedback, Observation
+from wayword.worlds import street
 from wayword.worlds.street.moves import (
     WORDS,
     Navigator,
@@ -48,6 +50,8 @@ class StreetObservation(Observation):
     the number of ways a junction has. ``changed``: whether this panorama is another than before
     the last action (true at the start). ``step`` counts the actions so far.
     """
+
+    family: ClassVar[Family | None] = street.family
 
     scene: str
     panorama: str

@@ -29,9 +29,11 @@ from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import DataError, UsageError
+from wayword.core.family import Family
 from wayword.core.replay import ActionPlan
 from wayword.core.solving import Solvable, listed
 from wayword.core.world import Feedback, Observation, World
+from wayword.worlds import two_phase
 
 HALLWAY = "hallway"
 """The thing in the start room that leads out of it."""
@@ -44,6 +46,8 @@ class TwoPhaseObservation(Observation):
     ``phase`` is 1 in the start room and 2 in the hallway; ``place`` is where one is. ``objects``
     is empty once the test is over.
     """
+
+    family: ClassVar[Family | None] = two_phase.family
 
     target: str
     phase: int
@@ -64,8 +68,6 @@ class TwoPhaseWorld:
     ``rooms``: room -> the common objects in it. Going to a thing of the start room, or to one of a
     room beyond the hallway, ends the episode there. Nobody is told whether it was right.
     """
-
-    family = "two_phase"
 
     def __init__(self, rooms: Mapping[str, Sequence[str]]) -> None:
         self._room_of = {thing: room for room, things in rooms.items() for thing in things}

@@ -15,9 +15,11 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError, suggest
+from wayword.core.family import Family
 from wayword.core.solving import Training
 from wayword.datasets.procedural.homes.home import Home, build_home, home_name
 from wayword.datasets.procedural.homes.plan import FEWEST, MOST
+from wayword.worlds import household
 from wayword.worlds.household.expert import SolvableHousehold
 from wayword.worlds.household.scene import Point, Scene
 from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body, from_json
@@ -152,7 +154,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
 
     name: ClassVar[str]
     Settings: ClassVar[type[Any]]
-    family: ClassVar[str] = "household"
+    family: ClassVar[Family] = household.family
     splits: ClassVar[tuple[str, ...]] = GENERATED
     published_train: ClassVar[str] = ""
     redrawn: ClassVar[str] = ""

@@ -27,7 +27,7 @@ from wayword.datasets.sources.ithor.rearrangement import (
     read_shuffles,
     shuffles_path,
 )
-from wayword.verbalize.household import COMPASS
+from wayword.verbalize.generic import COMPASS
 from wayword.worlds.household.goals import RearrangementReference, Restored
 from wayword.worlds.household.house import Names
 from wayword.worlds.household.layout import Layout

@@ -16,6 +16,7 @@ from wayword.core.agent import Learner, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import BudgetExhausted, UsageError
+from wayword.core.family import Family
 from wayword.core.model import Completion, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory, Verdict
@@ -194,17 +195,20 @@ def test_the_judge_is_the_familys_own_metric() -> None:
 
 def test_where_nothing_tells_success_the_judge_says_so() -> None:
     class Silent:
-        family, metrics = "silent", ()
+        metrics = ()
 
         def score(self, dataset: Any, pairs: Sequence[Any]) -> list[dict[str, float]]:
             return [{} for _ in pairs]
 
-    house = SmallHouse()
+    class SilentHouse(SmallHouse):
+        family = Family("silent", scorer=Silent())
+
+    house = SilentHouse()
     told, _ = played()
     with pytest.raises(UsageError, match=r"to_c: nothing here tells.*verdict=self"):
-        scoring.judge_of(Silent(), house)(house.tasks[0], told)
+        judge(house)(house.tasks[0], told)
     tried, _ = played(trials=2)
-    assert scoring.measure(Silent(), house, [(house.tasks[0], tried)]) == [
+    assert scoring.measure_trials(Silent(), house, [(house.tasks[0], tried)]) == [
         {"trials": 2, "verdicts": 0}
     ]
 

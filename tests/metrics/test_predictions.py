@@ -14,6 +14,7 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.family import Family
 from wayword.metrics import predictions, table
 from wayword.metrics.predictions import Predictions, trajectory_from_actions
+from wayword.metrics.summary import summarize
 
 Read = Callable[..., Predictions]
 
@@ -99,7 +100,7 @@ def test_a_walk_no_agent_could_make_is_scored_and_counted(read: Read, dataset: A
 
 def test_a_table_of_predictions_says_how_many_are_missing(read: Read, dataset: Any) -> None:
     found = read({"id": "7_0", "path": ["A", "B", "D"]})
-    row = table.summarize("theirs", found.score(dataset), family="indoor", of=found.of)
+    row = summarize("theirs", found.score(dataset), family="indoor", of=found.of)
     text = table.render([row], "markdown")
     assert "1 of 3" in text
     assert "Illegal" in text

@@ -83,7 +83,7 @@ def test_agents_play_the_worlds_they_name(name: str) -> None:
     agent: type[Agent] = registry.load("agent", name)
     played = 0
     for dataset in [SmallHouse(), *(generated(each) for each in DATASETS)]:
-        if dataset is None or (agent.families and dataset.family not in agent.families):
+        if dataset is None or (agent.families and dataset.family.name not in agent.families):
             continue
         model: Any = ScriptedModel("first") if agent.needs_model else None
         check_agent(agent, dataset, model)

@@ -49,6 +49,8 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric("seconds", "Seconds", "seconds", "lower", "wall time of the episode"),
 )
+RARE = frozenset({"reasoning_tokens", "estimated_calls"})
+"""What only some episodes have: those of reasoning models, and of servers that count no tokens."""
 
 
 def account(trajectory: Trajectory) -> dict[str, float]:

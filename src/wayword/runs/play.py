@@ -85,7 +85,7 @@ def expert_scores(
     """The best agent that is shown the answer, and its scores; nothing where none gets through."""
     for name in EXPERTS:
         cls = registry.load("agent", name)
-        if cls.families and dataset.family not in cls.families:
+        if cls.families and dataset.family.name not in cls.families:
             continue
         alone = Plan(name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")})
         steps = plan.max_steps or dataset.max_steps

@@ -105,7 +105,8 @@ def read_answer(said: str | Reply, recipe: Recipe, legal: Legal) -> Answer:
     parts = {k: v for s in recipe.sections for k, v in _parts(found.all(s.key), s).items()}
     thought = _thought(found, recipe)
     words = [text for text in found.all(recipe.action.key) if isinstance(text, str)]
-    if len(words) > 1:
+    doubled = bool(words) and isinstance(legal.alone(found.before), Action)
+    if len(words) > 1 or doubled:
         reason = "the answer held several actions; give exactly one"
         return Answer(reply.reject("several_actions", reason, thought), parts)
     outcome = _labelled(words[0], found, legal) if words else _alone(reply, found, legal)

@@ -62,10 +62,7 @@ _WRAPPING = ' \t"“”*'
 
 @dataclass(frozen=True, slots=True)
 class Landmarks:
-    """Names that are looked for, and how many were put aside as too long or too many.
-
-    ``cut_off`` says so where the list ended at a token limit.
-    """
+    """Names to look for, how many were too long or too many, and whether the list was cut off."""
 
     names: tuple[str, ...] = ()
     ignored: int = 0
@@ -99,8 +96,7 @@ def parse(said: str | Reply) -> Landmarks:
     ('a park', 'Staples')
     """
     reply = Reply.of(said)
-    found = tidy(items(reply.text))
-    return replace(found, cut_off=reply.cut_off)
+    return replace(tidy(items(reply.text)), cut_off=reply.cut_off)
 
 
 async def extract(model: Model, prompt: str) -> Landmarks:
@@ -372,17 +368,16 @@ def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:
 
 def _lines(text: str) -> list[str]:
     """The lines of a completion, or what it gives as ``action`` or ``actions``."""
-    found = fields(text, ("action", "actions"))
-    given = [value for values in found.given.values() for value in values]
+    given = [v for vs in fields(text, ("action", "actions")).given.values() for v in vs]
     flat = [item for value in given for item in (value if isinstance(value, list) else [value])]
     return [line for words in (flat or [text]) for line in str(words).strip().splitlines()]
 
 
 def _no_action(reply: Reply, lines: Sequence[str]) -> Rejection:
     first = lines[0] if lines else ""
-    picked = pick(first, WORDS)
-    if isinstance(picked, Refusal) and picked.kind == "several_actions":
-        return reply.reject(picked.kind, f"{first[:60]!r} names several actions; give one a line")
+    match pick(first, WORDS):
+        case Refusal("several_actions" as kind):
+            return reply.reject(kind, f"{first[:60]!r} names several actions; give one a line")
     kind = "unknown" if len(first.split()) <= 2 else "no_action"
     return reply.reject(kind, f"{first[:60]!r} is none of: {', '.join(WORDS)}")
 

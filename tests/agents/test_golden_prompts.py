@@ -88,8 +88,9 @@ def test_the_questions_after_a_trial() -> None:
     for verdict in ("told", "self", "none"):
         for decoding in ("free", "constrained"):
             agent: Any = registry.load("agent", "reflexion")
+            half = '{"action": "goto[b]"' if decoding == "constrained" else "Action: goto[b]"
             played, model = play_in(
-                SmallHouse(), agent, says("Action: goto[b]"), 1, failed,
+                SmallHouse(), agent, says(half), 1, failed,
                 decoding=decoding, verdict=verdict, trials=2,
             )  # fmt: skip
             assert played.ended != "failed", played.error

@@ -95,6 +95,10 @@ def test_the_seven_questions_are_the_golden_ones() -> None:
         ("It should go to the table.", "table"),
         ("Towards the coffee table!", "coffee table"),
         ('"bed"', "bed"),
+        ("I would look around\nbed", "bed"),
+        ("There is no sofa here, so go to the bed.", "bed"),
+        ("<think>table or bed?</think>\n**Answer:** bed", "bed"),
+        ('```json\n{"answer": "bed"}\n```', "bed"),
     ],
 )
 def test_what_counts_as_an_answer(said: str, name: str) -> None:
@@ -110,10 +114,13 @@ def test_what_counts_as_an_answer(said: str, name: str) -> None:
         ("bedroom", "unknown"),
         ("tables", "unknown"),
         ("nothing", "unknown"),
-        ("I would look around\nbed", "unknown"),
+        ("I would look around", "unknown"),
+        ("Do not go to the bed. Never the bed.", "no_action"),
+        ("bed? No.", "no_action"),
+        ("bed\ntable", "several_actions"),
         ("bed or table", "several_actions"),
         ("the coffee table, then the table", "several_actions"),
-        ("x" * 10_000, "unknown"),
+        ("x" * 10_000, "too_long"),
     ],
 )
 def test_what_does_not(said: str, kind: str) -> None:

@@ -75,7 +75,11 @@ def test_the_constraint_lists_exactly_the_legal_ids() -> None:
         (" \n ", "empty"),
         (go("d"), "unknown"),  # exists elsewhere in the scan, but was never seen
         (go("bb"), "unknown"),
-        (go("B"), "unknown"),
+        (go("b or c"), "unknown"),
+        ("Action Input: not b", "no_action"),
+        ("Final Answer: b", "several_actions"),
+        ("Final Answer: I have not arrived.", "no_action"),
+        (go("b") + "\nAction: goto[b]", "several_actions"),
         (go(""), "empty"),
         (go("b") + "\n" + go("b"), "several_actions"),
         (go("b") + "\nFinal Answer: Finished!", "several_actions"),
@@ -109,7 +113,7 @@ def test_a_place_seen_before_but_out_of_reach_is_called_illegal() -> None:
     "answer",
     [
         "",
-        "b",
+        "b or else",
         '{"action": "d"}',
         '{"arrived": "yes"}',
         '{"arrived": false}',

@@ -16,8 +16,7 @@ from wayword.agents.parts.reading import (
     Lengths,
     answer_schema,
     read,
-    read_free,
-    read_json,
+    read_answer,
 )
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.errors import UsageError
@@ -54,6 +53,20 @@ EMMEM = read("State:\n  place: a\n  facing: b\n  holding: c\nPlan: d\nAction: e"
         ("Chat[ one\ntwo ]", "chat[one two]"),
         ("stop", "stop"),
         ("stop[]", "stop"),
+        ("goto mug_1", "goto[mug_1]"),
+        ("goto mug 1.", "goto[mug_1]"),
+        ("go to the mug_1", "goto[mug_1]"),
+        ("goto(mug_1)", "goto[mug_1]"),
+        ('goto("mug_1")', "goto[mug_1]"),
+        ("goto: Ab3", "goto[Ab3]"),
+        ("put mug_1 in table_1", "put[mug_1, table_1]"),
+        ('put("mug_1", "table_1")', "put[mug_1, table_1]"),
+        ("put mug_1, table_1", "put[mug_1, table_1]"),
+        ("chat: hello", "chat[hello]"),
+        ('chat("go on, then stop")', "chat[go on, then stop]"),
+        ("forward, because the way is free", "forward"),
+        ("put[mug_1, table_1] - it belongs there", "put[mug_1, table_1]"),
+        ("forward\nI hope so.", "forward"),
         ("Stop[ two forks ]", "stop[two forks]"),
     ],
 )
@@ -70,11 +83,19 @@ def test_actions_are_read_whatever_their_case_and_spacing(words: str, action: st
         ("goto[attic]", "unknown", "for example: goto[Ab3], goto[mug_1]"),
         ("goto", "unknown", "for example: goto[Ab3]"),
         ("goto[cellar]", "illegal", "was possible earlier and is not from here"),
-        ("goto mug_1", "no_action", "write it like this: goto[Ab3]"),
-        ("goto(mug_1)", "no_action", "write it like this: goto[Ab3]"),
+        ("goto[nonsense]", "unknown", "for example: goto[Ab3]"),
+        ("goto(nonsense)", "unknown", "for example: goto[Ab3]"),
         ("turn left quickly", "no_action", "write it like this: turn_left"),
-        ("chat: hello", "no_action", "write it like this: chat[what you say]"),
-        ("goto the mug", "no_action", "write it like this: goto[Ab3]"),
+        ("chat hello", "no_action", "write it like this: chat[what you say]"),
+        ("goto the mug", "unknown", "goto[mug] is not possible here; for example: goto[Ab3]"),
+        ("Do not cd. Never cd.", "no_action", "is not an action"),
+        ("do not go forward", "no_action", "is not an action"),
+        ("forward? No.", "no_action", "write it like this: forward"),
+        ("forward or turn left", "several_actions", "give exactly one"),
+        ("forward, then I would turn left", "no_action", "write it like this: forward"),
+        ("forward\nturn_left", "several_actions", "give exactly one"),
+        ("chat[hi] goto[Ab3]", "several_actions", "give exactly one"),
+        ("stop: forward", "several_actions", "give exactly one"),
         ("forward[2]", "unknown", "forward[2] is not possible here; for example: forward"),
         ("put[mug_1]", "unknown", "for example: put[mug_1, table_1]"),
         ("chat", "empty", "chat[what you say]"),
@@ -118,7 +139,7 @@ def test_an_id_with_signs_of_its_own_is_taken_as_written() -> None:
     ],
 )
 def test_free_answers(text: str, action: str, thought: str) -> None:
-    outcome = read_free(text, REACT, LEGAL).outcome
+    outcome = read_answer(text, REACT, LEGAL).outcome
     assert isinstance(outcome, Decision)
     assert (str(outcome.action), outcome.thought) == (action, thought)
 
@@ -139,7 +160,7 @@ def test_free_answers(text: str, action: str, thought: str) -> None:
     ],
 )
 def test_free_answers_that_are_no_action(text: str, kind: str) -> None:
-    outcome = read_free(text, REACT, LEGAL).outcome
+    outcome = read_answer(text, REACT, LEGAL).outcome
     assert isinstance(outcome, Rejection)
     assert outcome.kind == kind
     assert outcome.reason
@@ -150,8 +171,12 @@ def test_free_answers_that_are_no_action(text: str, kind: str) -> None:
     ("text", "kind"),
     [
         ("", "empty"),
-        ("forward", "no_action"),
         ("[1]", "no_action"),
+        ('{"action": "forward"', "no_action"),
+        ('{"action": "forward", "action": "stop"}', "several_actions"),
+        ('{"action": "forward"} or {"action": "stop"}', "several_actions"),
+        ('{"action": "forward"}\nAction: stop', "several_actions"),
+        ('{"action": "goto[nonsense]"}', "unknown"),
         ("{}", "no_action"),
         ('{"action": 3}', "no_action"),
         ('{"action": "fly"}', "unknown"),
@@ -161,7 +186,7 @@ def test_free_answers_that_are_no_action(text: str, kind: str) -> None:
     ],
 )
 def test_json_answers_that_are_no_action(text: str, kind: str) -> None:
-    outcome = read_json(text, REACT, LEGAL).outcome
+    outcome = read_answer(text, REACT, LEGAL).outcome
     assert isinstance(outcome, Rejection)
     assert outcome.kind == kind
 
@@ -170,9 +195,9 @@ def test_json_answers_that_are_no_action(text: str, kind: str) -> None:
 def test_no_text_whatever_breaks_the_readers(text: str) -> None:
     for recipe in (REACT, EMMEM):
         for said in (text, f"Action: {text}", f"State: {text}\nAction: goto[{text}]"):
-            for answer in (read_free(said, recipe, LEGAL), read_json(said, recipe, LEGAL)):
-                assert isinstance(answer.outcome, Rejection) or answer.outcome.action in MENU
-                stated(answer.parts)
+            answer = read_answer(said, recipe, LEGAL)
+            assert isinstance(answer.outcome, Rejection) or answer.outcome.action in MENU
+            stated(answer.parts)
 
 
 def test_long_noise_is_read_in_no_time() -> None:
@@ -183,8 +208,8 @@ def test_long_noise_is_read_in_no_time() -> None:
     began = time.perf_counter()
     for _ in range(20):
         text = "".join(rng.choices(pieces, k=2500))[:8000]
-        read_free(text, EMMEM, LEGAL)
-        read_free("Action: " + text, EMMEM, LEGAL)
+        read_answer(text, EMMEM, LEGAL)
+        read_answer("Action: " + text, EMMEM, LEGAL)
     assert time.perf_counter() - began < 5
 
 
@@ -197,7 +222,7 @@ def test_long_noise_is_read_in_no_time() -> None:
     ],
 )
 def test_a_state_is_read_from_lines_or_from_one(state: str) -> None:
-    answer = read_free(f"{state}\nPlan: on\nAction: forward", EMMEM, LEGAL)
+    answer = read_answer(f"{state}\nPlan: on\nAction: forward", EMMEM, LEGAL)
     assert stated(answer.parts) == {"place": "kitchen", "heading": 45.0, "holding": ["mug_1"]}
 
 
@@ -260,13 +285,13 @@ def test_every_answer_the_schema_allows_is_read() -> None:
         schema = answer_schema(recipe, space, Lengths())
         for _ in range(50):
             answer = json.dumps(smallest(schema, rng))
-            assert isinstance(read_json(answer, recipe, Legal(space)).outcome, Decision)
+            assert isinstance(read_answer(answer, recipe, Legal(space)).outcome, Decision)
 
 
 def test_a_long_menu_is_not_listed() -> None:
     many = ActionSpace(tuple(Action("goto", (str(n),)) for n in range(MOST_LISTED + 1)))
     assert "enum" not in answer_schema(REACT, many, Lengths())["properties"]["action"]
-    outcome = read_json('{"action": "Goto[ 7 ]"}', REACT, Legal(many)).outcome
+    outcome = read_answer('{"action": "Goto[ 7 ]"}', REACT, Legal(many)).outcome
     assert outcome == Decision(Action("goto", ("7",)))
 
 

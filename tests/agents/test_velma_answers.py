@@ -31,6 +31,11 @@ COMPLETE = VelmaSettings(shots=0, decoding="complete")
         (" forward\n6. stop\n\nNavigation Instructions:", ["forward", "stop"]),
         (" forward\n6. fly\n7. left", ["forward"]),
         (" forward\n6. left" + "\n7. right" * 3, ["forward", "left", "right"]),
+        ("<think>left?</think>\nforward", ["forward"]),
+        ("I see a crossing.\n**Action:** left", ["left"]),
+        ('```json\n{"action": "turn around"}\n```', ["turn_around"]),
+        ("forward, because the road goes on", ["forward"]),
+        ("Go on:\nforward", ["forward"]),
     ],
 )
 def test_actions_are_read_as_far_as_they_are_numbered_in_sequence(
@@ -47,7 +52,7 @@ def test_actions_are_read_as_far_as_they_are_numbered_in_sequence(
         ("fly", "unknown"),
         ("6. forward", "unknown"),  # the fifth action was asked for
         ("I would go straight on here.", "no_action"),
-        ("forward and then left", "no_action"),
+        ("forward and then left", "several_actions"),
         ("../../etc/passwd; rm -rf", "no_action"),
         ("\x00" * 5000, "unknown"),
         ("9" * 6000 + ". forward", "unknown"),
@@ -57,7 +62,7 @@ def test_what_is_no_action_is_a_rejection_of_bounded_size(text: str, kind: str) 
     read = read_actions(text, 5)
     assert isinstance(read, Rejection)
     assert read.kind == kind
-    assert len(read.said) <= 200
+    assert len(read.said) <= 500
     assert len(read.reason) < 500
 
 

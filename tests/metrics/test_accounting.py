@@ -8,7 +8,7 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.model import Choice, Completion, Usage
 from wayword.core.trajectory import ModelCall, Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.metrics.accounting import METRICS, RARE, account
+from wayword.metrics.accounting import CUT_METRICS, METRICS, RARE, account
 
 
 def call(cost: float | None = 0.5, cached: bool = False, answered: bool = True) -> ModelCall:
@@ -35,6 +35,7 @@ def test_calls_before_the_first_step_count_too() -> None:
         "steps": 2,
         "rejections": 1,
         "rejection_rate": 0.5,
+        "cut_off": 0.0,
         "calls": 3,
         "prompt_tokens": 210,
         "reused_tokens": 80,
@@ -42,12 +43,23 @@ def test_calls_before_the_first_step_count_too() -> None:
         "cost": 1.25,
         "seconds": 2.5,
     }
-    assert set(found) == {metric.key for metric in METRICS} - RARE
+    known = {metric.key for metric in (*METRICS, *CUT_METRICS)}
+    assert known - set(found) <= RARE, "only where there are any"
+    assert set(found) <= known
 
 
 def test_a_fallback_does_not_hide_the_answer_it_replaced() -> None:
     saved = Decision(Action("forward"), fallback_for=NO)
     assert account(Trajectory("1", {}, [step(saved), step(MOVE)]))["rejections"] == 1
+
+
+def test_answers_that_were_cut_off_are_counted_apart() -> None:
+    cut = Rejection("cut_off", "the answer was cut off at 24 tokens; raise max_tokens")
+    saved = Decision(Action("forward"), fallback_for=cut)
+    taken = [step(cut, call()), step(saved, call()), step(NO, call()), step(MOVE, call())]
+    found = account(Trajectory("1", {}, taken))
+    assert (found["cut_off"], found["rejection_rate"]) == (0.5, 0.75)
+    assert "cut_off" not in account(Trajectory("1", {}, [step(MOVE)])), "no model was asked"
 
 
 def test_one_call_without_a_price_leaves_the_cost_unknown() -> None:

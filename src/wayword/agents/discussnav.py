@@ -25,9 +25,11 @@ from typing import ClassVar, Literal
 
 from wayword.agents.parts import deciding
 from wayword.agents.parts import discussion as progress
+from wayword.agents.parts.answers import Reply, replies
 from wayword.agents.parts.asking import Prompts, both
+from wayword.agents.parts.choice import choice_schema
 from wayword.agents.parts.conversation import History, TokenRate, context_tokens
-from wayword.agents.parts.deciding import Opinion, prediction_schema
+from wayword.agents.parts.deciding import Opinion
 from wayword.agents.parts.directions import (
     Direction,
     Looking,
@@ -187,7 +189,7 @@ class DiscussNav:
         return await progress.estimate(self._meeting, self._analysis, trail)
 
     async def _decide(self, estimate: str, ways: dict[str, Direction]) -> Opinion | Rejection:
-        read = [deciding.read(text, ways) for text in await self._predictions(estimate, ways)]
+        read = [deciding.read(reply, ways) for reply in await self._predictions(estimate, ways)]
         opinions = [opinion for opinion in read if isinstance(opinion, Opinion)]
         refused = [answer for answer in read if isinstance(answer, Rejection)]
         if not opinions:
@@ -197,6 +199,7 @@ class DiscussNav:
                 "predictions_dropped",
                 count=len(refused),
                 of=len(read),
+                cut_off=sum(answer.kind == "cut_off" for answer in refused),
                 reasons=sorted({answer.reason for answer in refused}),
             )
         groups = deciding.grouped(opinions)
@@ -215,9 +218,9 @@ class DiscussNav:
             self._longest,
         )
 
-    async def _predictions(self, estimate: str, ways: dict[str, Direction]) -> tuple[str, ...]:
+    async def _predictions(self, estimate: str, ways: dict[str, Direction]) -> list[Reply]:
         settings = self._settings
-        schema = prediction_schema(ways, self._longest)
+        schema = choice_schema("prediction", ways, self._longest)
         sampling = Sampling(
             temperature=settings.temperature,
             max_tokens=settings.max_tokens,
@@ -228,7 +231,7 @@ class DiscussNav:
         messages = self._messages(estimate, ways)
         completion = await self._toolkit.model().complete(messages, sampling)
         self._rate.learn(sum(len(m.content) for m in messages), completion.usage.prompt)
-        return completion.texts
+        return replies(completion, sampling)
 
     @property
     def _longest(self) -> int:

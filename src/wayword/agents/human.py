@@ -13,6 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from wayword.agents.parts.legal import Legal
 from wayword.agents.parts.person import Left, hear, person_of
 from wayword.agents.parts.strategy import instruction, task_rules
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
@@ -22,7 +23,8 @@ from wayword.core.errors import UsageError
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
 
-# What a person types -> an action: a number, the action's own words, or the beginnings of them.
+# What a person types -> an action: a number, the action as a model may write it, or the beginnings
+# of its words, which a model may not: a person is asked again at once.
 #
 # >>> from wayword.core.action import STOP, Action, ActionSpace
 # >>> menu = ActionSpace((Action("turn_left"), Action("goto", ("fridge_1",)), STOP), ("chat",))
@@ -34,7 +36,7 @@ from wayword.verbalize import generic
 NAMED = 12
 """Choices that an answer names at most."""
 
-_TYPED = re.compile(r"([^\s\[]+)\s*(\[?)\s*(.*?)\s*\]?", re.DOTALL)
+_TYPED = re.compile(r"([^\s\[]+)\s*\[?\s*(.*?)\s*\]?", re.DOTALL)
 
 
 def read(words: str, space: ActionSpace) -> Action | str:
@@ -45,14 +47,18 @@ def read(words: str, space: ActionSpace) -> Action | str:
         if 1 <= number <= last:
             return space.actions[number - 1]
         return f"there is no number {number}; they go from 1 to {last}"
+    written = Legal(space).read(words)
+    listed = (*map(str, space.actions), *space.open_verbs)
+    if isinstance(written, Action) and (str(written) in listed or "[" in words):
+        return written
     match = _TYPED.fullmatch(words)
     if match is None:
         return "type a number or an action; ? lists them, quit leaves"
-    typed, bracket, rest = match.groups()
+    typed, rest = match.groups()
     known = list(dict.fromkeys((*(a.name for a in space.actions), *space.open_verbs)))
     verbs = _meant(typed, known)
     if len(verbs) > 1 and rest:
-        found_in = [_closed(verb, rest, False, space) for verb in verbs]
+        found_in = [_closed(verb, rest, space) for verb in verbs]
         actions = [found for found in found_in if isinstance(found, Action)]
         if len(actions) == 1:
             return actions[0]
@@ -61,7 +67,7 @@ def read(words: str, space: ActionSpace) -> Action | str:
         return found if verbs else f"no action is called {typed}; {found}"
     if rest and verbs[0] in space.open_verbs:
         return Action(verbs[0], (rest,))
-    return _closed(verbs[0], rest, bool(bracket), space)
+    return _closed(verbs[0], rest, space)
 
 
 def listing(space: ActionSpace, most: int | None = None, verb: str = "") -> list[str]:
@@ -87,11 +93,8 @@ def listing(space: ActionSpace, most: int | None = None, verb: str = "") -> list
     return [*lines, f"with words: {', '.join(spoken)}"] if spoken else lines
 
 
-def _closed(verb: str, rest: str, bracket: bool, space: ActionSpace) -> Action | str:
+def _closed(verb: str, rest: str, space: ActionSpace) -> Action | str:
     there = [action for action in space.actions if action.name == verb]
-    exact = Action(verb, tuple(word.strip() for word in rest.split(",")) if rest else ())
-    if exact in there or (bracket and exact in space):
-        return exact
     if verb in space.open_verbs and not there:
         return f"{verb} needs words: {verb} what you say"
     if rest and not any(action.arguments for action in there):

@@ -87,8 +87,9 @@ class Questions:
         slots |= {"target": target, "objects": ", ".join(names)}
         question = user(self._prompts.fill(settings.prompt, **slots))
         model = self._toolkit.model()
-        self.said = await ask(model, [question], names, settings.decoding, settings.max_tokens)
-        return read_pick(self.said, names)
+        reply = await ask(model, [question], names, settings.decoding, settings.max_tokens)
+        self.said = reply.text
+        return read_pick(reply, names)
 
 
 class LGX(ListingSearcher):

@@ -18,8 +18,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from wayword.agents.parts.answers import Answer, answer_schema, read_free, read_json
+from wayword.agents.parts.answers import Reply, replies
 from wayword.agents.parts.asking import Prompts, both
+from wayword.agents.parts.choice import choice_schema, read_choice
 from wayword.agents.parts.conversation import History, TokenRate, context_tokens
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -159,8 +160,8 @@ class NavGPT:
         self._viewpoint = observation.viewpoint
         asked = self._ask(messages, legal)
         described = indoor.observation(observation, percept, replace(self._telling, ways=False))
-        text, self._summary = await both(asked, self._summarise(percept, described, moved))
-        answer = self._read(text, legal)
+        reply, self._summary = await both(asked, self._summarise(percept, described, moved))
+        answer = read_choice(reply, legal, self._known)
         self._known.update(legal, [observation.viewpoint])
         if isinstance(answer, Rejection):
             return answer
@@ -223,25 +224,20 @@ class NavGPT:
         """Characters of a constrained thought: at two a token the answer still ends."""
         return self._settings.thought_length or 2 * self._settings.max_tokens
 
-    async def _ask(self, messages: list[Message], legal: Collection[str]) -> str:
+    async def _ask(self, messages: list[Message], legal: Collection[str]) -> Reply:
         constrained = self._settings.decoding == "constrained"
         sampling = Sampling(
             temperature=self._settings.temperature,
             max_tokens=self._settings.max_tokens,
             stop=() if constrained else ("\nObservation:",),
-            json_schema=answer_schema(legal, self._longest) if constrained else None,
+            json_schema=choice_schema("action", legal, self._longest) if constrained else None,
             seed=self._toolkit.rng.getrandbits(31) if self._settings.temperature > 0 else None,
         )
         completion = await self._toolkit.model().complete(messages, sampling)
         if self._camera is None:  # tokens of pictures say nothing about those of text
             written = sum(len(message.content) for message in messages)
             self._rate.learn(written, completion.usage.prompt)
-        return completion.text
-
-    def _read(self, text: str, legal: Collection[str]) -> Answer | Rejection:
-        if self._settings.decoding == "constrained":
-            return read_json(text, legal, self._known)
-        return read_free(text, legal, self._known)
+        return replies(completion, sampling)[0]
 
     async def _summarise(self, percept: Percept, description: str, moved: bool) -> str:
         if not moved:
@@ -253,7 +249,10 @@ class NavGPT:
         prompt = [user(self._prompts.fill("summary", description=description))]
         sampling = Sampling(max_tokens=80, stop=("\n",))
         written = await self._toolkit.model("summary").complete(prompt, sampling)
-        said = written.text.strip()
+        reply = replies(written, sampling, "the token limit of the role 'summary'")[0]
+        if reply.cut_off and not reply.text.strip():
+            self._toolkit.note("summary_cut_off", reason=reply.cut_off)
+        said = reply.text.strip()
         return one_sentence(said if said.startswith(OPENING) else f"{OPENING} {said}")
 
 

@@ -18,13 +18,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
+from wayword.agents.parts.answers import Reply, fields, items, replies
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.conversation import TokenRate, context_tokens
+from wayword.agents.parts.legal import Refusal, pick
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.episode import Episode
@@ -53,7 +55,6 @@ LONGEST = 100
 MOST = 20
 """Landmarks of one instruction; the recorded lists hold at most 9."""
 
-_ITEM = re.compile(r"^\s*\d+\s*[.):]\s*(.*)$")
 _ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
 _NOTHING = frozenset({"none", "n/a", "no landmarks"})
 _WRAPPING = ' \t"“”*'
@@ -61,17 +62,18 @@ _WRAPPING = ' \t"“”*'
 
 @dataclass(frozen=True, slots=True)
 class Landmarks:
-    """Names that are looked for, and how many were put aside as too long or too many."""
+    """Names to look for, how many were too long or too many, and whether the list was cut off."""
 
     names: tuple[str, ...] = ()
     ignored: int = 0
+    cut_off: str = ""
 
 
 def tidy(listed: Iterable[object]) -> Landmarks:
     """A list without empty, repeated and over-long entries.
 
     >>> tidy(["a park", "The Park", "", "Staples"])
-    Landmarks(names=('a park', 'Staples'), ignored=0)
+    Landmarks(names=('a park', 'Staples'), ignored=0, cut_off='')
     """
     names: dict[str, str] = {}
     ignored = 0
@@ -87,26 +89,21 @@ def tidy(listed: Iterable[object]) -> Landmarks:
     return Landmarks(tuple(names.values()), ignored)
 
 
-def parse(text: str) -> Landmarks:
-    """The landmarks of a numbered list; lines before it are skipped, the first one after ends it.
+def parse(said: str | Reply) -> Landmarks:
+    """The landmarks of a list, numbered, bulleted or JSON; what stands around it is skipped.
 
     >>> parse("1. a park\\n2. Staples\\n\\nGo on").names
     ('a park', 'Staples')
     """
-    entries: list[str] = []
-    for line in text.splitlines():
-        item = _ITEM.match(line)
-        if item:
-            entries.append(item.group(1))
-        elif entries:
-            break
-    return tidy(entries)
+    reply = Reply.of(said)
+    return replace(tidy(items(reply.text)), cut_off=reply.cut_off)
 
 
 async def extract(model: Model, prompt: str) -> Landmarks:
     """Ask for the list that ``prompt`` ends before. Raises as ``Model.complete`` does."""
     sampling = Sampling(max_tokens=256, stop=("\n\n",))
-    return parse((await model.complete(prompt, sampling)).text)
+    completion = await model.complete(prompt, sampling)
+    return parse(replies(completion, sampling, "the token limit of the role 'landmarks'")[0])
 
 
 FALLBACK = Action("forward")
@@ -118,8 +115,7 @@ RESERVE = 55 * 45
 STOPS = ("\nThere is", "\nYou see", "\nNavigation")
 """Where a completion goes on to invent what it would see, or another example."""
 
-_KEPT = 200
-_LINE = re.compile(r"^\s*(?:(\d+)\s*[.):]\s*)?[`'\"*]*([A-Za-z_ ]+?)[`'\"*.,;]*\s*$")
+_NUMBERED = re.compile(r"\s*(?:(\d+)\s*[.):]\s*)?(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +277,7 @@ class Velma:
         sampling = Sampling(settings.temperature, 1.0, settings.max_tokens, STOPS, seed=seed)
         answer = await self._toolkit.model().complete(prompt, sampling)
         self._rate.learn(len(prompt), answer.usage.prompt)
-        read = read_actions(answer.text, self._number)
+        read = read_actions(replies(answer, sampling)[0], self._number)
         if isinstance(read, Rejection):
             return Decision(FALLBACK, fallback_for=read)
         self._planned = read[1:]
@@ -300,6 +296,8 @@ class Velma:
             self._toolkit.note("no_recorded_landmarks", episode=episode.id)
         if found.ignored:
             self._toolkit.note("landmarks_ignored", episode=episode.id, count=found.ignored)
+        if found.cut_off:
+            self._toolkit.note("landmarks_cut_off", episode=episode.id, reason=found.cut_off)
         return found.names
 
     async def _extracted(self, episode: Episode) -> Landmarks:
@@ -341,7 +339,7 @@ class Velma:
             )
 
 
-def read_actions(text: str, number: int) -> list[str] | Rejection:
+def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:
     """The actions at the head of a completion that begins at the action of that number.
 
         >>> read_actions(" forward\\n6. forward\\n7. left\\nThen I see", 5)
@@ -350,27 +348,38 @@ def read_actions(text: str, number: int) -> list[str] | Rejection:
     The first line is an action, with or without its number; the following ones count as long as
     they are numbered in sequence. Nothing follows a stop.
     """
+    reply = Reply.of(said)
+    if (unreadable := reply.unreadable()) is not None:
+        return unreadable
+    lines = _lines(reply.text)
     words: list[str] = []
-    for line in text.strip().splitlines():
-        match = _LINE.match(line)
-        word = match.group(2).strip().lower().replace(" ", "_") if match else ""
-        stated = int(match.group(1)[:6]) if match and match.group(1) else None
-        due = number + len(words)
-        fits = stated == due or (stated is None and not words)
-        if word not in WORDS or not fits or "stop" in words:
+    for line in lines:
+        stated, word = _NUMBERED.match(line).groups()  # type: ignore[union-attr]  # matches any
+        due = str(number + len(words))
+        picked = pick(word, WORDS) if stated == due or not (stated or words) else None
+        if not isinstance(picked, str) or "stop" in words:
             break
-        words.append(word)
-    return words or _no_action(text)
+        words.append(picked)
+    if not words and not any(_NUMBERED.match(line).group(1) for line in lines):  # type: ignore[union-attr]
+        alone = pick("\n".join(lines), WORDS)
+        words = [alone] if isinstance(alone, str) else []
+    return words or _no_action(reply, lines)
 
 
-def _no_action(text: str) -> Rejection:
-    said = text.strip()
-    if not said:
-        return Rejection("empty", "the answer was empty")
-    first = said.splitlines()[0]
+def _lines(text: str) -> list[str]:
+    """The lines of a completion, or what it gives as ``action`` or ``actions``."""
+    given = [v for vs in fields(text, ("action", "actions")).given.values() for v in vs]
+    flat = [item for value in given for item in (value if isinstance(value, list) else [value])]
+    return [line for words in (flat or [text]) for line in str(words).strip().splitlines()]
+
+
+def _no_action(reply: Reply, lines: Sequence[str]) -> Rejection:
+    first = lines[0] if lines else ""
+    match pick(first, WORDS):
+        case Refusal("several_actions" as kind):
+            return reply.reject(kind, f"{first[:60]!r} names several actions; give one a line")
     kind = "unknown" if len(first.split()) <= 2 else "no_action"
-    reason = f"{first[:60]!r} is none of: {', '.join(WORDS)}"
-    return Rejection(kind, reason, said[:_KEPT])
+    return reply.reject(kind, f"{first[:60]!r} is none of: {', '.join(WORDS)}")
 
 
 def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> LandmarkScorer | None:

@@ -81,7 +81,8 @@ class ActionSpace:
 # random direction), the decision carries the rejection that led to it.
 
 RejectionKind = str
-"""``empty`` · ``no_action`` · ``several_actions`` · ``unknown`` · ``illegal`` · ``too_long``."""
+"""``empty``, ``no_action``, ``several_actions``, ``unknown``, ``illegal``, ``too_long``,
+``cut_off``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,8 @@ class Rejection:
     """An answer that is no action: what was said, and why it does not count.
 
     ``kind`` is one of ``empty``, ``no_action`` (prose without an action), ``several_actions``,
-    ``unknown`` (no such action or ID), ``illegal`` (exists, but not from here) and ``too_long``.
+    ``unknown`` (no such action or ID), ``illegal`` (exists, but not from here), ``too_long`` and
+    ``cut_off`` (the answer ended at its token limit before it could be read).
     """
 
     kind: RejectionKind

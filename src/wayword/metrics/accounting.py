@@ -52,15 +52,26 @@ METRICS: tuple[Metric, ...] = (
 RARE = frozenset({"reasoning_tokens", "estimated_calls"})
 """What only some episodes have: those of reasoning models, and of servers that count no tokens."""
 
+CUT_METRICS: tuple[Metric, ...] = (
+    Metric(
+        "cut_off",
+        "Cut %",
+        "rate",
+        "lower",
+        "answers that ended at their token limit and could not be read, a step; shown if not 0",
+    ),
+)
+
 
 def account(trajectory: Trajectory) -> dict[str, float]:
-    """The accounting metrics of one episode, by key.
+    """The accounting metrics of one episode, by key; ``cut_off`` where a model was asked.
 
     ``cost`` is left out where the price of any call is unknown: an absent number can not be
     mistaken for a free one, and every JSON reader understands it.
     """
     taken = [step for trial in trajectory.trials() for step in trial.steps]
-    steps, rejections = len(taken), sum(map(_rejected, taken))
+    rejected = [answer for answer in map(_rejected, taken) if answer is not None]
+    steps, rejections = len(taken), len(rejected)
     calls = list(trajectory.calls())
     usages = [call.answer.usage for call in calls if call.answer is not None]
     costs = [_cost(call) for call in calls]
@@ -77,15 +88,18 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     thought, estimated = sum(u.reasoning for u in usages), sum(u.estimated for u in usages)
     scores |= {"reasoning_tokens": thought} if thought else {}
     scores |= {"estimated_calls": estimated} if estimated else {}
+    if steps and calls:
+        scores["cut_off"] = sum(answer.kind == "cut_off" for answer in rejected) / steps
     known = [cost for cost in costs if cost is not None]
     if len(known) == len(costs):
         scores["cost"] = sum(known, 0.0)
     return scores
 
 
-def _rejected(step: Step) -> bool:
+def _rejected(step: Step) -> Rejection | None:
+    """The rejected answer of a step, also where a fallback then chose the action."""
     decision: Decision | Rejection = step.decision
-    return isinstance(decision, Rejection) or decision.fallback_for is not None
+    return decision if isinstance(decision, Rejection) else decision.fallback_for
 
 
 def _cost(call: ModelCall) -> float | None:

@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 
 FIRST = 4  # of a family's metrics, before any accounting
 # Before the family's other metrics; what an SR of several trials rests on comes first of all.
-THEN = ("trials", "sr_first", "verdicts", "rejection_rate", "steps", "cost", "illegal_moves")
+THEN = (
+    *("trials", "sr_first", "verdicts", "cut_off", "rejection_rate", "steps", "cost"),
+    "illegal_moves",
+)
+IF_ANY = frozenset({"cut_off"})  # columns that say nothing where all of them are 0
 TITLE = 26  # columns that the name of a run may always take
 
 
@@ -140,18 +144,22 @@ def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str: 
 
 
 def metrics_of(rows: Sequence[Row]) -> list[Metric]:
-    """The metrics that any of the rows has: families in order of appearance, accounting last."""
+    """The metrics that any of the rows has: families in order of appearance, accounting last.
+
+    Those of ``IF_ANY`` are left out where they are 0 in every row.
+    """
     own = [metric for row in rows for metric in row.metrics]
     others = (
         scoring.TRIAL_METRICS,
         predictions.METRICS,
         state_accuracy.METRICS,
         accounting.ADVICE_METRICS,
+        accounting.CUT_METRICS,
         accounting.METRICS,
     )
     known = {metric.key: metric for metric in (*own, *chain(*others))}
     known |= {m.key: m for m in accounting.METRICS}
-    there = {key for row in rows for key in row.values}
+    there = {key for row in rows for key, v in row.values.items() if v.mean or key not in IF_ANY}
     return [metric for key, metric in known.items() if key in there]
 
 

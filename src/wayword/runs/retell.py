@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts, both
 from wayword.core.action import Rejection
 from wayword.core.dataset import Dataset, Task
@@ -108,8 +108,9 @@ async def instruction(
     """An instruction for the walk, written by the model in one call."""
     told = history(trajectory, perceiver, scene)
     prompt = [user(Prompts("retelling", prompts).fill("instruction", history=told))]
-    completion = await model.complete(prompt, Sampling(max_tokens=160))
-    return " ".join(completion.text.split())
+    sampling = Sampling(max_tokens=160)
+    written = replies(await model.complete(prompt, sampling), sampling)[0]
+    return " ".join(written.text.split())
 
 
 async def drawing(
@@ -125,25 +126,23 @@ async def drawing(
     prompt = [user(Prompts("retelling", prompts).fill("drawing", **slots))]
     sampling = Sampling(max_tokens=64 + 24 * len(truth), json_schema=_schema(len(truth)))
     completion = await model.complete(prompt, sampling)
-    return judge(completion.text, truth)
+    return judge(replies(completion, sampling, "its token limit")[0], truth)
 
 
-def judge(text: str, truth: Points) -> Drawing:
+def judge(said: str | Reply, truth: Points) -> Drawing:
     """Read the answer's points and measure how far they are from the true ones."""
+    reply = Reply.of(said)
     try:
-        points = np.array(_pairs(json.loads(text)), dtype=np.float64)
+        (listed,) = fields(reply.text, ["points"]).all("points")
+        points = np.array([(point["x"], point["y"]) for point in listed], dtype=np.float64)
     except (ValueError, TypeError, KeyError):
-        rejection = Rejection("no_action", "the answer held no list of points", text[:500])
+        rejection = reply.reject("no_action", "the answer held no list of points")
         return Drawing(None, truth, rejection=rejection)
     if points.shape != truth.shape or not np.isfinite(points).all():
         reason = f"{len(points)} points where {len(truth)} were asked for"
-        return Drawing(None, truth, rejection=Rejection("no_action", reason, text[:500]))
+        return Drawing(None, truth, rejection=reply.reject("no_action", reason))
     off = np.linalg.norm(points - truth, axis=1)
     return Drawing(points, truth, float(off.mean()), float(off[-1]))
-
-
-def _pairs(value: Json) -> Sequence[Sequence[float]]:
-    return [(point["x"], point["y"]) for point in value["points"]]
 
 
 def _schema(count: int) -> Mapping[str, Json]:

@@ -5,13 +5,12 @@ Source: DiscussNav (Long et al. 2024), sections III-A and III-B, "Decision Testi
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from wayword.agents.parts.answers import KEPT, LONGEST, Answer
+from wayword.agents.parts.answers import Reply
 from wayword.agents.parts.asking import everyone
+from wayword.agents.parts.choice import Asked, read_choice
 from wayword.agents.parts.discussion import Field, Form, Meeting
 from wayword.core.action import Rejection
 from wayword.core.episode import Json
@@ -19,10 +18,7 @@ from wayword.core.model import Message, Sampling, system, user
 
 STOP = "Stop"
 FUSION = Form(Field("thought", "the one thought, in a few sentences", length=400))
-_PREDICTION = re.compile(
-    r"^[ \t*#]*Prediction[ \t*]*:[ \t*\"'(\[]*(?:Direction[ \t]*)?(Stop|\d{1,2})\b(.*)$",
-    re.MULTILINE | re.IGNORECASE,
-)
+ASKED = Asked("'Prediction:' with a direction's number or Stop", "a direction with a way")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +31,6 @@ class Opinion:
 
     def __str__(self) -> str:
         return f"Thought: {self.thought} Prediction: {self.choice}"
-
-
-def prediction_schema(legal: Collection[str], length: int) -> Mapping[str, Json]:
-    """``{"thought", "arrived", "prediction"}``; on arrival the prediction is not read."""
-    properties: dict[str, Json] = {
-        "thought": {"type": "string", "maxLength": length},
-        "arrived": {"type": "boolean"},
-    }
-    if legal:
-        properties["prediction"] = {"type": "string", "enum": [*legal]}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
 
 
 def testing_schema(choices: Collection[str], length: int) -> Mapping[str, Json]:
@@ -66,47 +46,12 @@ def testing_schema(choices: Collection[str], length: int) -> Mapping[str, Json]:
     }
 
 
-def read(text: str, legal: Collection[str]) -> Opinion | Rejection:
+def read(said: str | Reply, legal: Collection[str]) -> Opinion | Rejection:
     """A prediction out of an answer: a JSON object, or lines ``Thought:`` and ``Prediction:``."""
-    if not text.strip():
-        return Rejection("empty", "the answer was empty")
-    given = _json(text[:LONGEST]) if text.lstrip().startswith("{") else _lines(text[:LONGEST])
-    if isinstance(given, str):
-        return Rejection("no_action", given, text[:KEPT])
-    if given.choice is None:
-        return Opinion(STOP, given.thought)
-    if given.choice not in legal:
-        reason = f"direction {given.choice[:20]!r} has no way; choose one of: {', '.join(legal)}"
-        return Rejection("illegal", reason, text[:KEPT], given.thought)
-    return Opinion(given.choice, given.thought)
-
-
-def _json(text: str) -> Answer | str:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return "the answer was not one whole JSON object"
-    if not isinstance(value, dict):
-        return "the answer was not one JSON object"
-    thought = " ".join(str(value.get("thought", "")).split())
-    chosen = str(value.get("prediction", "")).strip()
-    if value.get("arrived") is True or chosen.lower() == "stop":
-        return Answer(thought, None)
-    return Answer(thought, chosen) if chosen else "the answer held no prediction"
-
-
-def _lines(text: str) -> Answer | str:
-    found = _PREDICTION.findall(text)
-    choices = {choice.lower() for choice, _ in found}
-    if len(choices) > 1:
-        return "the answer held several predictions; give exactly one"
-    if not choices:
-        return "the answer held no 'Prediction:' with a direction's number or Stop"
-    start = _PREDICTION.search(text)
-    before = text[: start.start()] if start else ""
-    thought = " ".join(before.replace("Thought:", " ").split())[:2000]
-    choice = choices.pop()
-    return Answer(thought, None if choice == "stop" else str(int(choice)))
+    found = read_choice(said, legal, asked=ASKED)
+    if isinstance(found, Rejection):
+        return found
+    return Opinion(found.choice or STOP, found.thought)
 
 
 def grouped(opinions: Sequence[Opinion]) -> list[list[Opinion]]:

@@ -13,22 +13,20 @@ both. An answer without any of its fields is nonsense, and reads as None.
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
+from wayword.agents.parts.answers import fields, one_line, replies
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.conversation import History
+from wayword.agents.parts.legal import unmarked
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError
 from wayword.core.model import Completion, Image, Message, Sampling, system
 
-LONGEST = 8_000
-"""Characters of an answer that are looked at."""
-_ITEM = re.compile(r"^\s*(?:\d+\s*[.):]|[-*•])\s*")
 _NOTHING = frozenset({"", "none", "nothing", "n/a"})
 
 Filled: TypeAlias = dict[str, str | list[str]]
@@ -66,8 +64,6 @@ class Form:
 
     def __init__(self, *fields: Field) -> None:
         self.fields = fields
-        labels = "|".join(re.escape(field.label) for field in fields)
-        self._label = re.compile(rf"^[ \t*#]*({labels})[ \t*]*:[ \t*]*", re.MULTILINE | re.I)
 
     def asked(self, constrained: bool) -> str:
         """How to answer, in words."""
@@ -91,40 +87,24 @@ class Form:
 
     def read(self, text: str) -> Filled | None:
         """The fields of an answer, those it lacks left empty; None where it has none of them."""
-        text = text[:LONGEST].strip()
-        found = self._json(text) if text.startswith("{") else self._labelled(text)
-        if not any(found.values()):
-            return None
-        return {f.name: found.get(f.name, [] if f.many else "") for f in self.fields}
-
-    def _json(self, text: str) -> Filled:
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            return {}
-        if not isinstance(value, dict):
-            return {}
-        return {f.name: _shaped(f, value[f.name]) for f in self.fields if f.name in value}
-
-    def _labelled(self, text: str) -> Filled:
-        marks = list(self._label.finditer(text))
-        by_label = {field.label.lower(): field for field in self.fields}
-        found: Filled = {}
-        ends = [mark.start() for mark in marks[1:]] + [len(text)]
-        for mark, end in zip(marks, ends, strict=False):
-            field = by_label[mark.group(1).lower()]
-            body = text[mark.end() : end].strip()
-            found[field.name] = _shaped(field, body.splitlines() if field.many else body)
-        return found
+        found = fields(text, [field.name for field in self.fields])
+        filled = {f.name: _shaped(f, found.all(f.name)) for f in self.fields}
+        return filled if any(filled.values()) else None
 
 
-def _shaped(field: Field, value: Json) -> str | list[str]:
-    """A JSON value or labelled text as the field has it."""
+def _shaped(field: Field, values: Sequence[Json]) -> str | list[str]:
+    """What an answer gives for a field, as the field has it."""
     if not field.many:
-        return " ".join(str(value).split())
-    items = value if isinstance(value, list) else [value]
-    plain = (" ".join(_ITEM.sub("", str(item)).split()) for item in items)
-    return [item for item in plain if item.lower().strip(".") not in _NOTHING][: field.most]
+        return " ".join(one_line(value) for value in values)
+    entries: list[Json] = []
+    for value in values:
+        entries += value.splitlines() if isinstance(value, str) else _listed(value)
+    plain = (one_line(unmarked(str(entry))) for entry in entries)
+    return [entry for entry in plain if entry.lower().strip(".") not in _NOTHING][: field.most]
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else [value]
 
 
 # Asking an expert: one question, one answer, and what is done when none comes.
@@ -194,10 +174,12 @@ class Meeting:
         except ModelError as error:
             self.failed(expert, str(error), recovery)
             return None
-        found = read(completion.text)
+        reply = replies(completion, sampling)[0]
+        found = read(reply.text)
         if found is None:
-            said = " ".join(completion.text.split())[:120]
-            self.failed(expert, f"not an answer to the question: {said!r}", recovery)
+            said = one_line(reply.text, 120)
+            why = reply.cut_off or f"not an answer to the question: {said!r}"
+            self.failed(expert, why, recovery)
         return found
 
     async def answer(

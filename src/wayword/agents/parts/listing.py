@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
+from wayword.agents.parts.answers import Reply, fields, replies
+from wayword.agents.parts.legal import pick
 from wayword.agents.parts.searcher import Choice, Searcher, SearchSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -91,10 +93,8 @@ def _near(one: Around) -> float:
 # object that was listed, or a direction.
 
 Decoding = Literal["constrained", "free"]
-KEPT = 500
-"""Characters of a refused answer that are kept."""
-_ARTICLES = re.compile(r"^(?:(?:the|a|an|my|your|to|towards?)\s+)+")
-_WORD = re.compile(r"[^\W_]+")
+ANSWERS = ("answer", "final_answer", "object", "choice", "direction")
+"""Labels and JSON fields that models put before the name."""
 
 
 @runtime_checkable
@@ -111,7 +111,7 @@ class Picker(Protocol):
 
 async def ask(
     model: Model, messages: Sequence[Message], names: Sequence[str], how: Decoding, most: int
-) -> str:
+) -> Reply:
     """Put one question, the answer one of the names: see ``read_pick``.
 
     ``constrained`` lets the model write nothing else; ``free`` takes what it writes in at most
@@ -122,7 +122,7 @@ async def ask(
     else:
         sampling = Sampling(max_tokens=most)
     answer = await model.complete(messages, sampling)
-    return answer.text
+    return replies(answer, sampling)[0]
 
 
 def first_word_fits(text: str, names: Sequence[str]) -> bool:
@@ -132,42 +132,18 @@ def first_word_fits(text: str, names: Sequence[str]) -> bool:
     return any(word.lower() in name.lower() for word in words for name in names)
 
 
-def read_pick(text: str, names: Sequence[str]) -> str | Rejection:
-    """The name that an answer gives: its first line is one, or holds exactly one as a whole phrase.
-
-    Case, articles and punctuation do not count; a name inside a longer one that fits (``table`` in
-    ``coffee table``) is not seen.
-    """
-    line = next((line for line in text.splitlines() if line.strip()), "")
-    if not line:
-        return Rejection("empty", "the answer was empty")
-    said = _plain(line[:KEPT])
-    known = {_plain(name): name for name in names}
-    if said in known:
-        return known[said]
-    held = _held(said, list(known))
-    if len(held) == 1:
-        return known[held[0]]
-    shown = text.strip()[:KEPT]
-    if not held:
-        return Rejection("unknown", "the answer names nothing that was listed", shown)
-    return Rejection("several_actions", f"the answer names {len(held)} things", shown)
-
-
-def _held(said: str, names: Sequence[str]) -> list[str]:
-    """The names that occur as whole phrases, each once, those inside longer ones left out."""
-    held: list[str] = []
-    for name in sorted((name for name in names if name), key=len, reverse=True):
-        found = re.compile(rf"\b{re.escape(name)}\b")
-        if found.search(said):
-            held.append(name)
-            said = found.sub("|", said)
-    return held
-
-
-def _plain(text: str) -> str:
-    words = " ".join(_WORD.findall(text.lower()))
-    return _ARTICLES.sub("", words)
+def read_pick(said: str | Reply, names: Sequence[str]) -> str | Rejection:
+    """The name that an answer gives: alone, or as the only one in its first line."""
+    reply = Reply.of(said)
+    if (unreadable := reply.unreadable()) is not None:
+        return unreadable
+    found = fields(reply.text, ANSWERS)
+    given = [str(value) for name in ANSWERS for value in found.all(name)]
+    picked = pick("\n".join(given) or reply.text, names, anywhere=True)
+    if isinstance(picked, str):
+        return picked
+    reason = "the answer names nothing that was listed"
+    return reply.reject(picked.kind, reason if picked.kind == "unknown" else picked.reason)
 
 
 @dataclass(frozen=True)

@@ -6,13 +6,12 @@ ever compared with what is legal, never run, opened or shown as markup.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wayword.agents.parts.answers import KEPT, LONGEST
-from wayword.agents.parts.legal import Legal
+from wayword.agents.parts.answers import Fields, Reply, fields, one_line
+from wayword.agents.parts.legal import Legal, Refusal
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
@@ -80,8 +79,9 @@ def read(form: str, name: str) -> Recipe:
 ARGUMENT = "argument"
 """JSON field: what is said, for actions that take free text."""
 
+PART = 500
+"""Characters of a part of a section that are kept."""
 _EDGE = r"[ \t>*#_\-]{0,8}"
-_BRACKETED = re.compile(r"[A-Za-z_ \-]{1,40}\[[^\[\]\n]{0,200}\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,133 +92,91 @@ class Answer:
     parts: Mapping[str, str]
 
 
-def read_free(text: str, recipe: Recipe, legal: Legal) -> Answer:
-    """Read labelled lines. Text before the first label counts for the first section."""
-    if not text.strip():
-        return Answer(Rejection("empty", "the answer was empty"), {})
-    if len(text) > LONGEST:
-        reason = f"the answer ran to {len(text):,} characters; be brief"
-        return Answer(Rejection("too_long", reason, text[:KEPT]), {})
-    said, actions = _split(text, recipe)
-    parts: dict[str, str] = {}
-    for section in recipe.sections:
-        if section.parts:
-            parts |= _parts(said.get(section.key, ""), section)
-    thought = _thought(said)
-    if len(actions) > 1:
+def read_answer(said: str | Reply, recipe: Recipe, legal: Legal) -> Answer:
+    """Read labelled lines or the JSON object that :func:`answer_schema` describes.
+
+    Text before the first label counts for the first section.
+    """
+    reply = Reply.of(said)
+    if (unreadable := reply.unreadable()) is not None:
+        return Answer(unreadable, {})
+    keys = [section.key for section in (*recipe.sections, recipe.action)]
+    found = fields(reply.text, (*keys, ARGUMENT))
+    parts = {k: v for s in recipe.sections for k, v in _parts(found.all(s.key), s).items()}
+    thought = _thought(found, recipe)
+    words = [text for text in found.all(recipe.action.key) if isinstance(text, str)]
+    doubled = bool(words) and isinstance(legal.alone(found.before), Action)
+    if len(words) > 1 or doubled:
         reason = "the answer held several actions; give exactly one"
-        return Answer(Rejection("several_actions", reason, text[:KEPT], thought), parts)
-    words = actions[0] if actions else _unlabelled(text)
-    if words is None:
-        reason = "the answer held no line that begins with 'Action:'"
-        return Answer(Rejection("no_action", reason, text[:KEPT], thought), parts)
-    return Answer(_decided(words, legal, text, thought if actions else ""), parts)
+        return Answer(reply.reject("several_actions", reason, thought), parts)
+    outcome = _labelled(words[0], found, legal) if words else _alone(reply, found, legal)
+    if isinstance(outcome, Action):
+        return Answer(Decision(outcome, thought), parts)
+    return Answer(reply.reject(outcome.kind, outcome.reason, thought), parts)
 
 
-def read_json(text: str, recipe: Recipe, legal: Legal) -> Answer:
-    """Read the JSON object that :mod:`.schema` describes."""
-    if not text.strip():
-        return Answer(Rejection("empty", "the answer was empty"), {})
-    try:
-        value = json.loads(text[:LONGEST])
-    except (ValueError, RecursionError):
-        kind = "too_long" if len(text) > LONGEST else "no_action"
-        return Answer(Rejection(kind, "the answer was not one whole JSON object", text[:KEPT]), {})
-    if not isinstance(value, dict):
-        return Answer(Rejection("no_action", "the answer was no JSON object", text[:KEPT]), {})
-    said: dict[str, str] = {}
-    parts: dict[str, str] = {}
-    for section in recipe.sections:
-        given = value.get(section.key, "")
-        if isinstance(given, dict):
-            own = {name: _line(given[name]) for name, _ in section.parts if name in given}
-            parts |= own
-            said[section.key] = "; ".join(f"{name}: {words}" for name, words in own.items())
-        else:
-            said[section.key] = _line(given)
-    thought = _thought(said)
-    words = _json_action(value, legal)
-    if words is None:
-        reason = "the answer held no field 'action'"
-        return Answer(Rejection("no_action", reason, text[:KEPT], thought), parts)
-    return Answer(_decided(words, legal, text, thought), parts)
+def _labelled(words: str, found: Fields, legal: Legal) -> Action | Refusal:
+    """The action of its own field. An argument beside it counts where the action needs one."""
+    argument = found.line(ARGUMENT)
+    if argument and legal.speaks(words):
+        return legal.read(f"{words}[{argument}]")
+    outcome = legal.read(words)
+    if argument and isinstance(outcome, Refusal) and "[" not in words:
+        completed = legal.read(f"{words}[{argument}]")
+        return completed if isinstance(completed, Action) else outcome
+    return outcome
 
 
-def _json_action(value: Mapping[str, object], legal: Legal) -> str | None:
-    """The action in words; an argument counts only where the verb takes one."""
-    words = value.get("action")
-    if not isinstance(words, str):
-        return None
-    argument = _line(value.get(ARGUMENT, ""))
-    return f"{words}[{argument}]" if argument and legal.speaks(words) else words
+def _alone(reply: Reply, found: Fields, legal: Legal) -> Action | Refusal:
+    """The action of an answer that does not label it."""
+    if found.is_json:
+        return Refusal("no_action", "the answer held no field 'action'")
+    if reply.text.lstrip()[:1] in "[{":
+        return Refusal("no_action", "the answer was not one whole JSON object")
+    alone = legal.alone(reply.text)
+    reason = "the answer held no line that begins with 'Action:'"
+    return alone if alone is not None else Refusal("no_action", reason)
 
 
-def _decided(words: str, legal: Legal, text: str, thought: str) -> Decision | Rejection:
-    found = legal.read(words)
-    if isinstance(found, Action):
-        return Decision(found, thought)
-    return Rejection(found.kind, found.reason, text[:KEPT], thought)
-
-
-def _split(text: str, recipe: Recipe) -> tuple[dict[str, str], list[str]]:
-    """Section key -> what stands in it, and every action that was given."""
-    labels = "|".join(section.label for section in (*recipe.sections, recipe.action))
-    label = re.compile(rf"^{_EDGE}({labels})[ \t*_]{{0,4}}\d{{0,3}}[ \t*_]{{0,4}}:", re.I | re.M)
-    said: dict[str, str] = {}
-    actions: list[str] = []
-    places = list(label.finditer(text))
-    before = text[: places[0].start()] if places else ""
-    if before.strip() and recipe.sections:
-        said[recipe.sections[0].key] = before.strip()
-    for here, end in _spans(places, text):
-        body = text[here.end() : end].strip(" \t\r\n*")
-        key = here.group(1).lower()
-        if key == recipe.action.key:
-            actions.append(_first_line(body))
-        else:
-            said[key] = f"{said[key]}\n{body}" if said.get(key) else body
-    return said, actions
-
-
-def _first_line(body: str) -> str:
-    """The line of the action; a message in brackets may go over several."""
-    line = body.split("\n", 1)[0]
-    if "[" in line and "]" not in line and "]" in body:
-        return body[: body.rindex("]") + 1]
-    return line
-
-
-def _unlabelled(text: str) -> str | None:
-    """An answer that is nothing but an action, without its label."""
-    words = text.strip()
-    bare = len(words.split()) <= 2 and "\n" not in words
-    return words if bare or _BRACKETED.fullmatch(words) else None
-
-
-def _parts(body: str, section: Section) -> dict[str, str]:
-    """The parts of a section: ``name: words``, on lines of their own or between semicolons."""
-    names = "|".join(name for name, _ in section.parts)
-    edge = re.compile(rf"(?:^|[;\n]){_EDGE}({names})[ \t*_]{{0,4}}[:=]", re.IGNORECASE)
+def _parts(values: Sequence[Json], section: Section) -> dict[str, str]:
+    """The parts of a section: the fields of an object, or ``name: words`` on lines of their own or
+    between semicolons."""
     found: dict[str, str] = {}
-    places = list(edge.finditer(body))
-    for here, end in _spans(places, body):
-        words = body[here.end() : end].strip(" \t\r\n;*")
-        found.setdefault(here.group(1).lower(), _line(words))
+    for value in values:
+        if isinstance(value, dict):
+            told = {name: value[name] for name, _ in section.parts if name in value}
+        else:
+            told = _split(str(value), section)
+        for name, words in told.items():
+            found.setdefault(name, one_line(words, PART))
     return found
 
 
-def _spans(places: Sequence[re.Match[str]], text: str) -> Iterator[tuple[re.Match[str], int]]:
-    """Each label, and where the next one begins."""
-    ends = [*(place.start() for place in places[1:]), len(text)]
-    return zip(places, ends[: len(places)], strict=True)
+def _split(body: str, section: Section) -> dict[str, str]:
+    if not section.parts:
+        return {}
+    names = "|".join(name for name, _ in section.parts)
+    edge = re.compile(rf"(?:^|[;\n]){_EDGE}({names})[ \t*_]{{0,4}}[:=]", re.IGNORECASE)
+    places = list(edge.finditer(body))
+    ends = [*(place.start() for place in places[1:]), len(body)]
+    found: dict[str, str] = {}
+    for here, end in zip(places, ends, strict=False):
+        found.setdefault(here.group(1).lower(), body[here.end() : end].strip(" \t\r\n;*"))
+    return found
 
 
-def _thought(said: Mapping[str, str]) -> str:
-    return " ".join(" ".join(said.values()).split())[:2000]
+def _thought(found: Fields, recipe: Recipe) -> str:
+    """The sections on one line; without any of them, what stands before the action."""
+    told = [_told(value) for s in recipe.sections for value in found.all(s.key)]
+    if found.given and recipe.sections and not (found.is_json and any(told)):
+        told.insert(0, found.before)
+    return one_line(" ".join(told))
 
 
-def _line(value: object) -> str:
-    return " ".join(str(value).split())[:500]
+def _told(value: Json) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {one_line(words, PART)}" for name, words in value.items())
+    return one_line(value, PART) if not isinstance(value, str) else value
 
 
 # A recipe as a JSON schema, so that a constrained model can only write an answer.
@@ -237,7 +195,7 @@ class Lengths:
 
 
 def answer_schema(recipe: Recipe, space: ActionSpace, lengths: Lengths) -> Mapping[str, Json]:
-    """The schema that :func:`.reading.read_json` reads: the recipe's sections, then ``action``.
+    """The schema that :func:`read_answer` reads: the recipe's sections, then ``action``.
 
     ``argument`` is there where some action takes free text; the other actions leave it empty.
     Stopping is an action like the rest: asked for it as a yes or no of its own, the embedded model

@@ -9,14 +9,13 @@ Source: Reflexion (Shinn et al. 2023), section 3; LangSuitE (Jia et al. 2024), s
 
 from __future__ import annotations
 
-import json
 import re
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wayword.agents.parts.answers import KEPT, LONGEST
+from wayword.agents.parts.answers import LONGEST, Reply, fields
 from wayword.agents.parts.strategy import Strategy, StrategySettings
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Json
@@ -31,8 +30,6 @@ ECHO = 60
 """A lesson whose first so many characters stand in the question is the question once more."""
 WORDS: Mapping[bool | None, str] = {True: "solved", False: "failed", None: "unknown"}
 """What stands for a verdict in a prompt's name, and in the answer of a model that judges itself."""
-
-_LABEL = re.compile(r"^[ \t>*#_\-]{0,8}(verdict|lesson)[ \t*_]{0,4}:[ \t*]{0,4}", re.I | re.M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +78,8 @@ class Reflecting(Strategy):
         self._now = self._question(verdict, known)
         messages = self._fitted(self._conversation)
         schema = _schema(self._judging == "self") if self._constrained else None
-        text = await self._complete(messages, schema, role="reflection")
-        return self._learn(text, verdict.trial + 1)
+        reply = await self._complete(messages, schema, role="reflection")
+        return self._learn(reply, verdict.trial + 1)
 
     def _question(self, verdict: Verdict, known: bool | None) -> str:
         ended = "trial_stopped" if verdict.ended == "stopped" else "trial_cut_off"
@@ -92,29 +89,32 @@ class Reflecting(Strategy):
         asked = self._prompts["reflect"], self._prompts[f"{form}_{self._settings.decoding}"]
         return "\n".join(line for line in (self._feedback, over, told, *asked) if line)
 
-    def _learn(self, text: str, trial: int) -> bool:
+    def _learn(self, reply: Reply, trial: int) -> bool:
         """Keep what the answer teaches; whether to try again."""
-        read = read_json if self._constrained else read_free
-        found = read(text)
+        found = read_reflection(reply, labelled=self._constrained)
         judged = found.succeeded if self._judging == "self" else None
         if judged:
             self._toolkit.note("self_judged", actor=self._actor, trial=trial, succeeded=True)
             return False
         if self._judging == "self" and judged is None:
-            self._reject(text, trial, "the answer held no verdict of its own")
+            self._reject(reply, trial, "the answer held no verdict of its own")
         if not found.lesson:
-            self._reject(text, trial, "the answer held no lesson")
+            self._reject(reply, trial, "the answer held no lesson")
         elif found.lesson[:ECHO] in " ".join(self._now.split()):
-            self._reject(text, trial, "the lesson repeated the question")
+            self._reject(reply, trial, "the lesson repeated the question")
         else:
             self._lessons.append((trial, found.lesson))
             self._toolkit.note("lesson", actor=self._actor, trial=trial, lesson=found.lesson)
         return True
 
-    def _reject(self, text: str, trial: int, reason: str) -> None:
-        said = text.strip()[:KEPT]
+    def _reject(self, reply: Reply, trial: int, why: str) -> None:
+        rejected = reply.reject("no_action", why)
         self._toolkit.note(
-            "reflection_rejected", actor=self._actor, trial=trial, reason=reason, said=said
+            "reflection_rejected",
+            actor=self._actor,
+            trial=trial,
+            reason=rejected.reason,
+            said=rejected.said,
         )
 
     def _opening(self, episode: Episode) -> str:
@@ -129,27 +129,18 @@ class Reflecting(Strategy):
         return f"{self._task(episode)}\n\n{lessons}"
 
 
-def read_free(text: str) -> Reflection:
-    """Read ``Verdict:`` and ``Lesson:`` lines; an answer without labels is a lesson as a whole."""
-    before, *rest = _LABEL.split(text[:LONGEST])
-    said: dict[str, str] = {}
-    for label, body in zip(rest[::2], rest[1::2], strict=True):
-        said.setdefault(label.lower(), body)
-    lesson = said.get("lesson", "") if said else before
-    return Reflection(_verdict(said.get("verdict", "")), _brief(lesson))
+def read_reflection(said: str | Reply, labelled: bool) -> Reflection:
+    """Read ``Verdict`` and ``Lesson``, as lines or as a JSON object.
 
-
-def read_json(text: str) -> Reflection:
-    """Read ``{"verdict": "solved" or "failed", "lesson": …}``; nothing from what is none."""
-    try:
-        value = json.loads(text[:LONGEST])
-    except (ValueError, RecursionError):
-        return Reflection(None, "")
-    if not isinstance(value, dict):
-        return Reflection(None, "")
-    lesson = value.get("lesson")
-    own = _verdict(str(value.get("verdict", "")))
-    return Reflection(own, _brief(lesson) if isinstance(lesson, str) else "")
+    Unless they must be ``labelled``, an answer without either is a lesson as a whole.
+    """
+    reply = Reply.of(said)
+    found = fields(reply.text, ("verdict", "lesson"))
+    lessons = [text for text in found.all("lesson") if isinstance(text, str)]
+    if not found.given and not labelled and reply.text.lstrip()[:1] not in ("{", "["):
+        lessons = [reply.text[:LONGEST]]
+    own = [_verdict(str(value)) for value in found.all("verdict")]
+    return Reflection(own[0] if len(set(own)) == 1 else None, _brief(" ".join(lessons[:1])))
 
 
 def _verdict(words: str) -> bool | None:
@@ -165,7 +156,7 @@ def _brief(lesson: str) -> str:
 
 
 def _schema(judging: bool) -> Mapping[str, Json]:
-    """The schema that :func:`read_json` reads."""
+    """The schema that :func:`read_reflection` reads."""
     fields: dict[str, Json] = {}
     if judging:
         fields["verdict"] = {"type": "string", "enum": [WORDS[False], WORDS[True]]}

@@ -19,18 +19,12 @@ from typing import ClassVar, Literal
 
 from wayword.agents.parts import examples
 from wayword.agents.parts import reading as recipe
+from wayword.agents.parts.answers import Reply, one_line, replies
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.conversation import Conversation, TokenRate, Turn, context_tokens
 from wayword.agents.parts.examples import FACING, HOLDING, PLACE, stated
 from wayword.agents.parts.legal import Legal
-from wayword.agents.parts.reading import (
-    Answer,
-    Lengths,
-    Recipe,
-    answer_schema,
-    read_free,
-    read_json,
-)
+from wayword.agents.parts.reading import Answer, Lengths, Recipe, answer_schema, read_answer
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Json
@@ -198,14 +192,13 @@ class Strategy:
         chat = self._chat(observation, space)
         legal = Legal(space, self._earlier)
         self._now = self._told(observation, self._feedback, bool(chat.turns), space)
-        text = await self._ask(self._fitted(chat), space)
-        read = read_json if self._constrained else read_free
-        answer = read(text, self._recipe, legal)
+        reply = await self._ask(self._fitted(chat), space)
+        answer = read_answer(reply, self._recipe, legal)
         self._note_state(answer)
         if len(space) <= REMEMBERED:
             self._earlier.update(space.actions)
         rejected = isinstance(answer.outcome, Rejection)
-        self._said = " ".join(text.split())[:ECHOED] if rejected else text.strip()
+        self._said = one_line(reply.text, ECHOED) if rejected else reply.text.strip()
         return answer.outcome
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -303,7 +296,7 @@ class Strategy:
         gap = self._prompts.fill("dropped", count=str(chat.dropped)) if chat.dropped else ""
         return chat.messages(self._now, gap)
 
-    async def _ask(self, messages: list[Message], space: ActionSpace) -> str:
+    async def _ask(self, messages: list[Message], space: ActionSpace) -> Reply:
         lengths = self._lengths()
         schema = answer_schema(self._recipe, space, lengths) if self._constrained else None
         return await self._complete(messages, schema, () if self._constrained else STOPS)
@@ -321,7 +314,7 @@ class Strategy:
         schema: Mapping[str, Json] | None,
         stop: tuple[str, ...] = (),
         role: str = "main",
-    ) -> str:
+    ) -> Reply:
         settings = self._settings
         sampling = Sampling(
             temperature=settings.temperature,
@@ -333,7 +326,7 @@ class Strategy:
         completion = await self._toolkit.model(role).complete(messages, sampling)
         written = sum(len(message.content) for message in messages)
         self._rate.learn(written, completion.usage.prompt)
-        return completion.text
+        return replies(completion, sampling)[0]
 
     def _note_state(self, answer: Answer) -> None:
         """Write down what was stated, also where nothing was: silence is no right answer."""

@@ -1,0 +1,170 @@
+"""The one reader of answers: whatever wraps an answer, one legal action comes out or a reason."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wayword.agents.parts.answers import Reply, fields, items, replies
+from wayword.agents.parts.choice import Answer, read_choice
+from wayword.agents.parts.legal import Legal, pick
+from wayword.agents.parts.listing import read_pick
+from wayword.agents.parts.reading import read, read_answer
+from wayword.agents.velma import read_actions
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.model import Completion, Sampling
+
+ACTIONS = (
+    Action("forward"),
+    Action("turn_left"),
+    Action("goto", ("fridge_1",)),
+    Action("goto", ("mug_1",)),
+    Action("put", ("mug_1", "table_1")),
+    STOP,
+)
+LEGAL = Legal(ActionSpace(ACTIONS, ("chat",)))
+REACT = read("Thought: why\nAction: what", "react")
+IDS = ("v12", "v13", "hall")
+CUT = "the answer was cut off at 24 tokens; raise max_tokens, or answer in fewer words"
+
+CALLS = ("{verb}[{args}]", "{verb}({args})", "{verb} {args}", "{verb}: {args}", '{verb}("{args}")')
+WRAPPINGS = (
+    "{}",
+    "Action: {}",
+    "**Action:** {}",
+    "### Action\n{}",
+    "Thought: well\n\nACTION:\n`{}`.",
+    "<think>goto[mug_1]? stop?</think>Action: {}",
+    "one thing or another</think>\nAction: {}",
+    "I have looked around.\n\n{}",
+    "```\n{}\n```",
+)
+
+
+def written(action: Action, form: str) -> str:
+    if not action.arguments:
+        return action.name.replace("_", " ")
+    return form.format(verb=action.name, args=", ".join(action.arguments))
+
+
+def outcome(text: str) -> Decision | Rejection:
+    return read_answer(text, REACT, LEGAL).outcome
+
+
+@pytest.mark.parametrize("form", CALLS)
+@pytest.mark.parametrize("wrapping", WRAPPINGS)
+@pytest.mark.parametrize("action", ACTIONS, ids=str)
+def test_every_legal_action_in_every_form_is_read(action: Action, wrapping: str, form: str) -> None:
+    found = outcome(wrapping.format(written(action, form)))
+    assert isinstance(found, Decision), found
+    assert found.action == action
+    assert "stop?" not in found.thought, "reasoning is no thought"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "```json\n{}\n```",
+        "Sure, here it is:\n{}\nI hope that this helps.",
+        "<think>{{}}</think>\n{}",
+        "{}\n\n{}",
+    ],
+)
+def test_json_is_read_whatever_stands_around_it(text: str) -> None:
+    said = json.dumps({"Thought": "on", "action": 'goto("mug_1")'})
+    found = outcome(text.replace("{{}}", '{"action": "stop"}').replace("{}", said))
+    assert found == Decision(Action("goto", ("mug_1",)), "on")
+
+
+@given(
+    st.lists(st.sampled_from(ACTIONS), min_size=2, max_size=3, unique=True),
+    st.sampled_from([", ", "; ", " and ", " or ", " then ", "\n", ". ", " ", "\nAction: "]),
+    st.sampled_from(["", "Action: ", "Thought: x\nAction:\n"]),
+)
+def test_two_different_actions_are_never_one(
+    actions: list[Action], between: str, before: str
+) -> None:
+    found = outcome(before + between.join(map(str, actions)))
+    assert isinstance(found, Rejection), found
+    assert found.reason
+
+
+@given(st.lists(st.sampled_from(IDS), min_size=2, max_size=3, unique=True), st.booleans())
+def test_two_different_names_are_never_one(names: list[str], anywhere: bool) -> None:
+    for between in (", ", " or ", "\n", " and then ", ". "):
+        assert not isinstance(pick(between.join(names), IDS, anywhere), str)
+        assert isinstance(read_choice(f"Action Input: {between.join(names)}", IDS), Rejection)
+
+
+@given(st.text(max_size=300))
+def test_no_text_breaks_any_reader(text: str) -> None:
+    for said in (text, f"Action: {text}", f'{{"action": {json.dumps(text)}}}', f"<think>{text}"):
+        for found in (outcome(said), read_choice(said, IDS), read_actions(said, 1)):
+            assert isinstance(found, Decision | Answer | list | Rejection)
+        read_pick(said, IDS)
+        items(said)
+
+
+@pytest.mark.parametrize("text", ["Do not cd. Never cd.", "cd? No.", "not cd", "Avoid the cd."])
+def test_a_negated_pick_is_none(text: str) -> None:
+    found = read_pick(text, ["cd", "mug"])
+    assert isinstance(found, Rejection)
+    assert found.kind == "no_action"
+
+
+def test_an_object_that_does_not_exist_is_unknown() -> None:
+    found = outcome("Action: goto[nonsense]")
+    assert isinstance(found, Rejection)
+    assert found.kind == "unknown"
+    assert "for example: goto[fridge_1]" in found.reason
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "Thought: I go to the fri", '{"thought": "x", "act', "Action: goto fridge_1", "<think>so"],
+)
+def test_an_answer_that_was_cut_off_says_so(text: str) -> None:
+    sampling = Sampling(max_tokens=24)
+    (reply,) = replies(Completion((text,), ("length",)), sampling)
+    found = read_answer(reply, REACT, LEGAL).outcome
+    assert isinstance(found, Rejection)
+    assert (found.kind, found.reason) == ("cut_off", CUT)
+
+
+def test_an_action_that_was_whole_before_the_cut_counts() -> None:
+    for said in ("Action: goto[mug_1]", "Action: goto mug_1\nNext I wo"):
+        (reply,) = replies(Completion((said,), ("length",)), Sampling(max_tokens=24))
+        assert isinstance(read_answer(reply, REACT, LEGAL).outcome, Decision)
+
+
+def test_what_is_invented_after_a_stop_is_left_out() -> None:
+    said = "Action: stop\nObservation: done\nAction: forward"
+    (reply,) = replies(Completion((said,), ("length",)), Sampling(stop=("\nObservation:",)))
+    assert (reply.text, reply.cut_off) == ("Action: stop", "")
+
+
+def test_lone_surrogates_never_reach_the_next_request() -> None:
+    found = outcome('{"thought": "\\ud83d here", "action": "chat", "x": 1}')
+    assert isinstance(found, Rejection)
+    for said in ("Thought: \ud83d\nAction: forward", '{"thought": "\\ud83d", "action": "forward"}'):
+        decided = outcome(said)
+        assert isinstance(decided, Decision)
+        decided.thought.encode()
+    Reply.of("\udc00 stop").text.encode()
+
+
+def test_reasoning_without_an_answer_is_named() -> None:
+    found = outcome("<think>goto[mug_1]</think>")
+    assert isinstance(found, Rejection)
+    assert (found.kind, "after it" in found.reason) == ("empty", True)
+
+
+def test_fields_are_found_in_objects_and_in_lines() -> None:
+    found = fields('Thought: a\n**Plan:** b\n{"action": "c"}', ("thought", "plan", "action"))
+    assert (found.line("thought"), found.line("plan"), found.all("action")) == ("a", "b", ["c"])
+    assert items('```json\n["a park", "Staples"]\n```') == ["a park", "Staples"]
+    assert items("Here:\n- a park\n- Staples\nDone") == ["a park", "Staples"]

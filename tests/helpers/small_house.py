@@ -18,7 +18,7 @@ import numpy as np
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.core.perceiver import Percept, Sector, Sighting
+from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
 from wayword.core.solving import SolvableWalks
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 from wayword.worlds.indoor.world import IndoorWorld
@@ -39,7 +39,7 @@ def small_graph() -> ViewpointGraph:
     )
 
 
-class SmallPerceiver:
+class SmallPerceiver(Perceiver):
     """Says ``{place} to the {compass}`` in each direction, with a lamp to the east of b."""
 
     name = "symbolic:small"

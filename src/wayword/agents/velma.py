@@ -30,9 +30,10 @@ from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Model, Sampling
+from wayword.core.perceiver import Perceiver
 from wayword.core.replay import replay
 from wayword.core.world import Feedback, Observation
-from wayword.perception.landmarks import TAU, LandmarkScorer, visible
+from wayword.perception.landmarks import TAU, visible
 from wayword.perception.opening import neural_scorer, recorded_scorer
 from wayword.verbalize import street
 from wayword.worlds.street.moves import WORDS
@@ -253,7 +254,7 @@ class Velma:
         return street.observation(seen.exits, seen.changed, told, flow)
 
     def _sightings(
-        self, scorer: LandmarkScorer, seen: StreetObservation, landmarks: Sequence[str]
+        self, scorer: Perceiver, seen: StreetObservation, landmarks: Sequence[str]
     ) -> list[tuple[str, int]]:
         headings = [(seen.heading + view) % 360 for view in street.VIEWS]
         scores = scorer.score(seen.scene, seen.panorama, headings, landmarks)
@@ -368,14 +369,15 @@ def _no_action(text: str) -> Rejection:
     return Rejection(kind, reason, said[:_KEPT])
 
 
-def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> LandmarkScorer | None:
+def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> Perceiver | None:
     if settings.scores == "recorded":
         return recorded_scorer(settings.scores_file)
     if settings.scores == "neural":
         return neural_scorer(settings.clip, settings.images, settings.nodes)
     own = toolkit.perceiver
-    sees = settings.scores == "dataset" and isinstance(own, LandmarkScorer)
-    return own if sees and isinstance(own, LandmarkScorer) else None
+    if settings.scores != "dataset" or own is None:
+        return None
+    return own if "score" in own.capabilities else None
 
 
 def _line(text: str) -> str:

@@ -3,7 +3,8 @@
 ``agents/mine.py`` is the agent ``mine``: a module directly inside ``wayword.agents`` (or
 ``datasets``, ``models``) is a part, and so is a folder with a module named for its kind, such as
 ``worlds/indoor/world.py``. The part is the module's attribute named for its kind: ``agent``,
-``world``, ``dataset``, ``model``.
+``world``, ``dataset``, ``model``, ``perceiver``. The package ``perception`` holds other modules
+too, so a module there is a part only if its text assigns ``perceiver``.
 Other distributions add parts through the entry-point groups ``wayword.agents`` and so on, and
 ``load("agent", "./mine.py")`` takes a file.
 """
@@ -22,8 +23,8 @@ from typing import Any, Literal
 
 from wayword.core.errors import UsageError, suggest
 
-Kind = Literal["agent", "world", "dataset", "model"]
-KINDS: tuple[Kind, ...] = ("agent", "world", "dataset", "model")
+Kind = Literal["agent", "world", "dataset", "model", "perceiver"]
+KINDS: tuple[Kind, ...] = ("agent", "world", "dataset", "model", "perceiver")
 
 
 RENAMED: Mapping[Kind, Mapping[str, str]] = {
@@ -40,7 +41,7 @@ def current(kind: Kind, name: str) -> str:
 
 def names(kind: Kind) -> list[str]:
     """Every registered name of a kind, sorted. Imports none of the parts."""
-    package = importlib.import_module(f"wayword.{kind}s")
+    package = importlib.import_module(_package(kind))
     own = {m.name for m in pkgutil.iter_modules(package.__path__) if _module(kind, m)}
     return sorted(own | set(_plugged(kind)))
 
@@ -55,18 +56,25 @@ def load(kind: Kind, name: str) -> Any:
     plugged = _plugged(kind).get(name)
     if plugged is not None:
         return plugged.load()
-    package = importlib.import_module(f"wayword.{kind}s")
+    package = importlib.import_module(_package(kind))
     found = next(m for m in pkgutil.iter_modules(package.__path__) if m.name == name)
     return _part(kind, importlib.import_module(_module(kind, found)), name)
 
 
 def _module(kind: Kind, found: pkgutil.ModuleInfo) -> str:
     """The module that a part is in, or nothing where a folder holds none of the kind."""
-    name = f"wayword.{kind}s.{found.name}"
-    if not found.ispkg:
-        return name
-    folder = Path(getattr(found.module_finder, "path", "")) / found.name
-    return f"{name}.{kind}" if (folder / f"{kind}.py").is_file() else ""
+    name = f"{_package(kind)}.{found.name}"
+    folder = Path(getattr(found.module_finder, "path", ""))
+    if found.ispkg:
+        return f"{name}.{kind}" if (folder / found.name / f"{kind}.py").is_file() else ""
+    if kind == "perceiver":
+        text = (folder / f"{found.name}.py").read_text(encoding="utf-8")
+        return name if "\nperceiver = " in text else ""
+    return name
+
+
+def _package(kind: Kind) -> str:
+    return "wayword.perception" if kind == "perceiver" else f"wayword.{kind}s"
 
 
 def _plugged(kind: Kind) -> dict[str, EntryPoint]:

@@ -15,7 +15,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.solving import SolvableWalks, Training
 from wayword.datasets.procedural.towns.instructions import instruct
 from wayword.datasets.procedural.towns.routes import Route, find_routes
-from wayword.datasets.procedural.towns.sight import Seen, TownEyes, in_sight
+from wayword.datasets.procedural.towns.sight import Seen, TownPerceiver, in_sight
 from wayword.datasets.procedural.towns.town import LARGEST, SMALLEST, Town, build_town, scene_name
 from wayword.worlds.street.graph import StreetGraph
 from wayword.worlds.street.moves import Navigator
@@ -110,7 +110,7 @@ class Towns(SolvableWalks):
         self.split, self.settings = split, settings or TownsSettings()
         self._place = lru_cache(maxsize=KEPT)(_open)
         self._navigator = lru_cache(maxsize=KEPT)(self._make_navigator)
-        self._perceiver = TownEyes(lambda scene: self._place(scene).sights)
+        self._perceiver = TownPerceiver(lambda scene: self._place(scene).sights)
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -157,7 +157,7 @@ class Towns(SolvableWalks):
         """A fresh walk in the episode's town."""
         return StreetWorld(self._navigator(episode.scene))
 
-    def perceiver(self) -> TownEyes:
+    def perceiver(self) -> TownPerceiver:
         """What can be seen, as sectors and as landmark scores."""
         return self._perceiver
 

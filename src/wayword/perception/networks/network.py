@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from wayword.core.errors import UsageError
+from wayword.core.perceiver import Floats, Perceiver, Picture
 from wayword.perception.opening import CAPTION
-from wayword.perception.panorama import Floats, Picture
 
 
 class Network:
@@ -78,7 +78,7 @@ LONGEST = 60
 """Tokens of an answer."""
 
 
-class Blip2:
+class Blip2(Perceiver):
     """BLIP-2: one caption a picture, unprompted."""
 
     def __init__(self, weights: str) -> None:
@@ -92,7 +92,7 @@ class Blip2:
         return self._network.written(inputs, LONGEST, skip)
 
 
-class InstructBlip:
+class InstructBlip(Perceiver):
     """InstructBLIP: an answer to a question about each picture."""
 
     def __init__(self, weights: str) -> None:
@@ -105,7 +105,7 @@ class InstructBlip:
         return self._network.written(inputs, LONGEST, _prompt_length(self._network, inputs))
 
 
-class VisionLanguage:
+class VisionLanguage(Perceiver):
     """Any vision-language chat model that transformers loads (LLaVA, Qwen-VL, SmolVLM …)."""
 
     def __init__(self, weights: str) -> None:
@@ -143,7 +143,7 @@ def _prompt_length(network: Network, inputs: Any) -> int:
 # are meant here: the relative ones give no metres).
 
 
-class MonocularDepth:
+class MonocularDepth(Perceiver):
     """Whatever transformers loads for depth estimation."""
 
     def __init__(self, weights: str) -> None:

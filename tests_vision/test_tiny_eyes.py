@@ -18,15 +18,6 @@ import torch
 import transformers as hub
 
 from wayword.core.errors import UsageError
-from wayword.perception.eyes import (
-    Captioner,
-    Depth,
-    Detector,
-    Grounder,
-    Matcher,
-    Questioner,
-    Tagger,
-)
 from wayword.perception.networks.boxes import Detr, GroundingDino, Owlv2
 from wayword.perception.opening import EYES, open_eye
 
@@ -55,7 +46,7 @@ def answers(work: Any) -> Any:
 @pytest.mark.parametrize("network", ["yolos", "detr"])
 def test_detectors_give_the_librarys_boxes(network: str, weights: Callable[[str], str]) -> None:
     eye = Detr(weights(network), sure=0.0)
-    assert isinstance(eye, Detector)
+    assert "boxes" in eye.capabilities
     found = answers(eye.boxes(PICTURES))
     processor = hub.AutoImageProcessor.from_pretrained(weights(network))
     model = hub.AutoModelForObjectDetection.from_pretrained(weights(network)).eval()
@@ -78,7 +69,7 @@ def test_grounders_name_boxes_after_phrases(
     cls: Any, network: str, weights: Callable[[str], str]
 ) -> None:
     eye = cls(weights(network), sure=0.0)
-    assert isinstance(eye, Grounder)
+    assert "find" in eye.capabilities
     found = answers(eye.find(PICTURES, ["red chair", "lamp"]))
     assert len(found) == 2
     boxes = [box for one in found for box in one]
@@ -92,7 +83,7 @@ def test_grounders_name_boxes_after_phrases(
 def test_captioners_write_what_the_library_writes(eye: str, weights: Callable[[str], str]) -> None:
     network = "llava" if eye == "vlm" else eye
     captioner = open_eye("captioner", f"{eye}:{weights(network)}")
-    assert isinstance(captioner, Captioner)
+    assert "captions" in captioner.capabilities
     both = answers(captioner.captions(PICTURES))
     assert len(both) == 2
     assert all(isinstance(text, str) for text in both)
@@ -117,7 +108,7 @@ def test_blip2s_caption_is_the_librarys(weights: Callable[[str], str]) -> None:
 def test_questioners_answer_each_question(eye: str, weights: Callable[[str], str]) -> None:
     network = "llava" if eye == "vlm" else eye
     questioner = open_eye("questioner", f"{eye}:{weights(network)}")
-    assert isinstance(questioner, Questioner)
+    assert "answers" in questioner.capabilities
     found = answers(questioner.answers(PICTURES, QUESTIONS))
     assert len(found) == 2
     assert not any(question in text for question, text in zip(QUESTIONS, found, strict=True))
@@ -125,7 +116,7 @@ def test_questioners_answer_each_question(eye: str, weights: Callable[[str], str
 
 def test_depth_has_each_pictures_size(weights: Callable[[str], str]) -> None:
     eye = open_eye("depth", f"depth:{weights('depth')}")
-    assert isinstance(eye, Depth)
+    assert "depths" in eye.capabilities
     found = answers(eye.depths(PICTURES))
     assert [depth.shape for depth in found] == [(40, 60), (48, 60)]
     assert all(np.isfinite(depth).all() for depth in found)
@@ -133,13 +124,13 @@ def test_depth_has_each_pictures_size(weights: Callable[[str], str]) -> None:
 
 def test_scores_and_tags(weights: Callable[[str], str], tmp_path: Path) -> None:
     matcher = open_eye("matcher", f"clip:{weights('clip')}")
-    assert isinstance(matcher, Matcher)
+    assert "similarity" in matcher.capabilities
     scores = answers(matcher.similarity(PICTURES, ["a", "b", "c"]))
     assert scores.shape == (2, 3)
     assert np.abs(scores).max() <= 1.0 + 1e-6
     (tmp_path / "words.txt").write_text("chair\nlamp\ntable\nsofa\nbed\noven\n")
     tagger = open_eye("tagger", f"tags:{weights('clip')},{tmp_path / 'words.txt'}")
-    assert isinstance(tagger, Tagger)
+    assert "tags" in tagger.capabilities
     tags = answers(tagger.tags(PICTURES))
     best = answers(
         matcher.similarity(PICTURES, [f"a photo of a {w}" for w in tagger._words])

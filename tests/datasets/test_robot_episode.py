@@ -14,12 +14,13 @@ from helpers.rosbridge_server import Robot, running, started
 from wayword.agents.lgx import LGX, LGXSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import UsageError
+from wayword.core.perceiver import Detection, Grounding
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.metrics.scoring import scorer
 from wayword.models.scripted import ScriptedModel
-from wayword.perception.detectors import Detection, Grounding, detector_named
+from wayword.perception.detectors import detector_named
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
 from wayword.worlds.objectnav.observation import Shown, View

@@ -275,5 +275,5 @@ def test_a_hosted_model_is_shown_every_way_and_a_growing_map(
 
 
 def test_pictures_need_a_dataset_with_pictures() -> None:
-    with pytest.raises(UsageError, match="needs a dataset with pictures"):
+    with pytest.raises(UsageError, match="pictures=true needs a perceiver that can show pictures"):
         run(Plan("navgpt", "houses", "scripted:first", {"pictures": True}, limit=1))

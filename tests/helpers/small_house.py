@@ -19,7 +19,7 @@ import numpy as np
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.family import Family
-from wayword.core.perceiver import Percept, Sector, Sighting
+from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
 from wayword.core.solving import SolvableWalks
 from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph, build
@@ -41,7 +41,7 @@ def small_graph() -> ViewpointGraph:
     )
 
 
-class SmallPerceiver:
+class SmallPerceiver(Perceiver):
     """Says ``{place} to the {compass}`` in each direction, with a lamp to the east of b."""
 
     name = "symbolic:small"

@@ -47,7 +47,7 @@ def small_graph() -> StreetGraph:
     return build("small", IDS, links)
 
 
-class Eyes:
+class Eyes(Perceiver):
     """Perceiver and landmark scorer: a fixed score for (panorama, heading, name), else 0."""
 
     name = "eyes"
@@ -59,15 +59,15 @@ class Eyes:
         return Percept(())
 
     def score(
-        self, scene: str, panorama: str, headings: Sequence[int], landmarks: Sequence[str]
+        self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
     ) -> Scores:
         rows = [
-            [self._scores.get((panorama, heading, name), 0.0) for heading in headings]
+            [self._scores.get((place, heading, name), 0.0) for heading in headings]
             for name in landmarks
         ]
         return np.array(rows, np.float64).reshape(len(landmarks), len(headings))
 
-    def flow(self, scene: str, panorama: str, heading: int) -> Any:
+    def flow(self, scene: str, place: str, heading: int) -> Any:
         return self._flow
 
 

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from wayword.core.errors import UsageError
+from wayword.core.perceiver import Detection
 from wayword.perception.detectors import (
-    Detection,
-    Detector,
     Quality,
     SimulatedDetector,
     caption,
@@ -34,7 +33,7 @@ def noticed(quality: Quality, **how: float) -> float:
 
 def test_a_perfect_detector_sees_what_there_is_and_grounds_what_fits() -> None:
     detector = detector_named("perfect")
-    assert isinstance(detector, Detector)
+    assert detector.capabilities == {"detect", "ground"}
     there = view(mug(1, words="cat-shaped mug"), mug(2, away=3.0, words="striped mug"))
     assert [(d.name, d.distance, d.score) for d in detector.detect(there)] == [
         ("mug", 2.0, 1.0), ("mug", 3.0, 1.0)

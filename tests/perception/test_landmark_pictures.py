@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from wayword.core.errors import DataError, UsageError
-from wayword.perception.landmarks import FRONT, Scores, StandardisedScorer
+from wayword.core.perceiver import Picture
+from wayword.perception.landmarks import FRONT, Scores
 from wayword.perception.networks.matching import AROUND, SIZE, ClipScores, PanoramaPictures, cut
-from wayword.perception.panorama import Picture
 
 NODES = "x,90,0,0,unseen\ny,0,0,0,seen\nz,0,0,0,seen\n"
 
@@ -97,7 +97,7 @@ def test_pictures_are_scored_and_standardised_on_the_seen_area(
     painted: Painted, tmp_path: Path
 ) -> None:
     encoder = Colours()
-    scorer = StandardisedScorer(ClipScores(encoder, painted, tmp_path / "cache"))
+    scorer = ClipScores(encoder, painted, tmp_path / "cache")
     scores = scorer.score("", "x", [90, 180], ["a red bus", "a green door"])
     assert scorer.name == "neural:colours"
     assert encoder.pictured == len(painted.training) * len(AROUND) + 2
@@ -106,7 +106,7 @@ def test_pictures_are_scored_and_standardised_on_the_seen_area(
     assert scores[1, 0] > scores[1, 1]
     assert scorer.flow("", "x", 0) in ("with", "against")
     before = encoder.pictured
-    again = StandardisedScorer(ClipScores(encoder, painted, tmp_path / "cache"))
+    again = ClipScores(encoder, painted, tmp_path / "cache")
     assert again.score("", "x", [180], ["a red bus"])[0, 0] == pytest.approx(scores[0, 1], abs=1e-4)
     assert encoder.pictured == before + 1, "the training area was not looked at again"
 
@@ -122,7 +122,7 @@ def test_a_damaged_cache_of_views_is_made_anew(painted: Painted, tmp_path: Path)
 
 def test_a_panorama_without_a_picture_shows_nothing(painted: Painted) -> None:
     scores = ClipScores(Colours(), painted, None)
-    assert np.isnan(scores.similarity("", "gone", [0, 90], ["a red bus", FRONT])).all()
+    assert np.isnan(scores.raw_scores("", "gone", [0, 90], ["a red bus", FRONT])).all()
 
 
 def test_captions_are_the_papers_and_the_traffic_is_asked_for_as_it_is(painted: Painted) -> None:
@@ -134,8 +134,8 @@ def test_captions_are_the_papers_and_the_traffic_is_asked_for_as_it_is(painted: 
             return super().texts(captions)
 
     scores = ClipScores(Listening(), painted, None)
-    scores.similarity("", "x", [0], ["a red bus", FRONT, "a red bus"])
-    scores.similarity("", "x", [0], ["a red bus"])
+    scores.raw_scores("", "x", [0], ["a red bus", FRONT, "a red bus"])
+    scores.raw_scores("", "x", [0], ["a red bus"])
     assert asked == ["picture of a red bus", "the front view of a vehicle"]
 
 

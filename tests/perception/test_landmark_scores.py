@@ -17,7 +17,6 @@ from wayword.perception.landmarks import (
     FRONT,
     REAR,
     TAU,
-    LandmarkScorer,
     RecordedScores,
     Scores,
     Standard,
@@ -29,16 +28,17 @@ from wayword.perception.opening import neural_scorer, recorded_scorer
 TRAINING = {"a park": [0.1, 0.2, 0.3], "Staples": [0.2, 0.2, 0.2]}
 
 
-class Views:
+class Views(StandardisedScorer):
     """Raw similarities: 0.2 plus a hundredth a degree of heading; counts its standards."""
 
     name, identity = "views", "views-1"
 
-    def __init__(self) -> None:
+    def __init__(self, folder: Path | None = None) -> None:
         self.asked: list[str] = []
+        super().__init__(folder)
 
-    def similarity(
-        self, scene: str, panorama: str, headings: Sequence[int], phrases: Sequence[str]
+    def raw_scores(
+        self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
     ) -> Scores:
         row = [0.2 + heading / 100 for heading in headings]
         return np.array([row for _ in phrases]).reshape(len(phrases), len(headings))
@@ -53,7 +53,7 @@ class Views:
 
 
 def test_scores_are_standardised_landmark_by_landmark() -> None:
-    scorer = StandardisedScorer(Views())
+    scorer = Views()
     scores = scorer.score("", "x", [0, 45], ["a park", "Staples", "nowhere"])
     deviation = np.std([0.1, 0.2, 0.3])
     assert scores[0] == pytest.approx([0.0, 0.45 / deviation])
@@ -63,28 +63,30 @@ def test_scores_are_standardised_landmark_by_landmark() -> None:
 
 
 def test_standards_are_worked_out_once_and_kept(tmp_path: Path) -> None:
-    first = Views()
-    scorer = StandardisedScorer(first, tmp_path)
+    scorer = first = Views(tmp_path)
     before = scorer.score("", "x", [45], ["a park", "nowhere"])
     scorer.score("", "y", [45], ["a park", "nowhere"])
     assert first.asked == ["a park", "nowhere"]
-    again = Views()
-    after = StandardisedScorer(again, tmp_path).score("", "x", [45], ["a park"])
+    again = Views(tmp_path)
+    after = again.score("", "x", [45], ["a park"])
     assert not again.asked
     assert after[0] == before[0]
-    other = Views()
-    other.identity = "views-2"
-    StandardisedScorer(other, tmp_path).score("", "x", [45], ["a park"])
+
+    class Others(Views):
+        identity = "views-2"
+
+    other = Others(tmp_path)
+    other.score("", "x", [45], ["a park"])
     assert other.asked == ["a park"], "another model has standards of its own"
 
 
 @pytest.mark.parametrize("text", ["", "{", "[1]", '{"a park": 3}', '{"a park": ["x", 1]}'])
 def test_a_damaged_cache_is_made_anew(tmp_path: Path, text: str) -> None:
-    StandardisedScorer(Views(), tmp_path).score("", "x", [0], ["a park"])
+    Views(tmp_path).score("", "x", [0], ["a park"])
     (file,) = tmp_path.iterdir()
     file.write_text(text)
-    again = Views()
-    StandardisedScorer(again, tmp_path).score("", "x", [0], ["a park"])
+    again = Views(tmp_path)
+    again.score("", "x", [0], ["a park"])
     assert again.asked == ["a park"]
     assert json.loads(file.read_text())["a park"][0] == pytest.approx(0.2)
 
@@ -134,7 +136,7 @@ def test_recorded_scores_end_up_in_the_prompt(tmp_path: Path, name: str) -> None
 
 def test_recorded_scores_are_a_landmark_scorer(tmp_path: Path) -> None:
     scorer = recorded_scorer(str(recorded(tmp_path, RECORDS)))
-    assert isinstance(scorer, LandmarkScorer)
+    assert scorer.capabilities == {"score"}
     assert scorer.name == "recorded:scores.jsonl"
     assert scorer.flow("", "s0", 0) == "with"
     assert scorer.flow("", "s1", 0) is None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from wayword.core.errors import DataError, UsageError
+from wayword.core.perceiver import Box, Perceiver
 from wayword.perception import eye_detector
 from wayword.perception.eye_detector import (
     EyeDetector,
@@ -18,28 +19,27 @@ from wayword.perception.eye_detector import (
     middle_of,
     pixels,
 )
-from wayword.perception.eyes import Box
 from wayword.perception.panorama import encode
 from wayword.worlds.objectnav.observation import Camera, DepthImage, View
 
 HIGH, WIDE, FIELD = 60, 80, 80.0
 
 
-class Fake:
+class Fake(Perceiver):
     """An eye that finds one box for every phrase, further right and less sure each time."""
 
     name = "fake"
 
     def __init__(self, boxes: Sequence[Box]) -> None:
-        self._boxes = boxes
+        self._known = boxes
         self.asked: list[Sequence[str]] = []
 
     async def find(self, pictures: Sequence[Any], phrases: Sequence[str]) -> list[list[Box]]:
         self.asked.append(phrases)
-        return [[box for box in self._boxes if box.name in phrases] for _ in pictures]
+        return [[box for box in self._known if box.name in phrases] for _ in pictures]
 
     async def boxes(self, pictures: Sequence[Any]) -> list[list[Box]]:
-        return [list(self._boxes) for _ in pictures]
+        return [list(self._known) for _ in pictures]
 
 
 def column(bearing: float) -> float:

@@ -13,10 +13,10 @@ import pytest
 from PIL import Image as Pillow
 
 from wayword.core.errors import DataError, UsageError
+from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache
-from wayword.perception.eyes import Box
 from wayword.perception.opening import open_detector, open_eye
-from wayword.perception.panorama import Picture, direction, layout
+from wayword.perception.panorama import direction, layout
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
 from wayword.perception.survey import Memory, Surveyor, things
 from wayword.runs import perceive as perceiving
@@ -25,7 +25,7 @@ from wayword.runs.perceive import Perceiving, perceive
 RED, GREEN = (255, 0, 0), (0, 255, 0)
 
 
-class ColourEyes:
+class ColourEyes(Perceiver):
     """Sees patches of pure colour: a lamp is red, a plant green. Everything is 2.5 m away."""
 
     name = "colours"

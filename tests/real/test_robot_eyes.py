@@ -18,10 +18,11 @@ from helpers.rosbridge_server import Robot, running, started
 from wayword.agents.frontier import FrontierAgent, FrontierSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.geometry import relative
+from wayword.core.perceiver import Picture
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.perception import panorama as pictures
-from wayword.perception.panorama import Picture, view
+from wayword.perception.panorama import view
 from wayword.worlds.objectnav.simulated import Place, SimulatedBase
 from worlds.objectnav.test_finding_world import flat
 

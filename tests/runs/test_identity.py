@@ -37,6 +37,64 @@ def test_an_edited_dataset_file_is_another_run(tmp_path: Path) -> None:
         run(plan)
 
 
+SEER = """
+from dataclasses import dataclass
+
+from wayword.core.perceiver import Percept, Perceiver
+
+
+@dataclass(frozen=True)
+class Settings:
+    texts: str = ""
+
+
+class Blank(Perceiver):
+    Settings = Settings
+    name = "blank"
+
+    def __init__(self, settings, own):
+        self.own = own.name
+
+    def perceive(self, scene, place):
+        return Percept((), f"{self.own} is hidden.")
+
+
+perceiver = Blank
+"""
+
+
+def test_a_perceiver_of_ones_own_replaces_the_datasets(tmp_path: Path) -> None:
+    mine, words = tmp_path / "mine.py", tmp_path / "words.txt"
+    mine.write_text(SEER)
+    words.write_text("one")
+    settings = {"perceiver": {"name": str(mine), "texts": str(words)}}
+    plan = Plan("random", "houses", settings=settings, limit=1, out=tmp_path / "run")
+    seen = open_dataset(plan).perceiver()
+    assert seen is not None
+    assert seen.perceive("house_0", "anywhere").summary == "symbolic is hidden."
+    run(plan)
+    config = RunFolder.read(tmp_path / "run").config
+    assert config["perception"] == "blank"
+    assert config["identity"]["perceiver"]["settings"] == {"texts": str(words)}
+    mine.write_text(f"{SEER}# edited\n")
+    with pytest.raises(RecordingError, match=r"perceiver\.checksum"):
+        run(plan)
+    mine.write_text(SEER)
+    run(plan)
+    words.write_text("two")
+    with pytest.raises(RecordingError, match=r"perceiver\.data_checksum"):
+        run(plan)
+
+
+def test_what_is_no_perceiver_is_refused(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("class Duck:\n    pass\n\n\nperceiver = Duck\n")
+    with pytest.raises(UsageError, match="must be a subclass of wayword"):
+        open_dataset(Plan("random", "houses", settings={"perceiver": str(mine)}))
+    with pytest.raises(UsageError, match=r"perceiver\.name"):
+        open_dataset(Plan("random", "houses", settings={"perceiver": {"words": 3}}))
+
+
 def test_an_edited_prompt_is_another_run(tmp_path: Path) -> None:
     texts = tmp_path / "prompts"
     texts.mkdir()

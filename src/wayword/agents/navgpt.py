@@ -27,7 +27,7 @@ from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
-from wayword.core.perceiver import Camera, Perceiver, Percept
+from wayword.core.perceiver import Percept, need
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.world import IndoorObservation
@@ -129,15 +129,14 @@ class NavGPT:
     roles: ClassVar[tuple[str, ...]] = ("summary",)
 
     def __init__(self, settings: NavGPTSettings, toolkit: Toolkit) -> None:
-        if toolkit.perceiver is None:
-            raise UsageError("navgpt needs a dataset that says what each viewpoint looks like")
-        self._settings, self._toolkit, self._perceiver = settings, toolkit, toolkit.perceiver
+        self._settings, self._toolkit = settings, toolkit
+        self._perceiver = perceiver = need(toolkit.perceiver, "perceive", "navgpt")
         self._context = context_tokens(settings.context, toolkit)
         self._prompts = Prompts("navgpt", settings.prompts)
         self._telling = indoor.Telling(settings.captions, settings.objects, settings.distances)
         self._history, self._rate = History(), TokenRate()
         self._map = WalkMap()
-        self._camera = _camera(toolkit.perceiver) if settings.pictures else None
+        self._camera = need(perceiver, "picture", "pictures=true") if settings.pictures else None
         self._known: set[str] = set()
         self._event = START
         self._opening = ""
@@ -254,12 +253,6 @@ class NavGPT:
             self._toolkit.note("summary_cut_off", reason=reply.cut_off)
         said = reply.text.strip()
         return one_sentence(said if said.startswith(OPENING) else f"{OPENING} {said}")
-
-
-def _camera(perceiver: Perceiver) -> Camera:
-    if not isinstance(perceiver, Camera):
-        raise UsageError("pictures=true needs a dataset with pictures, such as a tour")
-    return perceiver
 
 
 def one_sentence(summary: str) -> str:

@@ -27,14 +27,15 @@ from wayword.agents.parts.answers import Reply, fields, items, replies
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.conversation import TokenRate, context_tokens
 from wayword.agents.parts.legal import Refusal, pick
-from wayword.core.action import Action, ActionSpace, Decision, Rejection
+from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Model, Sampling
+from wayword.core.perceiver import Perceiver
 from wayword.core.replay import replay
 from wayword.core.world import Feedback, Observation
-from wayword.perception.landmarks import TAU, LandmarkScorer, visible
+from wayword.perception.landmarks import TAU, visible
 from wayword.perception.opening import neural_scorer, recorded_scorer
 from wayword.verbalize import street
 from wayword.worlds.street.moves import WORDS
@@ -254,7 +255,7 @@ class Velma:
         return street.observation(seen.exits, seen.changed, told, flow, self._sentences)
 
     def _sightings(
-        self, scorer: LandmarkScorer, seen: StreetObservation, landmarks: Sequence[str]
+        self, scorer: Perceiver, seen: StreetObservation, landmarks: Sequence[str]
     ) -> list[tuple[str, int]]:
         headings = [(seen.heading + view) % 360 for view in street.VIEWS]
         scores = scorer.score(seen.scene, seen.panorama, headings, landmarks)
@@ -378,18 +379,19 @@ def _no_action(reply: Reply, lines: Sequence[str]) -> Rejection:
     match pick(first, WORDS):
         case Refusal("several_actions" as kind):
             return reply.reject(kind, f"{first[:60]!r} names several actions; give one a line")
-    kind = "unknown" if len(first.split()) <= 2 else "no_action"
-    return reply.reject(kind, f"{first[:60]!r} is none of: {', '.join(WORDS)}")
+    named: RejectionKind = "unknown" if len(first.split()) <= 2 else "no_action"
+    return reply.reject(named, f"{first[:60]!r} is none of: {', '.join(WORDS)}")
 
 
-def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> LandmarkScorer | None:
+def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> Perceiver | None:
     if settings.scores == "recorded":
         return recorded_scorer(settings.scores_file)
     if settings.scores == "neural":
         return neural_scorer(settings.clip, settings.images, settings.nodes)
     own = toolkit.perceiver
-    sees = settings.scores == "dataset" and isinstance(own, LandmarkScorer)
-    return own if sees and isinstance(own, LandmarkScorer) else None
+    if settings.scores != "dataset" or own is None:
+        return None
+    return own if "score" in own.capabilities else None
 
 
 def _line(text: str) -> str:

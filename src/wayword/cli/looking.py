@@ -14,7 +14,7 @@ Folder = Annotated[Path | None, typer.Option("--data", help="Data folder; else $
 
 
 def list_parts(
-    kind: Annotated[str, typer.Argument(help="agents, worlds, datasets or models")] = "",
+    kind: Annotated[str, typer.Argument(help="agents, worlds, datasets, models, perceivers")] = "",
 ) -> None:
     """Every agent, world, dataset and model backend by name.
 

@@ -1,15 +1,67 @@
-"""Perceiver: a place in, words and sightings out.
+"""Perceiver: places, camera views or pictures in; words, objects and scores out.
 
-Three kinds stand behind the one protocol: recorded (files such as NavGPT's pack), symbolic (the
-world's own ground truth) and neural (captioners and detectors on images).
+One class for all sources: recorded files (such as NavGPT's pack), the simulator's ground truth,
+and networks (captioners, detectors, CLIP, depth). A perceiver implements the methods it can and
+inherits the rest, which raise; ``capabilities`` names the ones it implements::
+
+    class Bare(Perceiver):
+        name = "bare"
+
+        def perceive(self, scene: str, place: str) -> Percept:
+            return Percept((), "A bare room.")
+
+    Bare().capabilities                         # frozenset({'perceive'})
+    need(Bare(), "picture", "pictures=true")    # UsageError: pictures=true needs a perceiver that …
+
+Methods on pictures are asynchronous, take a batch and return one answer per picture, in order.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, NoReturn, get_args
 
+import numpy as np
+from numpy.typing import NDArray
+
+from wayword.core.errors import UsageError
 from wayword.core.model import Image
+
+Picture = NDArray[np.uint8]
+"""(rows, columns, 3), red-green-blue."""
+Floats = NDArray[np.float64]
+
+Capability = Literal[
+    "perceive",
+    "picture",
+    "score",
+    "detect",
+    "ground",
+    "captions",
+    "answers",
+    "boxes",
+    "find",
+    "tags",
+    "similarity",
+    "depths",
+]
+"""What a perceiver may be able to do; each is the method of that name."""
+
+ABILITIES: Mapping[Capability, str] = {
+    "perceive": "describe places in words",
+    "picture": "show pictures of places",
+    "score": "score landmarks in view",
+    "detect": "detect objects in camera views",
+    "ground": "ground phrases in camera views",
+    "captions": "caption pictures",
+    "answers": "answer questions about pictures",
+    "boxes": "detect objects in pictures",
+    "find": "find phrases in pictures",
+    "tags": "tag pictures",
+    "similarity": "match pictures with texts",
+    "depths": "estimate depth",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +76,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Sector:
-    """One direction: its centre ``heading`` and ``width`` in degrees, a sentence, what is there."""
+    """One direction: its centre ``heading`` and ``width`` in degrees, a caption, the sightings."""
 
     heading: float
     width: float
@@ -34,32 +86,87 @@ class Sector:
 
 @dataclass(frozen=True, slots=True)
 class Percept:
-    """What there is around a place: sectors clockwise from north, and one sentence for it all.
+    """The surroundings of a place: sectors clockwise from north, and a one-sentence summary.
 
-    ``summary`` is a whole sentence, empty where the source has none; agents then write their own.
+    ``summary`` is a whole sentence, empty if the source has none; agents then write their own.
     """
 
     sectors: tuple[Sector, ...]
     summary: str = ""
 
 
-@runtime_checkable
-class Perceiver(Protocol):
-    """Turns a place into words."""
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """An object in a camera view.
+
+    ``bearing`` is the direction of its middle relative to the view's heading (degrees, right
+    positive); ``distance`` is in metres along the floor, None without depth; ``score`` is 0 to 1;
+    ``width`` is in degrees.
+    """
+
+    name: str
+    bearing: float
+    distance: float | None
+    score: float
+    width: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Grounding:
+    """The region of a camera view that fits a phrase best: ``score`` from 0 to 1, and where it is.
+
+    ``bearing`` and ``distance`` as in :class:`Detection`.
+    """
+
+    score: float
+    bearing: float
+    distance: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """An object in a picture: its edges in pixels from the top left, and a score from 0 to 1."""
+
+    name: str
+    score: float
+    left: float
+    top: float
+    right: float
+    bottom: float
 
     @property
-    def name(self) -> str:
-        """How the run folder names the source, ablation included."""
-        ...
+    def centre(self) -> tuple[float, float]:
+        """(row, column)."""
+        return (self.top + self.bottom) / 2, (self.left + self.right) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class NoSettings:
+    """Nothing to set."""
+
+
+class Perceiver:
+    """Base class of all perceivers. Safe to share between episodes.
+
+    ``name`` identifies the source in run folders and caches: two perceivers of one name give the
+    same answers. Perceivers for ``--set perceiver=…`` are built as ``cls(settings, own)``, where
+    ``settings`` is an instance of the class's frozen dataclass ``Settings`` and ``own`` is the
+    dataset's perceiver, or None.
+    """
+
+    Settings: ClassVar[type[Any]] = NoSettings
+    name: str = ""
+
+    @property
+    def capabilities(self) -> frozenset[Capability]:
+        """The methods that this class implements."""
+        mine, base = type(self), Perceiver
+        names: tuple[Capability, ...] = get_args(Capability)
+        return frozenset(name for name in names if getattr(mine, name) is not getattr(base, name))
 
     def perceive(self, scene: str, place: str) -> Percept:
-        """What there is around ``place``. Raises ``DataError`` for a place it has no record of."""
-        ...
-
-
-@runtime_checkable
-class Camera(Protocol):
-    """Pictures of a place. A perceiver that is also a camera serves agents that look themselves."""
+        """The surroundings of a place. Raises ``DataError`` for a place without a record."""
+        self._lack("perceive")
 
     def picture(
         self, scene: str, place: str, heading: float, width: float, elevation: float = 0.0
@@ -68,4 +175,73 @@ class Camera(Protocol):
 
         Raises ``DataError`` for a place without pictures.
         """
-        ...
+        self._lack("picture")
+
+    def score(
+        self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
+    ) -> Floats:
+        """Standardised scores (L, V) of L landmarks in V views of a place; NaN for unknown.
+
+        ``headings`` are the views' centres, degrees clockwise from north. Raises ``DataError``
+        for files that cannot be used.
+        """
+        self._lack("score")
+
+    def flow(self, scene: str, place: str, heading: int) -> Literal["with", "against"] | None:
+        """Whether ``heading`` points with or against the traffic; None if unknown.
+
+        Part of scoring landmarks: front and rear views of vehicles are scored like landmarks.
+        """
+        return None
+
+    def detect(self, view: Any) -> list[Detection]:
+        """The objects in a camera view (``worlds.objectnav.observation.View``), nearest first."""
+        self._lack("detect")
+
+    def ground(self, view: Any, phrase: str) -> Grounding | None:
+        """The best region for a phrase in a camera view; None if there are no regions."""
+        self._lack("ground")
+
+    async def captions(self, pictures: Sequence[Picture]) -> list[str]:
+        """A sentence per picture."""
+        self._lack("captions")
+
+    async def answers(self, pictures: Sequence[Picture], questions: Sequence[str]) -> list[str]:
+        """An answer per picture and question."""
+        self._lack("answers")
+
+    async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
+        """Objects of the classes the network was trained on, highest score first."""
+        self._lack("boxes")
+
+    async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
+        """Boxes for the phrases (open vocabulary), each named after its phrase."""
+        self._lack("find")
+
+    async def tags(self, pictures: Sequence[Picture]) -> list[list[str]]:
+        """Names of what is in each picture, highest score first."""
+        self._lack("tags")
+
+    async def similarity(self, pictures: Sequence[Picture], texts: Sequence[str]) -> Floats:
+        """Cosine similarities (pictures, texts)."""
+        self._lack("similarity")
+
+    async def depths(self, pictures: Sequence[Picture]) -> list[Floats]:
+        """Depth maps (rows, columns): metres along the camera's axis."""
+        self._lack("depths")
+
+    def _lack(self, capability: Capability) -> NoReturn:
+        need(self, capability, "this run")
+        raise NotImplementedError(f"{type(self).__name__}.{capability} calls the base class")
+
+
+def need(perceiver: Perceiver | None, capability: Capability, who: str) -> Perceiver:
+    """The perceiver, if it has a capability. Raises ``UsageError`` naming ``who`` needs it."""
+    if perceiver is not None and capability in perceiver.capabilities:
+        return perceiver
+    wanted = f"{who} needs a perceiver that can {ABILITIES[capability]} ({capability})"
+    if perceiver is None:
+        found = "this dataset has none"
+    else:
+        found = f"{perceiver.name} only has: {', '.join(sorted(perceiver.capabilities)) or '-'}"
+    raise UsageError(f"{wanted}; {found}. Use another dataset or --set perceiver=FILE.py")

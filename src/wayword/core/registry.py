@@ -3,8 +3,9 @@
 ``agents/mine.py`` is the agent ``mine``: a module directly inside ``wayword.agents`` (or
 ``datasets``, ``models``) is a part, and so is a folder with a module named for its kind, such as
 ``worlds/indoor/world.py``. The part is the module's attribute named for its kind: ``agent``,
-``world``, ``dataset``, ``model``. What belongs to a family of worlds is found in the same way, by
-the family's name: ``verbalizer``, ``scorer``, ``map``.
+``world``, ``dataset``, ``model``, ``perceiver``. What belongs to a family of worlds is found in the
+same way, by the family's name: ``verbalizer``, ``scorer``, ``map``. The package ``perception``
+holds other modules too, so a module there is a part only if its text assigns ``perceiver``.
 Other distributions add parts through the entry-point groups ``wayword.agents`` and so on, and
 ``load("agent", "./mine.py")`` takes a file, ``load("agent", "./mine")`` a folder with an
 ``__init__.py``.
@@ -25,13 +26,16 @@ from typing import Any, Literal, get_args
 
 from wayword.core.errors import UsageError, suggest
 
-Kind = Literal["agent", "world", "dataset", "model", "family", "verbalizer", "scorer", "map"]
+Kind = Literal[
+    "agent", "world", "dataset", "model", "perceiver", "family", "verbalizer", "scorer", "map"
+]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PACKAGES: Mapping[Kind, str] = {
     "agent": "wayword.agents",
     "world": "wayword.worlds",
     "dataset": "wayword.datasets",
     "model": "wayword.models",
+    "perceiver": "wayword.perception",
     "family": "wayword.worlds",
     "verbalizer": "wayword.verbalize",
     "scorer": "wayword.metrics",
@@ -86,12 +90,18 @@ def _modules(kind: Kind) -> Mapping[str, str]:
     for module in pkgutil.iter_modules([str(folder)]):
         name = f"{PACKAGES[kind]}.{module.name}"
         if not module.ispkg:
-            found[module.name] = name
+            if kind != "perceiver" or _assigns(folder / f"{module.name}.py", kind):
+                found[module.name] = name
         elif (folder / module.name / f"{kind}.py").is_file():
             found[module.name] = f"{name}.{kind}"
     if kind in OF_A_FAMILY:
         return {name: module for name, module in found.items() if name in _modules("world")}
     return found
+
+
+def _assigns(path: Path, name: str) -> bool:
+    """Whether a module's text gives a value to that name."""
+    return f"\n{name} = " in path.read_text(encoding="utf-8")
 
 
 def _plugged(kind: Kind) -> dict[str, EntryPoint]:

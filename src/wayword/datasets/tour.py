@@ -31,7 +31,7 @@ from wayword.core.family import Family
 from wayword.core.files import read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.model import Image
-from wayword.core.perceiver import Percept
+from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.solving import SolvableWalks
 from wayword.perception import panorama as pictures
 from wayword.perception.panorama import view
@@ -145,7 +145,7 @@ class Tour(SolvableWalks):
         return Task(Episode(name, words, SCAN, start), PathReference(name, tuple(path)))
 
 
-class TourPerceiver:
+class TourPerceiver(Perceiver):
     """Recorded words, and a camera on the panoramas; either may be missing until it is asked."""
 
     name = "tour"

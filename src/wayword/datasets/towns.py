@@ -16,7 +16,7 @@ from wayword.core.family import Family
 from wayword.core.solving import SolvableWalks, Training
 from wayword.datasets.procedural.towns.instructions import instruct
 from wayword.datasets.procedural.towns.routes import Route, find_routes
-from wayword.datasets.procedural.towns.sight import Seen, TownEyes, in_sight
+from wayword.datasets.procedural.towns.sight import Seen, TownPerceiver, in_sight
 from wayword.datasets.procedural.towns.town import LARGEST, SMALLEST, Town, build_town, scene_name
 from wayword.worlds import street
 from wayword.worlds.street.graph import StreetGraph
@@ -113,7 +113,7 @@ class Towns(SolvableWalks):
         self.split, self.settings = split, settings or TownsSettings()
         self._place = lru_cache(maxsize=KEPT)(_open)
         self._navigator = lru_cache(maxsize=KEPT)(self._make_navigator)
-        self._perceiver = TownEyes(lambda scene: self._place(scene).sights)
+        self._perceiver = TownPerceiver(lambda scene: self._place(scene).sights)
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -160,7 +160,7 @@ class Towns(SolvableWalks):
         """A fresh walk in the episode's town."""
         return StreetWorld(self._navigator(episode.scene))
 
-    def perceiver(self) -> TownEyes:
+    def perceiver(self) -> TownPerceiver:
         """What can be seen, as sectors and as landmark scores."""
         return self._perceiver
 

@@ -20,50 +20,10 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
 
 from wayword.core.errors import UsageError, suggest
+from wayword.core.perceiver import Detection, Grounding, Perceiver
 from wayword.worlds.objectnav.observation import Shown, View
-
-
-@dataclass(frozen=True, slots=True)
-class Detection:
-    """A thing found: ``bearing`` relative to the view's heading (degrees, right positive), of its
-    middle; ``distance`` in metres along the floor to it, None where there is no depth; ``width``
-    in degrees; ``score`` from 0 to 1."""
-
-    name: str
-    bearing: float
-    distance: float | None
-    score: float
-    width: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Grounding:
-    """How well a phrase fits the best region of a view: ``score`` from 0 to 1, and where it is."""
-
-    score: float
-    bearing: float
-    distance: float | None
-
-
-@runtime_checkable
-class Detector(Protocol):
-    """Finds things in views. Safe to share between episodes."""
-
-    @property
-    def name(self) -> str:
-        """How notes and tables name it, quality included."""
-        ...
-
-    def detect(self, view: View) -> list[Detection]:
-        """The things found, nearest first, each by a name of a word or two."""
-        ...
-
-    def ground(self, view: View, phrase: str) -> Grounding | None:
-        """The region that fits the phrase best; None where there is no region at all."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +76,7 @@ PHANTOMS = ("chair", "box", "bottle", "lamp", "book", "bag", "plant", "shelf")
 """What false alarms are taken for."""
 
 
-class SimulatedDetector:
+class SimulatedDetector(Perceiver):
     """Reads what is truly in view, with the errors that its quality states.
 
     The same seed, thing and place give the same error. ``heed`` is the least score of a detection.
@@ -125,11 +85,8 @@ class SimulatedDetector:
     def __init__(
         self, quality: Quality, seed: int = 0, name: str = "custom", heed: float = 0.0
     ) -> None:
-        self.quality, self._seed, self._name, self._heed = quality, seed, name, heed
-
-    @property
-    def name(self) -> str:
-        return f"simulated:{self._name}"
+        self.name = f"simulated:{name}"
+        self.quality, self._seed, self._heed = quality, seed, heed
 
     def detect(self, view: View) -> list[Detection]:
         """What is noticed, under its own type's name; false alarms under the name of a phantom."""

@@ -26,10 +26,10 @@ import numpy as np
 
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.model import Image
-from wayword.perception.detectors import Detection, Detector, Grounding, detector_named
-from wayword.perception.eyes import Box
+from wayword.core.perceiver import Box, Detection, Grounding, Perceiver, Picture
+from wayword.perception.detectors import detector_named
 from wayword.perception.opening import EYES, open_eye
-from wayword.perception.panorama import Picture, direction, encode
+from wayword.perception.panorama import direction, encode
 from wayword.worlds.objectnav.observation import View
 
 MIDDLE = 0.5
@@ -37,7 +37,7 @@ MIDDLE = 0.5
 Answer = TypeVar("Answer")
 
 
-def detector_called(name: str, seed: int = 0, **changes: float) -> Detector:
+def detector_called(name: str, seed: int = 0, **changes: float) -> Perceiver:
     """The detector of that name: an eye with a colon in it, a simulated one without.
 
     Networks are loaded when they first look. Raises ``UsageError``.
@@ -49,7 +49,7 @@ def detector_called(name: str, seed: int = 0, **changes: float) -> Detector:
     return EyeDetector(name)
 
 
-class EyeDetector:
+class EyeDetector(Perceiver):
     """A detector or grounder of the ``perception`` package that looks at ``View.image``.
 
     A grounder (``owlv2``, ``groundingdino``) lists what is around by looking for ``names``, the

@@ -16,15 +16,17 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError
 from wayword.core.files import keep, read_field, read_json_lines
+from wayword.core.perceiver import Perceiver
 
 TAU = 3.5
 CAPTION = "picture of {}"
@@ -39,93 +41,58 @@ Standard = tuple[float, float]
 """Mean and deviation of a landmark's scores over the training area."""
 
 
-@runtime_checkable
-class LandmarkScorer(Protocol):
-    """How clearly landmarks are seen. Safe to share between episodes."""
-
-    @property
-    def name(self) -> str:
-        """How the run folder names the source."""
-        ...
-
-    def score(
-        self, scene: str, panorama: str, headings: Sequence[int], landmarks: Sequence[str]
-    ) -> Scores:
-        """Standardised scores (L, V) of L landmarks in V views; NaN where nothing is known.
-
-        ``headings`` are the views' centres, degrees clockwise from north. Raises ``DataError``
-        for files that cannot be used.
-        """
-        ...
-
-    def flow(self, scene: str, panorama: str, heading: int) -> Literal["with", "against"] | None:
-        """Whether one who faces ``heading`` looks with the traffic or against it; None: unknown."""
-        ...
-
-
-class ViewScorer(Protocol):
-    """Raw similarities of phrases and views, and what is needed to standardise them."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def identity(self) -> str:
-        """Everything that the standards depend on; they are cached under it."""
-        ...
-
-    def similarity(
-        self, scene: str, panorama: str, headings: Sequence[int], phrases: Sequence[str]
-    ) -> Scores:
-        """Raw similarities (phrases, views); NaN where nothing is known."""
-        ...
-
-    def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
-        """Each landmark's mean and deviation over the training area; unknown ones left out."""
-        ...
-
-
-class StandardisedScorer:
+class StandardisedScorer(Perceiver, ABC):
     """Raw similarities, standardised landmark by landmark.
 
-    ``folder`` keeps each landmark's mean and deviation, worked out once; None keeps nothing. A
-    landmark whose deviation is unknown, or zero but for rounding, is never seen.
+    ``folder`` keeps each landmark's mean and standard deviation over the training area, computed
+    once; None keeps nothing. A landmark whose deviation is unknown, or zero up to rounding, is
+    never in view. A subclass sets up what ``identity`` reads before it calls ``__init__`` here.
     """
 
-    def __init__(self, views: ViewScorer, folder: Path | None = None) -> None:
-        self._views = views
-        digest = hashlib.sha256(views.identity.encode()).hexdigest()[:20]
+    def __init__(self, folder: Path | None = None) -> None:
+        digest = hashlib.sha256(self.identity.encode()).hexdigest()[:20]
         self._file = folder / f"standards-{digest}.json" if folder else None
-        self._standards: dict[str, Standard] | None = None
+        self._known_standards: dict[str, Standard] | None = None
         self._unknown: set[str] = set()
 
     @property
-    def name(self) -> str:
-        return self._views.name
+    @abstractmethod
+    def identity(self) -> str:
+        """Everything that the means and deviations depend on; they are cached under it."""
+
+    @abstractmethod
+    def raw_scores(
+        self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
+    ) -> Scores:
+        """Raw similarities (phrases, views); NaN for unknown."""
+
+    @abstractmethod
+    def standards(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
+        """Mean and deviation of each landmark over the training area; unknown ones left out."""
 
     def score(
-        self, scene: str, panorama: str, headings: Sequence[int], landmarks: Sequence[str]
+        self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
     ) -> Scores:
         standards = self._known(landmarks)
-        raw = self._views.similarity(scene, panorama, headings, landmarks)
+        raw = self.raw_scores(scene, place, headings, landmarks)
         nothing = (np.nan, np.nan)
         pairs = [standards.get(landmark, nothing) for landmark in landmarks]
         mean, deviation = np.array(pairs, np.float64).reshape(-1, 2).T[:, :, None]
         return np.asarray((raw - mean) / np.where(deviation > LEAST, deviation, np.nan))
 
-    def flow(self, scene: str, panorama: str, heading: int) -> Literal["with", "against"] | None:
-        front, rear = self._views.similarity(scene, panorama, [heading], [FRONT, REAR])[:, 0]
+    def flow(self, scene: str, place: str, heading: int) -> Literal["with", "against"] | None:
+        front, rear = self.raw_scores(scene, place, [heading], [FRONT, REAR])[:, 0]
         if np.isnan(front) or np.isnan(rear):
             return None
         return "against" if front > rear else "with"
 
     def _known(self, landmarks: Sequence[str]) -> Mapping[str, Standard]:
-        if self._standards is None:
-            self._standards = _read(self._file)
-        known = self._standards
+        if self._known_standards is None:
+            self._known_standards = _read(self._file)
+        known = self._known_standards
         missing = [name for name in landmarks if name not in known and name not in self._unknown]
         if missing:
-            found = self._views.standards(missing)
+            found = self.standards(missing)
             self._unknown.update(set(missing) - set(found))
             if found:
                 known.update(found)
@@ -181,21 +148,19 @@ def _write(file: Path | None, standards: Mapping[str, Standard]) -> None:
 NUMBER = (int, float)
 
 
-class RecordedScores:
-    """A :class:`~.landmarks.ViewScorer` on a file, read when first asked.
+class RecordedScores(StandardisedScorer):
+    """Landmark scores from a file, read when first asked.
 
     A landmark without training scores is never seen; a view without a record shows nothing.
     Raises ``DataError`` naming file, line and field for what is no such record.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, folder: Path | None = None) -> None:
         self._path = path
+        self.name = f"recorded:{path.name}"
         self._views: dict[tuple[str, int], Mapping[str, float]] | None = None
         self._standards: dict[str, Standard] = {}
-
-    @property
-    def name(self) -> str:
-        return f"recorded:{self._path.name}"
+        super().__init__(folder)
 
     @property
     def identity(self) -> str:
@@ -207,12 +172,12 @@ class RecordedScores:
             raise DataError(self._path, "", f"cannot be read ({problem})") from error
         return f"{self._path.resolve()} {status.st_size} {status.st_mtime_ns}"
 
-    def similarity(
-        self, scene: str, panorama: str, headings: Sequence[int], phrases: Sequence[str]
+    def raw_scores(
+        self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
     ) -> Scores:
         views = self._read()
         nothing: Mapping[str, float] = {}
-        columns = [views.get((panorama, heading % 360), nothing) for heading in headings]
+        columns = [views.get((place, heading % 360), nothing) for heading in headings]
         rows = [[column.get(phrase, np.nan) for column in columns] for phrase in phrases]
         return np.array(rows, np.float64).reshape(len(phrases), len(headings))
 

@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import cache_folder
 from wayword.core.model import Message, Model, Sampling
-from wayword.perception.eyes import Box, Detector, Grounder
-from wayword.perception.landmarks import LandmarkScorer, StandardisedScorer
-from wayword.perception.panorama import Picture, encode
+from wayword.core.perceiver import Box, Perceiver, Picture
+from wayword.perception.panorama import encode
 
 # Eyes of a chat model that takes pictures, behind any server of OpenAI's interface or another.
 #
@@ -28,7 +27,7 @@ LONGEST = 120
 """Tokens of an answer."""
 
 
-class ChatEyes:
+class ChatEyes(Perceiver):
     """A captioner and questioner: each picture is one message, all of a batch asked at once."""
 
     def __init__(self, model: Model) -> None:
@@ -55,14 +54,14 @@ class ChatEyes:
 # Landmark scorers by name: one a process for each set of files.
 
 
-def recorded_scorer(scores: str) -> LandmarkScorer:
+def recorded_scorer(scores: str) -> Perceiver:
     """Scores read from a file (see ``landmark_records``). Raises ``UsageError``, ``DataError``."""
     if not scores:
         raise UsageError("scores=recorded needs the file: set scores_file=FILE.jsonl")
     return _recorded(scores)
 
 
-def neural_scorer(model: str, images: str, training: str) -> LandmarkScorer:
+def neural_scorer(model: str, images: str, training: str) -> Perceiver:
     """A CLIP or SigLIP model on panorama pictures (see ``landmark_clip``).
 
     Raises ``UsageError`` where a folder or a package is missing.
@@ -76,19 +75,18 @@ def neural_scorer(model: str, images: str, training: str) -> LandmarkScorer:
 
 
 @lru_cache(maxsize=4)
-def _recorded(scores: str) -> LandmarkScorer:
+def _recorded(scores: str) -> Perceiver:
     from wayword.perception.landmarks import RecordedScores
 
-    return StandardisedScorer(RecordedScores(Path(scores)), cache_folder() / "landmarks")
+    return RecordedScores(Path(scores), cache_folder() / "landmarks")
 
 
 @lru_cache(maxsize=1)
-def _neural(model: str, images: str, training: str) -> LandmarkScorer:
+def _neural(model: str, images: str, training: str) -> Perceiver:
     from wayword.perception.networks.matching import ClipScores, PanoramaPictures
 
     cache = cache_folder() / "landmarks"
-    views = ClipScores.open(model, PanoramaPictures(Path(images), Path(training)), cache)
-    return StandardisedScorer(views, cache)
+    return ClipScores.open(model, PanoramaPictures(Path(images), Path(training)), cache)
 
 
 Kind = Literal["captioner", "questioner", "detector", "grounder", "tagger", "matcher", "depth"]
@@ -112,7 +110,7 @@ EYES: Mapping[Kind, Mapping[str, str]] = {
 SPOKEN: tuple[Kind, ...] = ("captioner", "questioner")
 
 
-def open_eye(kind: Kind, name: str, models: Callable[[str], Model] | None = None) -> Any:
+def open_eye(kind: Kind, name: str, models: Callable[[str], Model] | None = None) -> Perceiver:
     """The eye of that name, loaded. ``models`` opens the model of ``chat:MODEL``.
 
     Raises ``UsageError`` for an unknown name, a missing package, or weights that do not load.
@@ -127,26 +125,26 @@ def open_eye(kind: Kind, name: str, models: Callable[[str], Model] | None = None
         return ChatEyes(models(weights))
     module, _, attribute = EYES[kind][family].partition(":")
     cls = getattr(import_module(f"wayword.perception.networks.{module}"), attribute)
-    return cls(weights)
+    opened: Perceiver = cls(weights)
+    return opened
 
 
-def open_detector(name: str, phrases: Sequence[str] = ()) -> Detector:
+def open_detector(name: str, phrases: Sequence[str] = ()) -> Perceiver:
     """A detector of the kinds of thing it was trained on, or a grounder of the ``phrases``.
 
     Raises ``UsageError``, also for a grounder without phrases.
     """
     if name.partition(":")[0] not in EYES["grounder"]:
-        found: Detector = open_eye("detector", name)
-        return found
+        return open_eye("detector", name)
     if not phrases:
         raise UsageError(f"{name} finds what it is told: add --phrases 'chair,door,red carpet'")
     return PhraseDetector(open_eye("grounder", name), tuple(phrases))
 
 
-class PhraseDetector:
+class PhraseDetector(Perceiver):
     """A grounder that always looks for the same phrases, as a detector."""
 
-    def __init__(self, grounder: Grounder, phrases: tuple[str, ...]) -> None:
+    def __init__(self, grounder: Perceiver, phrases: tuple[str, ...]) -> None:
         self._grounder, self._phrases = grounder, phrases
         self.name = f"{grounder.name} {'|'.join(phrases)}"
 

@@ -18,14 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.model import Image
+from wayword.core.perceiver import Floats, Picture
 
-Picture = NDArray[np.uint8]
-"""Rows, columns, red-green-blue."""
-Floats = NDArray[np.float64]
 FACES = ("up", "north", "east", "south", "west", "down")
 """A skybox's faces in Matterport3D's order, which numbers them 0 to 5."""
 

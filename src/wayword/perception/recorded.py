@@ -11,15 +11,16 @@ boxes name what each viewpoint sees and whose object positions lie in the graph'
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from wayword.core.errors import DataError
+from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_json
 from wayword.core.geometry import absolute, bearings, sector
-from wayword.core.perceiver import Percept, Sector, Sighting
+from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
 from wayword.worlds.indoor.graph import ViewpointGraph
 
 SECTORS = 8
@@ -30,7 +31,7 @@ Sightings = Callable[[str, str], list[list[Sighting]]]
 """Scene and viewpoint in, the things seen in each of the sectors out."""
 
 
-class RecordedPerceiver:
+class RecordedPerceiver(Perceiver):
     """Captions, objects and summaries read from files, one scan at a time, when asked.
 
     ``folder`` holds ``observations_list_summarized/`` and ``observations_summarized/`` in NavGPT's
@@ -38,14 +39,10 @@ class RecordedPerceiver:
     """
 
     def __init__(self, folder: Path, sightings: Sightings, name: str = "recorded:navgpt") -> None:
-        self._folder, self._sightings, self._name = folder, sightings, name
+        self._folder, self._sightings, self.name = folder, sightings, name
         self._captions: dict[str, Mapping[str, list[str]]] = {}
         self._summaries: dict[str, Mapping[str, str]] = {}
         self._known: dict[tuple[str, str], Percept] = {}
-
-    @property
-    def name(self) -> str:
-        return self._name
 
     def perceive(self, scene: str, place: str) -> Percept:
         key = scene, place
@@ -136,6 +133,28 @@ def reverie_sightings(
     return see
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedSettings:
+    """``folder``: observation files in NavGPT's layout, as ``wayword perceive`` writes them."""
+
+    folder: str = ""
+
+
+class RecordedFiles(RecordedPerceiver):
+    """Observation files in NavGPT's layout, for any indoor dataset.
+
+    ``--set perceiver.name=recorded --set perceiver.folder=seen``
+    """
+
+    Settings: ClassVar[type[RecordedSettings]] = RecordedSettings
+
+    def __init__(self, settings: RecordedSettings, own: Perceiver | None) -> None:
+        if not settings.folder:
+            raise UsageError("perceiver recorded: name the folder with --set perceiver.folder=DIR")
+        folder = Path(settings.folder)
+        super().__init__(folder, pack_sightings(folder), f"recorded:{folder.name}")
+
+
 # A perceiver that knows the answer: words taken from a world's own ground truth.
 #
 # >>> from wayword.core.perceiver import Percept
@@ -144,18 +163,14 @@ def reverie_sightings(
 # 'A bare room.'
 
 
-class SymbolicPerceiver:
+class SymbolicPerceiver(Perceiver):
     """Percepts that a generator gives. ``percepts`` maps a scene to those of its places.
 
     It is asked for a scene only when an agent stands there, and may itself be lazy.
     """
 
     def __init__(self, name: str, percepts: Callable[[str], Mapping[str, Percept]]) -> None:
-        self._name, self._percepts = name, percepts
-
-    @property
-    def name(self) -> str:
-        return self._name
+        self.name, self._percepts = name, percepts
 
     def perceive(self, scene: str, place: str) -> Percept:
         """What there is around ``place``. Raises ``DataError`` where there is no such place."""
@@ -163,3 +178,6 @@ class SymbolicPerceiver:
             return self._percepts(scene)[place]
         except KeyError:
             raise DataError(scene, f"place {place!r}", "has no percept") from None
+
+
+perceiver = RecordedFiles

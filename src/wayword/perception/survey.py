@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 
 from wayword.core.episode import Json
 from wayword.core.geometry import absolute, relative
+from wayword.core.perceiver import Box, Floats, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache, digest
-from wayword.perception.eyes import Box, Captioner, Depth, Detector, Tagger
-from wayword.perception.panorama import Floats, Layout, Picture, direction, view
+from wayword.perception.panorama import Layout, direction, view
 
 SAME = 8.0
 """Two boxes of one name this near in heading (degrees) are one thing, seen in two views."""
@@ -109,10 +109,10 @@ class Surveyor:
     """Looks at places with a layout and the eyes it has; any of them may be missing."""
 
     layout: Layout
-    captioner: Captioner | None = None
-    detector: Detector | None = None
-    depth: Depth | None = None
-    tagger: Tagger | None = None
+    captioner: Perceiver | None = None
+    detector: Perceiver | None = None
+    depth: Perceiver | None = None
+    tagger: Perceiver | None = None
     memory: Memory = field(default_factory=Memory)
 
     async def look(self, panorama: Picture) -> list[Look]:

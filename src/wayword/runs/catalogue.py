@@ -33,7 +33,8 @@ def listing(kind: str = "") -> str:
     wanted = [k for k in registry.KINDS if kind in ("", k, f"{k}s")]
     if not wanted:
         raise UsageError(
-            f"no kind of part is called {kind!r}; there are: agents, worlds, datasets, models"
+            f"no kind of part is called {kind!r}; there are: "
+            + ", ".join(f"{each}s" for each in registry.KINDS)
         )
     blocks = []
     for each in wanted:

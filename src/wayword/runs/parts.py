@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model, identity_of
+from wayword.core.perceiver import Perceiver
 from wayword.runs.config import Checksums
 from wayword.runs.plan import Plan, data_folder
 from wayword.settings import make, merge
@@ -203,8 +205,61 @@ def open_dataset(plan: Plan) -> Dataset:
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     split = plan.split or cls.splits[0]
-    dataset: Dataset = cls(split, data_folder(plan.data), settings)
+    dataset: Dataset = _perceived(plan, cls)(split, data_folder(plan.data), settings)
     return dataset
+
+
+def _perceived(plan: Plan, cls: Any) -> Any:
+    """The dataset's class; if the plan names a perceiver, a subclass that returns that one."""
+    name, given = plan.perceiver()
+    if not name:
+        return cls
+    chosen: Any = registry.load("perceiver", name)
+    if not (isinstance(chosen, type) and issubclass(chosen, Perceiver)):
+        base = f"{Perceiver.__module__}.{Perceiver.__name__}"
+        raise UsageError(f"{name}: 'perceiver' must be a subclass of {base}")
+    build: Any = chosen
+    settings = make(chosen.Settings, given, "perceiver")
+
+    class Perceived(cls):  # type: ignore[misc]
+        @cached_property
+        def _replacement(self) -> Perceiver:
+            made: Perceiver = build(settings, super().perceiver())
+            return made
+
+        def perceiver(self) -> Perceiver:
+            return self._replacement
+
+    Perceived.__name__ = cls.__name__
+    return Perceived
+
+
+def _perceiver_identity(plan: Plan) -> dict[str, Any]:
+    """Name, settings and content of a perceiver that replaces the dataset's own; empty for none.
+
+    The content covers the perceiver's file, and every file and folder that its settings name.
+    """
+    name, given = plan.perceiver()
+    if not name:
+        return {}
+    settings = asdict(make(registry.load("perceiver", name).Settings, given, "perceiver"))
+    files: dict[str, Path] = {}
+    for key, value in settings.items():
+        if value and isinstance(value, str):
+            top = Path(value)
+            files |= {f"{key}/{path.relative_to(top)}": path for path in _files(top)}
+    found = {"name": name, "settings": settings}
+    if name.endswith(".py"):
+        found["checksum"] = file_checksum(name)
+    if files:
+        found["data_checksum"] = Checksums().combined(files)
+    return {"perceiver": found}
+
+
+def _files(top: Path) -> list[Path]:
+    if top.is_file():
+        return [top]
+    return sorted(path for path in top.rglob("*") if path.is_file()) if top.is_dir() else []
 
 
 def omitted(dataset: Dataset) -> Mapping[str, int]:
@@ -247,6 +302,7 @@ def identity(
         "shard": plan.shard,
         **({"ask": plan.ask} if plan.ask else {}),
         **({"dataset_checksum": own_file} if own_file else {}),
+        **_perceiver_identity(plan),
     }
 
 

@@ -25,11 +25,12 @@ from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import read_json
 from wayword.core.geometry import absolute, sector
 from wayword.core.model import Model, Sampling, user
+from wayword.core.perceiver import Picture
 from wayword.models.middleware.cache import AnswerCache
 from wayword.perception import panorama
 from wayword.perception import panorama as pictures
 from wayword.perception.opening import Kind, open_detector, open_eye
-from wayword.perception.panorama import Layout, Picture, view
+from wayword.perception.panorama import Layout, view
 from wayword.perception.survey import Found, Look, Memory, Surveyor, things
 from wayword.runs.plan import Plan
 from wayword.runs.running import open_models

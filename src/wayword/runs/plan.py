@@ -14,9 +14,9 @@ from typing import Any
 from wayword.core import registry
 from wayword.core.errors import UsageError
 
-RESERVED = ("model", "models", "dataset", "actors")
+RESERVED = ("model", "models", "dataset", "actors", "perceiver")
 """Groups of ``--set`` that do not go to the agent: ``model.threads=2``, ``dataset.houses=5``,
-``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``."""
+``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``."""
 
 ANSWERERS = ("", "terminal")
 """Who answers when an agent asks: nobody, or a person at the terminal."""
@@ -93,6 +93,18 @@ class Plan:
         if not isinstance(found, Mapping):
             raise UsageError(f"--set {name}={found}: write {name}.KEY=VALUE")
         return found
+
+    def perceiver(self) -> tuple[str, Mapping[str, Any]]:
+        """The perceiver that replaces the dataset's: its name or file, and its settings.
+
+        ``perceiver=NAME``, or ``perceiver.name=NAME`` with settings beside it; empty for none.
+        """
+        given = self.settings.get("perceiver", {})
+        own = dict(given) if isinstance(given, Mapping) else {"name": given}
+        name = str(own.pop("name", ""))
+        if own and not name:
+            raise UsageError("--set perceiver.KEY=VALUE: name it too, with perceiver.name=FILE.py")
+        return name, own
 
     def agent_settings(self) -> dict[str, Any]:
         """The settings that are the agent's own."""

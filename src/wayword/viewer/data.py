@@ -122,6 +122,8 @@ class Sources:
     notice: str = ""
     success: str = "sr"
     """The key of the metric that says whether an episode was solved."""
+    words: bool = True
+    """Whether the dataset's perceiver is the run's: a file from elsewhere is never executed."""
     layouts: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
     """Each scene's places on paper, worked out once: a city has tens of thousands."""
 
@@ -171,7 +173,7 @@ class Sources:
 
     def percept(self, scene: str, place: str) -> Percept | None:
         """What there is around a place, in the words of the run's perceiver."""
-        perceiver = self.dataset.perceiver() if self.dataset else None
+        perceiver = self.dataset.perceiver() if self.dataset and self.words else None
         if perceiver is None or not scene:
             return None
         try:
@@ -210,15 +212,19 @@ def _opened(
             notice=f"Instructions and maps are left out: no dataset {name!r} here. If that is a "
             "file of yours, unchanged since the run, name it: --with FILE"
         )
-    settings = identity.get("dataset_settings") or {}
+    settings = {"dataset": identity.get("dataset_settings") or {}}
+    seer = identity.get("perceiver") or {}
+    shipped = seer.get("name") in registry.names("perceiver")
+    if shipped:
+        settings["perceiver"] = {"name": seer["name"], **(seer.get("settings") or {})}
     try:
-        dataset = open_dataset(Plan("view", name, settings={"dataset": settings}, data=data))
+        dataset = open_dataset(Plan("view", name, settings=settings, data=data))
         found = Checksums().combined(dataset.files)
         if found != identity.get("data_checksum"):
             return Sources(
                 notice="Instructions and maps are left out: the data here are not the run's "
                 f"({found}, and the run had {identity.get('data_checksum')})."
             )
-        return Sources(dataset, of_ids(dataset.tasks, set(ids)))
+        return Sources(dataset, of_ids(dataset.tasks, set(ids)), words=shipped or not seer)
     except WaywordError as error:
         return Sources(notice=f"Instructions and maps are left out: {error}")

@@ -19,9 +19,9 @@ from wayword.core.action import Action, Decision
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute, relative
 from wayword.core.model import Image
-from wayword.core.perceiver import Camera, Perceiver, Percept
+from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.world import Feedback, Observation
-from wayword.perception.detectors import Detector, caption
+from wayword.perception.detectors import caption
 from wayword.perception.eye_detector import middle_of
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.world import IndoorObservation
@@ -114,7 +114,7 @@ class OnViewpoints:
 
     def __init__(self, perceiver: Perceiver) -> None:
         self._perceiver = perceiver
-        self._camera = perceiver if isinstance(perceiver, Camera) else None
+        self._camera = perceiver if "picture" in perceiver.capabilities else None
         self._seen: IndoorObservation | None = None
         self._visited: set[str] = set()
         self._moved = True
@@ -201,7 +201,7 @@ class OnBase:
 
     words = "names that a detector lists"
 
-    def __init__(self, detector: Detector) -> None:
+    def __init__(self, detector: Perceiver) -> None:
         self._detector = detector
         self._views: list[View] = []
         self._told: tuple[Direction, ...] | None = None

@@ -20,15 +20,16 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.geometry import absolute, relative
 from wayword.core.model import Message, Model, Sampling
+from wayword.core.perceiver import Detection, Perceiver
 from wayword.core.world import Observation
-from wayword.perception.detectors import Detection, Detector, caption
+from wayword.perception.detectors import caption
 from wayword.perception.eye_detector import detector_called
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.two_phase.world import TwoPhaseObservation
 
 # What a full turn showed: the names around, and a sentence for each of four directions.
 #
-# >>> from wayword.perception.detectors import Detection
+# >>> from wayword.core.perceiver import Detection
 # >>> directions({"Front": [], "Right": [Detection("bed", 0.0, 2.0, 0.9, 40.0)]})
 # {'Front': 'an empty wall', 'Right': 'a bed'}
 
@@ -47,7 +48,7 @@ class Around:
     score: float
 
 
-def names_around(detector: Detector, views: Sequence[View]) -> list[Around]:
+def names_around(detector: Perceiver, views: Sequence[View]) -> list[Around]:
     """Every name detected in the views, in order of first sight, each once."""
     found: dict[str, Around] = {}
     for view in views:
@@ -60,7 +61,7 @@ def names_around(detector: Detector, views: Sequence[View]) -> list[Around]:
     return list(found.values())
 
 
-def quarters(detector: Detector, views: Sequence[View]) -> dict[str, list[Detection]]:
+def quarters(detector: Perceiver, views: Sequence[View]) -> dict[str, list[Detection]]:
     """The detections in each of four directions from the first view's heading on."""
     found: dict[str, list[Detection]] = {name: [] for name in QUARTERS}
     for view in views:
@@ -160,7 +161,7 @@ class ListingSettings(SearchSettings):
         super().__post_init__()
         self.lister()
 
-    def lister(self) -> Detector:
+    def lister(self) -> Perceiver:
         """The detector that lists what is around."""
         return detector_called(self.scene, self.detector_seed + 1, **self.scene_quality)
 

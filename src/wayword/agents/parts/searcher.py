@@ -47,8 +47,8 @@ from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, absolute, angles_apart, bearing, bearings
+from wayword.core.perceiver import Grounding, Perceiver
 from wayword.core.world import Feedback, Observation
-from wayword.perception.detectors import Detector, Grounding
 from wayword.perception.eye_detector import detector_called
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import View
@@ -89,7 +89,7 @@ class SearchSettings:
                 "turns must not be negative, distance lie in 0 to 50, radius in 0 to 1"
             )
 
-    def detector(self) -> Detector:
+    def detector(self) -> Perceiver:
         """The detector that looks for the target."""
         return detector_called(self.grounding, self.detector_seed, **self.quality)
 

@@ -11,15 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import UsageError
-from wayword.perception.eyes import Box
+from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.perception.networks.network import Network, sizes
-from wayword.perception.panorama import Picture
 
 SURE = 0.5
 """Boxes with a lower score are left out."""
 
 
-class Detr:
+class Detr(Perceiver):
     """Whatever transformers loads as a detector, with the names of things it was trained on."""
 
     def __init__(self, weights: str, sure: float = SURE) -> None:
@@ -57,7 +56,7 @@ def boxes(found: Mapping[str, Any], names: Sequence[str]) -> list[Box]:
 # Sources: Liu et al. 2023, Grounding DINO; Minderer et al. 2023, OWLv2 (scaled OWL-ViT).
 
 
-class GroundingDino:
+class GroundingDino(Perceiver):
     """Grounding DINO. Phrases are one text, ended by full stops, as it was trained on."""
 
     def __init__(self, weights: str, sure: float = 0.25) -> None:
@@ -98,7 +97,7 @@ class GroundingDino:
         return spans
 
 
-class Owlv2:
+class Owlv2(Perceiver):
     """OWLv2 (and OWL-ViT): a score for each phrase in each box."""
 
     def __init__(self, weights: str, sure: float = 0.1) -> None:
@@ -142,7 +141,6 @@ def _likeliest(chances: Any, spans: Sequence[Sequence[int]]) -> list[int]:
 
 SIDE = 300
 """The network's input is that many pixels high and wide."""
-"""Boxes with a lower score are left out."""
 # fmt: off
 COCO = (
     "person", "bicycle", "car", "motorcycle", "airplane", "bus", "train", "truck", "boat",
@@ -161,7 +159,7 @@ COCO = (
 """Names by number less one; ``-`` where COCO left a number out."""
 
 
-class Ssd:
+class Ssd(Perceiver):
     """A detector of COCO's 80 kinds of thing. Raises ``UsageError`` where it cannot be had."""
 
     def __init__(self, folder: str) -> None:

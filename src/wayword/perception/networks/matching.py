@@ -23,9 +23,10 @@ from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import keep, read_bytes
+from wayword.core.perceiver import Floats, Perceiver, Picture
 from wayword.perception import panorama as pictures
-from wayword.perception.landmarks import CAPTION, FRONT, REAR, Scores, Standard
-from wayword.perception.panorama import Floats, Picture, view
+from wayword.perception.landmarks import CAPTION, FRONT, REAR, Scores, Standard, StandardisedScorer
+from wayword.perception.panorama import view
 
 FIELD_OF_VIEW, SIZE = 60.0, (460, 800)
 """Degrees across a view, and its rows and columns of pixels."""
@@ -104,13 +105,18 @@ def cut(panorama: Picture, angle: float) -> Picture:
     return view(panorama, angle, 0.0, FIELD_OF_VIEW, SIZE)
 
 
-class ClipScores:
-    """A :class:`~.landmarks.ViewScorer` on pictures. ``open`` loads a model by name or folder."""
+class ClipScores(StandardisedScorer):
+    """Landmark scores of a CLIP or SigLIP model on panorama pictures.
+
+    ``open`` loads a model by name or folder.
+    """
 
     def __init__(self, encoder: Encoder, pictures: PanoramaPictures, cache: Path | None) -> None:
         self._encoder, self._pictures, self._cache = encoder, pictures, cache
+        self.name = f"neural:{encoder.name}"
         self._texts: dict[str, Scores] = {}
         self._view = lru_cache(maxsize=4096)(self._embedded)
+        super().__init__(cache)
 
     @classmethod
     def open(cls, model: str, pictures: PanoramaPictures, cache: Path | None) -> ClipScores:
@@ -118,20 +124,16 @@ class ClipScores:
         return cls(TransformersEncoder(model), pictures, cache)
 
     @property
-    def name(self) -> str:
-        return f"neural:{self._encoder.name}"
-
-    @property
     def identity(self) -> str:
         """Model, picture folder and the training pictures in it."""
         names = hashlib.sha256("\n".join(self._pictures.training).encode()).hexdigest()
         return f"{self._encoder.name} {self._pictures.folder.resolve()} {names}"
 
-    def similarity(
-        self, scene: str, panorama: str, headings: Sequence[int], phrases: Sequence[str]
+    def raw_scores(
+        self, scene: str, place: str, headings: Sequence[int], phrases: Sequence[str]
     ) -> Scores:
         texts = self._embedded_texts(phrases)
-        views = [self._view(panorama, heading) for heading in headings]
+        views = [self._view(place, heading) for heading in headings]
         blind = np.full(len(phrases), np.nan)
         columns = [blind if view is None else texts @ view for view in views]
         return np.stack(columns, axis=1) if columns else np.zeros((len(phrases), 0))
@@ -237,7 +239,7 @@ MARGIN = 1.0
 MOST = 15
 
 
-class Clip:
+class Clip(Perceiver):
     """CLIP, OpenCLIP's weights on the hub, or SigLIP, through transformers."""
 
     def __init__(self, weights: str) -> None:
@@ -251,7 +253,7 @@ class Clip:
         return np.asarray(self._encoder.pictures(pictures) @ self._encoder.texts(texts).T)
 
 
-class ListTagger:
+class ListTagger(Perceiver):
     """The words of a list that fit a picture best: ``tags:WEIGHTS`` or ``tags:WEIGHTS,FILE``.
 
     The file has a word or phrase a line; without it, a list of what there is in buildings.

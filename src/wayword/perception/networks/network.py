@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from wayword.core.errors import UsageError
+from wayword.core.perceiver import Floats, Perceiver, Picture
 from wayword.perception.opening import CAPTION
-from wayword.perception.panorama import Floats, Picture
 
 
 class Network:
@@ -82,7 +82,7 @@ BLIP2_PROMPT = "This is a scene of"
 """What NavGPT chose of three prompts (Zhou et al. 2024, appendix: BLIP-2 prompt)."""
 
 
-class Blip2:
+class Blip2(Perceiver):
     """BLIP-2: one caption a picture, completing NavGPT's published prompt."""
 
     def __init__(self, weights: str) -> None:
@@ -97,7 +97,7 @@ class Blip2:
         return self._network.written(inputs, LONGEST, skip)
 
 
-class InstructBlip:
+class InstructBlip(Perceiver):
     """InstructBLIP: an answer to a question about each picture."""
 
     def __init__(self, weights: str) -> None:
@@ -110,7 +110,7 @@ class InstructBlip:
         return self._network.written(inputs, LONGEST, _prompt_length(self._network, inputs))
 
 
-class VisionLanguage:
+class VisionLanguage(Perceiver):
     """Any vision-language chat model that transformers loads (LLaVA, Qwen-VL, SmolVLM …)."""
 
     def __init__(self, weights: str) -> None:
@@ -148,7 +148,7 @@ def _prompt_length(network: Network, inputs: Any) -> int:
 # are meant here: the relative ones give no metres).
 
 
-class MonocularDepth:
+class MonocularDepth(Perceiver):
     """Whatever transformers loads for depth estimation."""
 
     def __init__(self, weights: str) -> None:

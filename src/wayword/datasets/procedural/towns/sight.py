@@ -10,13 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from wayword.core.errors import DataError
 from wayword.core.geometry import bearing, relative, sector
-from wayword.core.perceiver import Percept, Sector, Sighting
+from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
 from wayword.datasets.procedural.towns.town import Town
 from wayword.perception.landmarks import Scores
 
@@ -57,18 +56,16 @@ def in_sight(town: Town) -> Mapping[str, tuple[Seen, ...]]:
     return {town.graph.ids[panorama]: tuple(seen) for panorama, seen in found.items()}
 
 
-class TownEyes:
+class TownPerceiver(Perceiver):
     """Perceiver and landmark scorer of towns: flawless within ``REACH``, blind beyond.
 
     ``sights`` gives what can be seen from each panorama of a scene.
     """
 
+    name = "symbolic"
+
     def __init__(self, sights: Callable[[str], Mapping[str, tuple[Seen, ...]]]) -> None:
         self._sights = sights
-
-    @property
-    def name(self) -> str:
-        return "symbolic"
 
     def perceive(self, scene: str, place: str) -> Percept:
         """Eight sectors around a panorama. Raises ``DataError`` where there is no such place."""
@@ -78,25 +75,21 @@ class TownEyes:
         return Percept(tuple(_sector(number, group) for number, group in enumerate(groups)))
 
     def score(
-        self, scene: str, panorama: str, headings: Sequence[int], landmarks: Sequence[str]
+        self, scene: str, place: str, headings: Sequence[int], landmarks: Sequence[str]
     ) -> Scores:
         """At least 4 where a landmark lies in the view, more the nearer and the more central.
 
-        0 where it is not in the view. Shape (L, V), as :class:`.LandmarkScorer` has it.
+        0 where it is not in the view. Shape (L, V), as in :meth:`.Perceiver.score`.
         """
         scores = np.zeros((len(landmarks), len(headings)))
         rows: dict[str, list[int]] = {}
         for row, name in enumerate(landmarks):
             rows.setdefault(name, []).append(row)
-        for seen in self._at(scene, panorama):
+        for seen in self._at(scene, place):
             for row in rows.get(seen.name, ()):
                 clear = [_clearness(seen, heading) for heading in headings]
                 scores[row] = np.maximum(scores[row], clear)
         return scores
-
-    def flow(self, scene: str, panorama: str, heading: int) -> Literal["with", "against"] | None:
-        """Towns have no traffic."""
-        return None
 
     def _at(self, scene: str, panorama: str) -> tuple[Seen, ...]:
         try:

@@ -25,10 +25,12 @@ def test_without_inspect_the_extra_is_named() -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.skipif(not INSTALLED, reason="needs the extra inspect")
 def test_the_mock_provider_answers_picks_and_is_cut() -> None:
-    from inspect_ai.model import ModelOutput, get_model
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     def answering(*texts: str) -> Any:
         outputs = [ModelOutput.from_content("mockllm/model", text) for text in texts]
+        for output in outputs:  # else Inspect fetches a tokeniser to count
+            output.usage = ModelUsage(input_tokens=9, output_tokens=4, total_tokens=13)
         made: Any = open_model("inspect:mockllm/model")
         made._model = get_model("mockllm/model", custom_outputs=outputs)
         return made

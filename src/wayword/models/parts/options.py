@@ -6,6 +6,7 @@ whitespace rule it loops on blanks inside the JSON. Both are therefore added her
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -76,6 +77,18 @@ def _escaped(character: str) -> str:
     if character in _ESCAPES:
         return _ESCAPES[character]
     return character if character.isprintable() else f"\\U{ord(character):08X}"
+
+
+def listed_in_words(options: Sequence[str]) -> str:
+    """What is added to a prompt where a model cannot be held to a list."""
+    listed = "\n".join(f"- {option}" for option in options)
+    return f"\n\nAnswer with exactly one of these lines and nothing else:\n{listed}"
+
+
+def schema_in_words(schema: Mapping[str, Json]) -> str:
+    """What is added to a prompt where a model cannot be held to a schema."""
+    text = json.dumps(schema, ensure_ascii=False)
+    return f"\n\nAnswer with one JSON object and nothing else. Its schema:\n{text}"
 
 
 _ROUND = " \t\r\n\"'`*_.,;:!()[]{}-“”"

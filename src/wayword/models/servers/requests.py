@@ -7,7 +7,6 @@ Source: https://platform.openai.com/docs/api-reference/chat and the servers' own
 from __future__ import annotations
 
 import base64
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -15,7 +14,14 @@ from typing import Any, Literal
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Message, Prompt, Sampling, user
-from wayword.models.parts.options import choice_grammar, longest, tightened, without_lengths
+from wayword.models.parts.options import (
+    choice_grammar,
+    listed_in_words,
+    longest,
+    schema_in_words,
+    tightened,
+    without_lengths,
+)
 from wayword.models.servers.profile import Profile
 
 # Settings of ``openai:``, shared by the modules that build and read requests.
@@ -150,11 +156,9 @@ def _in_words(sampling: Sampling, settings: ServerSettings, profile: Profile) ->
     if settings.dialect != "openai" or profile.schema == "json_schema":
         return ""
     if sampling.choices:
-        listed = "\n".join(f"- {choice}" for choice in sampling.choices)
-        return f"\n\nAnswer with exactly one of these lines and nothing else:\n{listed}"
+        return listed_in_words(sampling.choices)
     if sampling.json_schema is not None:
-        schema = json.dumps(sampling.json_schema, ensure_ascii=False)
-        return f"\n\nAnswer with one JSON object and nothing else. Its schema:\n{schema}"
+        return schema_in_words(sampling.json_schema)
     return ""
 
 

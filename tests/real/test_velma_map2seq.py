@@ -15,7 +15,8 @@ import pytest
 
 from helpers.gold_actions import gold_actions
 from helpers.small_street import GOLDEN, play
-from wayword.agents.velma import VelmaSettings, tidy
+from wayword.agents.parts.landmarks import tidy
+from wayword.agents.velma import VelmaSettings
 from wayword.core.action import Decision
 from wayword.datasets.map2seq import Map2seq
 

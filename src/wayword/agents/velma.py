@@ -17,21 +17,22 @@ Language Navigation in Street View", section 5, figure 7.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from wayword.agents.parts.answers import Reply, fields, items, replies
+from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.conversation import TokenRate, context_tokens
+from wayword.agents.parts.landmarks import Landmarks, extract, tidy
 from wayword.agents.parts.legal import Refusal, pick
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.model import Model, Sampling
+from wayword.core.model import Sampling
 from wayword.core.perceiver import Perceiver
 from wayword.core.replay import replay
 from wayword.core.world import Feedback, Observation
@@ -40,72 +41,6 @@ from wayword.perception.opening import neural_scorer, recorded_scorer
 from wayword.verbalize import street
 from wayword.worlds.street.moves import WORDS
 from wayword.worlds.street.world import StreetObservation
-
-# The landmarks an instruction speaks of: recorded lists, or a model asked once an episode.
-#
-# The model is shown five worked examples of our own (``prompts/velma/landmarks.txt``) and
-# continues with a numbered list, or the word None. Lists of either origin are tidied: empty
-# entries, repeated ones (letter case and a leading article aside) and those longer than
-# ``LONGEST`` characters go. No name is ever shortened: a scorer would look for something else.
-#
-# Source: VELMA (Schumann et al. 2023), section 5.1 and appendix C.
-
-LONGEST = 100
-"""Characters of a landmark. The longest of the 20,065 recorded for Map2seq has 66."""
-
-MOST = 20
-"""Landmarks of one instruction; the recorded lists hold at most 9."""
-
-_ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
-_NOTHING = frozenset({"none", "n/a", "no landmarks"})
-_WRAPPING = ' \t"“”*'
-
-
-@dataclass(frozen=True, slots=True)
-class Landmarks:
-    """Names to look for, how many were too long or too many, and whether the list was cut off."""
-
-    names: tuple[str, ...] = ()
-    ignored: int = 0
-    cut_off: str = ""
-
-
-def tidy(listed: Iterable[object]) -> Landmarks:
-    """A list without empty, repeated and over-long entries.
-
-    >>> tidy(["a park", "The Park", "", "Staples"])
-    Landmarks(names=('a park', 'Staples'), ignored=0, cut_off='')
-    """
-    names: dict[str, str] = {}
-    ignored = 0
-    for entry in listed:
-        name = " ".join(str(entry).split()).strip(_WRAPPING)
-        key = _ARTICLE.sub("", name).casefold()
-        if not name or key in _NOTHING or key in names:
-            continue
-        if len(name) > LONGEST or len(names) == MOST:
-            ignored += 1
-            continue
-        names[key] = name
-    return Landmarks(tuple(names.values()), ignored)
-
-
-def parse(said: str | Reply) -> Landmarks:
-    """The landmarks of a list, numbered, bulleted or JSON; what stands around it is skipped.
-
-    >>> parse("1. a park\\n2. Staples\\n\\nGo on").names
-    ('a park', 'Staples')
-    """
-    reply = Reply.of(said)
-    return replace(tidy(items(reply.text)), cut_off=reply.cut_off)
-
-
-async def extract(model: Model, prompt: str) -> Landmarks:
-    """Ask for the list that ``prompt`` ends before. Raises as ``Model.complete`` does."""
-    sampling = Sampling(max_tokens=256, stop=("\n\n",))
-    completion = await model.complete(prompt, sampling)
-    return parse(replies(completion, sampling, "the token limit of the role 'landmarks'")[0])
-
 
 FALLBACK = Action("forward")
 """What the paper's recipe does when an answer is no action."""

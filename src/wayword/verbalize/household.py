@@ -1,6 +1,6 @@
 """Houses in words: what an actor sees, and what came of its last action.
 
-Templates only. ``describe`` takes a ``HouseholdObservation`` of the rooms world, ``feedback`` any
+Templates only. ``describe`` takes a ``HouseholdObservation`` of the household world, ``feedback`` any
 feedback of it; the types here name just the fields that are read.
 """
 

@@ -246,7 +246,7 @@ class Searcher(ABC):
         return seen if enough else None
 
     def _stop_when_found(self) -> Decision | None:
-        """The stop rule: what ends the search once the target was grounded, None while it goes on."""
+        """The stop rule: what ends a search whose target was grounded; None while it goes on."""
         view = self.here
         if self._faces is not None:
             turn = facing(view, self._faces)

@@ -124,7 +124,7 @@ def home_of(name: str) -> Home:
 
 
 class Source(Protocol):
-    """Where a dataset of the household world has its episodes from: a generator, or published files."""
+    """The source of a household dataset's episodes: a generator, or published files."""
 
     @property
     def tasks(self) -> Sequence[Task]:

@@ -181,7 +181,7 @@ def snake(name: str) -> str:
 
 
 def of_type(name: str) -> tuple[tuple[str, ...], bool]:
-    """The types of the household world for one of AI2-THOR's, and whether it is one that was cut."""
+    """Our types for one of AI2-THOR's, and whether it is one that was cut."""
     for ending in CUT:
         if name.endswith(ending):
             return (snake(name.removesuffix(ending)),), True

@@ -1,8 +1,7 @@
-"""docs/architecture.md names the tree as it is, and the tool that counts walks still walks."""
+"""docs/architecture.md names the tree as it is."""
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from pathlib import Path
 
@@ -40,20 +39,3 @@ def test_the_page_draws_the_layers_in_the_order_of_the_import_contract() -> None
     assert drawn is not None
     order = re.findall(r"wayword\.(\w+)", declared[1])
     assert re.findall(r"(\w+)(?:/|\.py)", drawn[1]) == order
-
-
-def test_a_walk_enters_the_agent_the_world_the_scorer_and_the_page(tmp_path: Path) -> None:
-    spec = importlib.util.spec_from_file_location("walk", ROOT / "tools" / "walk.py")
-    assert spec is not None
-    assert spec.loader is not None
-    tool = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
-    found = tool.walk("navgpt", "houses", None, tmp_path / "run")
-    expected = {
-        "open": "datasets/houses.py",
-        "step": "agents/navgpt.py",
-        "score": "metrics/indoor.py",
-        "view": "viewer/maps.py",
-    }
-    for phase, file in expected.items():
-        assert str(SOURCE / file) in found[phase], phase

@@ -34,7 +34,7 @@ print(digest.hexdigest())
 def test_it_is_a_dataset() -> None:
     houses = Houses("test", None, SMALL)
     assert isinstance(houses, Dataset)
-    assert (houses.family, houses.max_steps, houses.files) == ("indoor", 15, {})
+    assert (houses.family.name, houses.max_steps, houses.files) == ("indoor", 15, {})
     assert len(houses.tasks) == 36 == len(list(houses.tasks))
     assert houses.tasks[-1] == houses.tasks[35]
     with pytest.raises(IndexError):

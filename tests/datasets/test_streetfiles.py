@@ -72,7 +72,7 @@ def test_episodes_and_references(folder: Path) -> None:
     assert task.episode.start == {"panorama": "p4", "heading": 0}
     assert task.episode.extra == {"opening": ["forward"]}
     assert task.reference == PathReference("1", ("p4", "p5"))
-    assert (dataset.family, dataset.max_steps) == ("street", 55)
+    assert (dataset.family.name, dataset.max_steps) == ("street", 55)
     assert {path.name for path in dataset.files.values()} == {"dev.json", "nodes.txt", "links.txt"}
 
 

@@ -77,13 +77,13 @@ def test_the_right_way_scores_one_and_each_failure_is_told_apart(number: int) ->
     task = TEST.tasks[number]
     right = COMMON[room(task)][1]
     found = score(task, play(task, LGX, ScriptedModel(answers=saying(HALLWAY, right))))
-    assert found == {"sr": 1.0, "phase_1": 1.0, "phase_2": 1.0, "psr": 1.0}
+    assert found == {"sr": 1.0, "phase_1": 1.0, "phase_2": 1.0, "psr": 1.0, "psr_released": 1.0}
     wrong = next(things[0] for own, things in COMMON.items() if own != room(task))
     found = score(task, play(task, LGX, ScriptedModel(answers=saying(HALLWAY, wrong))))
-    assert found == {"sr": 0.0, "phase_1": 1.0, "phase_2": 0.0, "psr": 1.0}
+    assert found == {"sr": 0.0, "phase_1": 1.0, "phase_2": 0.0, "psr": 1.0, "psr_released": 1.0}
     stays = task.episode.start["objects"][0 if task.episode.start["objects"][0] != HALLWAY else 1]
     trajectory = play(task, LGX, ScriptedModel(answers=saying(stays)))
-    assert score(task, trajectory) == {"sr": 0.0, "phase_1": 0.0, "psr": 1.0}
+    assert score(task, trajectory) == {"sr": 0.0, "phase_1": 0.0, "psr": 1.0, "psr_released": 1.0}
     assert len(trajectory.steps) == 1
 
 

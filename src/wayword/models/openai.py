@@ -9,6 +9,7 @@ import asyncio
 import ipaddress
 import json
 import os
+import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -26,6 +27,8 @@ from wayword.models.servers.connection import Connection, Refused
 from wayword.models.servers.profile import Profile, learnt, profile_of
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings, request
 
+_TOO_LONG = re.compile(r"context|too (?:long|many tokens)", re.IGNORECASE)
+"""A prompt that a server has no room for says nothing about its other routes and prompts."""
 UNRANKED = -1000.0
 """Stands for the options that were not picked where a winner is all that is known."""
 
@@ -269,7 +272,8 @@ class OpenAIModel:
 
     def _taught(self, refusal: Refused, asked: Request) -> bool:
         auto = self._settings.text_as == "auto" and self._profile.completions
-        if not asked.chat and auto and refusal.status in (400, 404, 405, 501):
+        absent = refusal.status in (400, 404, 405, 501) and not _TOO_LONG.search(refusal.said)
+        if not asked.chat and auto and absent:
             lesson = replace(self._profile, completions=False), "raw text goes as a message"
         else:
             found = learnt(self._profile, refusal.said, asked.body, refusal.param)
@@ -285,8 +289,8 @@ class OpenAIModel:
         self.lessons.append(f"{self._name}: {lesson}")
 
     def _remembered(self, error: ModelError) -> ModelError:
-        """A refusal that will repeat is not asked for twice."""
-        if error.fatal and not error.retryable:
+        """A refusal that will repeat is not asked for twice; another prompt may be shorter."""
+        if error.fatal and not error.retryable and not _TOO_LONG.search(str(error)):
             self._refused = error
         return error
 

@@ -71,7 +71,8 @@ def said(body: dict[str, Any]) -> str:
     """The answer to a request: bound by its schema, or in the words its prompt asks for."""
     bound = body.get("response_format", {}).get("json_schema", {}).get("schema")
     if bound is not None:
-        value = json.dumps(_worded(smallest(bound)), indent=1, ensure_ascii=False)
+        filled = json.dumps(bound).replace('"type": "array"', '"type": "array", "minItems": 1')
+        value = json.dumps(_worded(smallest(json.loads(filled))), indent=1, ensure_ascii=False)
         return f"Here is my answer in the form you asked for:\n\n```json\n{value}\n```"
     told = [str(message["content"]) for message in body["messages"]]
     return _free("\n".join(told[:1]), told[-1])

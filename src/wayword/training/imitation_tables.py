@@ -77,7 +77,8 @@ class Episodes:
 
     def some(self, chosen: NDArray[Any]) -> Episodes:
         """The episodes of those numbers."""
-        ids, told = ([row[n] for n in chosen.tolist()] for row in (self.ids, self.words))
+        ids = [self.ids[n] for n in chosen.tolist()]
+        told = [self.words[n] for n in chosen.tolist()]
         return Episodes(ids, told, self.start[chosen], self.goal[chosen], self.facing[chosen])
 
 

@@ -3,12 +3,13 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
-.PHONY: help install demo test test-vision lint docs bench constraints clean
+.PHONY: help install demo test test-vision test-train lint docs bench constraints clean
 
 help:
 	@echo 'make demo     install, then run NavGPT with the embedded model over generated houses'
 	@echo 'make test     lint, types, import contract, tests, documentation snippets'
 	@echo 'make test-vision  tests that need torch, in an environment of their own'
+	@echo 'make test-train   tests of training, with torch in an environment of its own'
 	@echo 'make bench    speed as ratios against plain reference implementations'
 	@echo 'make lint     ruff, mypy and the import contract alone'
 	@echo 'make install  the environment of all of these, in .venv'
@@ -28,8 +29,8 @@ demo: install
 	@$(BIN)/wayword demo
 
 lint: install
-	$(BIN)/ruff format --check src tests tests_vision benchmarks examples tools
-	$(BIN)/ruff check src tests tests_vision benchmarks examples tools
+	$(BIN)/ruff format --check src tests tests_vision tests_train benchmarks examples tools
+	$(BIN)/ruff check src tests tests_vision tests_train benchmarks examples tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -42,6 +43,12 @@ test-vision:
 	.venv-vision/bin/python -m pip install --quiet torch==2.13.0
 	.venv-vision/bin/python -m pip install --quiet -e '.[vision]' pytest
 	HF_HUB_OFFLINE=1 .venv-vision/bin/python -m pytest -c /dev/null --rootdir=. -q tests_vision
+
+test-train:
+	@$(PYTHON) -m venv --upgrade-deps .venv-train
+	.venv-train/bin/python -m pip install --quiet torch==2.13.0
+	.venv-train/bin/python -m pip install --quiet -e '.[train,local]' pytest
+	HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests_train
 
 docs: install
 	$(BIN)/python tools/reference.py

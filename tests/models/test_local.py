@@ -273,3 +273,17 @@ def test_present_weights_are_right_and_not_fetched_again(weights: Path) -> None:
     verified(SMOLLM2, weights)
     with pytest.raises(UsageError, match="did you mean 'smollm2'"):
         fetch("smollm")
+
+
+def test_weights_in_the_package_are_found_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(known, "SHIPPED", tmp_path)
+    with pytest.raises(UsageError, match="neither a known model"):
+        known.located("stroller")
+    (tmp_path / "stroller.gguf").write_bytes(b"GGUF and more")
+    assert known.located("stroller") == tmp_path / "stroller.gguf"
+    assert known.shipped("../stroller") is None
+    first = LocalModel("stroller").identity
+    (tmp_path / "stroller.gguf").write_bytes(b"GGUF and less")
+    assert LocalModel("stroller").identity != first

@@ -154,3 +154,36 @@ def test_what_agents_note_is_told_at_the_end(tmp_path: Path) -> None:
     )  # fmt: skip
     told = run(plan).notices
     assert any("history dropped" in line for line in told)
+
+
+SCORED = """
+from dataclasses import dataclass
+
+from wayword.agents.random import RandomAgent
+
+
+@dataclass(frozen=True)
+class Settings:
+    scores_file: str = ""
+    steps: int = 2
+
+
+class Scored(RandomAgent):
+    Settings = Settings
+
+
+agent = Scored
+"""
+
+
+def test_an_edited_file_that_a_setting_names_is_another_run(tmp_path: Path) -> None:
+    mine, scores = tmp_path / "mine.py", tmp_path / "scores.jsonl"
+    mine.write_text(SCORED)
+    scores.write_text("1\n")
+    settings = {"scores_file": str(scores)}
+    plan = Plan(str(mine), "houses", settings=settings, limit=1, out=tmp_path / "run")
+    run(plan)
+    run(plan)
+    scores.write_text("2\n")
+    with pytest.raises(RecordingError, match="files_checksum"):
+        run(plan)

@@ -3,6 +3,7 @@
 navgpt discussnav velma lgx              the recipes of four papers
 act react react_emmem reflexion          LangSuitE's strategies, in every world
 reflexion_emmem
+walker                                   an indoor agent to fine-tune
 random forward wander frontier prior     baselines
 oracle gold expert team                  upper bounds that see the answer
 human                                    a person at the terminal

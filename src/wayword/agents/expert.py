@@ -28,7 +28,7 @@ class ExpertSettings:
 
 
 class Expert:
-    """Solves tasks of the rooms world (household, rearrangement, questions) and levels of BabyAI.
+    """Solves tasks in homes (household, rearrangement, questions) and levels of BabyAI.
 
         >>> from wayword.core.registry import load
         >>> sorted(load("agent", "expert").families)

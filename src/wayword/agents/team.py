@@ -71,7 +71,7 @@ class Team:
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if not isinstance(observation, HouseholdObservation):
-            raise UsageError("the team acts in the rooms world only")
+            raise UsageError("the team acts in the household world only")
         if self._role is None:
             self._role = self._cast(observation.actor)
         return self._role.act(observation, space)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from wayword.cli import looking, playing, reporting, running
+from wayword.cli import looking, playing, reporting, running, training
 
 app = typer.Typer(
     name="wayword",
@@ -25,6 +25,7 @@ app.command("compare")(reporting.compare)
 app.command("score")(reporting.score)
 app.command("retell")(reporting.retell)
 app.command("export")(reporting.export)
+app.command("train")(training.train)
 app.command("view")(playing.view)
 app.command("perceive")(looking.perceive)
 app.command("list")(looking.list_parts)

@@ -24,9 +24,9 @@ class Family:
 
     ``success`` is the key of that metric; tables, pages, judges of trials, exports and retellings
     go by it. ``place`` is the field of a pose that names a place of the scene's graph, where there
-    is one. ``goal_radius`` is how near to the goal an episode has to end, metres; 0 where nearness
-    is not judged that way. ``verbalizer``, ``scorer`` and ``map`` are the parts of a family that
-    lies outside the tree.
+    is one. ``goal_radius`` is how near to the goal an episode has to end, metres, as maps draw
+    it; 0 where nearness is not judged that way. ``verbalizer``, ``scorer`` and ``map`` are the
+    parts of a family that lies outside the tree.
     """
 
     name: str

@@ -69,9 +69,10 @@ class Robothor(SolvableSearches):
     """RoboTHOR's object navigation (Deitke et al. 2020): "Find the alarm clock."
 
     Episodes, starts, targets, shortest paths and all objects with their boxes are published.
-    Walls, free floor and lines of sight are inferred from them: see ``searching.floors``. Test
-    episodes have no paths, and no objects of their scenes are published, so nothing can be found
-    in them here. Raises ``DataError`` for files that are missing or malformed.
+    Walls, free floor and lines of sight are inferred from them: see
+    ``sources/robothor/floors.py``. Test episodes have no paths, and no objects of their scenes are
+    published, so nothing can be found in them here. Raises ``DataError`` for files that are
+    missing or malformed.
     """
 
     Settings: ClassVar[type[RobothorSettings]] = RobothorSettings

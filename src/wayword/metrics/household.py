@@ -1,4 +1,4 @@
-"""Metrics of the rooms world: success, goal conditions, path weights, rearrangement, answers.
+"""Metrics of the household world: success, goal conditions, path weights, rearrangement, answers.
 
 A dataset of the family has references that are ``HouseholdReference``, judged on the true
 final state.
@@ -78,7 +78,7 @@ METRICS: tuple[Metric, ...] = (
 
 
 class HouseholdScorer:
-    """Scores final states of the rooms world.
+    """Scores final states of the household world.
 
         >>> from wayword.metrics.scoring import scorer
         >>> [metric.key for metric in scorer("household").metrics][:4]

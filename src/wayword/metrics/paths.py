@@ -19,11 +19,10 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.worlds.indoor import SUCCESS_METRES
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.intp]
-
-SUCCESS_METRES = 3.0
-"""An episode succeeds strictly within this distance of the goal."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,12 +18,13 @@ from typing import Any, TypeVar
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
+from wayword.core.files import sha256
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, TokenLogprob, Usage
 from wayword.models.llamacpp.engine import Engine, EngineSettings, rank
 from wayword.models.llamacpp.requantise import faster
 from wayword.models.parts.options import choice_grammar, longest, tightened
 from wayword.models.parts.reasoning import thought_apart
-from wayword.models.parts.weights import KNOWN, located, verified
+from wayword.models.parts.weights import KNOWN, located, shipped, verified
 
 _Result = TypeVar("_Result")
 
@@ -89,6 +90,8 @@ class LocalModel:
         """Name and file: what decides about the answers."""
         if self._weights is not None:
             return f"{self._name} {self._weights.sha256} q8_0={self._settings.requantise}"
+        if shipped(self._name.removeprefix("local:")) == self._path:
+            return f"{self._name} {sha256(self._path)}"  # a checkout changes the time stamp
         status = self._path.stat()
         return f"{self._name} {status.st_size} {status.st_mtime_ns}"
 

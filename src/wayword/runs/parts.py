@@ -84,6 +84,7 @@ class AgentParts:
             "settings": asdict(self.settings),
             "prompts_checksum": _prompts_checksum(self.settings),
             "agent_checksum": file_checksum(self.name),
+            **_named_files(asdict(self.settings), but="prompts"),
         }
         others = {actor: parts.identity() for actor, parts in sorted(self.others.items())}
         return {**own, "actors": others} if others else own
@@ -243,17 +244,28 @@ def _perceiver_identity(plan: Plan) -> dict[str, Any]:
     if not name:
         return {}
     settings = asdict(make(registry.load("perceiver", name).Settings, given, "perceiver"))
-    files: dict[str, Path] = {}
-    for key, value in settings.items():
-        if value and isinstance(value, str):
-            top = Path(value)
-            files |= {f"{key}/{path.relative_to(top)}": path for path in _files(top)}
     found = {"name": name, "settings": settings}
     if name.endswith(".py"):
         found["checksum"] = file_checksum(name)
-    if files:
-        found["data_checksum"] = Checksums().combined(files)
+    if named := _named_files(settings):
+        found["data_checksum"] = named["files_checksum"]
     return {"perceiver": found}
+
+
+def _named_files(settings: Mapping[str, Any], but: str = "") -> dict[str, str]:
+    """The checksum over every file, and every folder's files, that settings name; empty for none.
+
+    A number depends on what VELMA's ``scores_file`` or a folder of pictures holds, not on its path.
+    A folder has to be named as one, as in ``./pictures``: ``prompt=robot`` is a word. ``but`` is a
+    setting that has a checksum of its own.
+    """
+    files: dict[str, Path] = {}
+    for key, value in settings.items():
+        if value and key != but and isinstance(value, str | Path) and len(str(value)) < 1024:
+            top = Path(value)
+            if top.is_file() or str(value) != top.name:
+                files |= {f"{key}/{path.relative_to(top)}": path for path in _files(top)}
+    return {"files_checksum": Checksums().combined(files)} if files else {}
 
 
 def _files(top: Path) -> list[Path]:
@@ -288,6 +300,7 @@ def identity(
     cls: Any = type(dataset)
     data_settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     own_file = file_checksum(plan.dataset_name)
+    named = _named_files(asdict(data_settings))
     return {
         **agent.identity(),
         "dataset": split_name(plan, dataset),
@@ -302,6 +315,7 @@ def identity(
         "shard": plan.shard,
         **({"ask": plan.ask} if plan.ask else {}),
         **({"dataset_checksum": own_file} if own_file else {}),
+        **({"dataset_files": named["files_checksum"]} if named else {}),
         **_perceiver_identity(plan),
     }
 

@@ -1,7 +1,7 @@
 """Houses in words: what an actor sees, and what came of its last action.
 
-Templates only. ``describe`` takes a ``HouseholdObservation`` of the rooms world, ``feedback`` any
-feedback of it; the types here name just the fields that are read.
+Templates only. ``describe`` takes a ``HouseholdObservation``, ``feedback`` any feedback
+of its world; the types here name just the fields that are read.
 """
 
 from __future__ import annotations

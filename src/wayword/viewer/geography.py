@@ -49,7 +49,7 @@ class Room:
 class Geography:
     """Everything a map shows. ``walks`` holds each actor's stands; ``scale`` is whether lengths
     are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way;
-    ``home`` the house around them, in the rooms world."""
+    ``home`` the house around them, in the household world."""
 
     walks: dict[str, list[Stand]]
     places: dict[str, Point] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The house of an episode in the rooms world, step by step, by replaying what was recorded.
+"""The house of an episode in the household world, step by step, by replaying what was recorded.
 
 A run folder holds actions, and the dataset the house; played again they tell where everything was
 at every step, which doors were open, and what lay open to each actor's eyes. Where the replay goes

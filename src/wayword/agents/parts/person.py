@@ -135,7 +135,7 @@ async def hear(person: Person, question: str) -> str:
 
 
 class AnswersAtTheTerminal:
-    """An answerer of the rooms world: whatever an agent asks, a person is asked.
+    """An answerer of the household world: whatever an agent asks, a person is asked.
 
     The world waits for the answer, and with it everybody in this process, so that runs in which a
     person answers play one episode at a time. An empty line is no answer.

@@ -173,7 +173,7 @@ class Searcher(ABC):
                 self._backs_off = True
                 return Decision(goto(*self._safe), "Something is in the way.")
         self._backs_off = False
-        ending = self._end()
+        ending = self._stop_when_found()
         if ending is not None:
             return ending
         if self._travels:
@@ -181,7 +181,7 @@ class Searcher(ABC):
             if action is not None:
                 return Decision(action)
             self._arrive()
-            ending = self._end()
+            ending = self._stop_when_found()
             if ending is not None:
                 return ending
         if self._spent_turns():
@@ -245,8 +245,8 @@ class Searcher(ABC):
         enough = seen is not None and seen.score >= self.settings.grounding_threshold
         return seen if enough else None
 
-    def _end(self) -> Decision | None:
-        """What ends the search once the target was grounded; None while it goes on."""
+    def _stop_when_found(self) -> Decision | None:
+        """The stop rule: what ends a search whose target was grounded; None while it goes on."""
         view = self.here
         if self._faces is not None:
             turn = facing(view, self._faces)

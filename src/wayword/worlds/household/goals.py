@@ -1,4 +1,4 @@
-"""Goal conditions on the true final state, and the reference of an episode in the rooms world.
+"""Goal conditions on the true final state, and the reference of an episode in the household world.
 
 Conditions count in parts, as ALFRED's do: goal-condition success is the share of parts that hold.
 They name objects by id; where an instruction says "a mug", a condition lists every mug.
@@ -158,7 +158,7 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdReference(Reference):
-    """What is right for an episode in the rooms world.
+    """What is right for an episode in the household world.
 
     ``kind`` is the type of task. ``goals`` are what should hold in the end. ``expert_length`` is
     L*, the expert's number of low-level actions, its stop included; None where that is to be

@@ -1,4 +1,4 @@
-"""The rooms world: houses of words, where walls hide, doors matter, and several bodies act.
+"""The household world: houses of words, where walls hide, doors matter, and several bodies act.
 
     >>> from wayword.core.action import Action
     >>> from wayword.core.episode import Episode
@@ -18,8 +18,8 @@
     'ok'
 
 What a body is able to do is :class:`~wayword.worlds.household.verbs.Body`; what there is in a house
-:class:`~wayword.worlds.household.scene.Scene`; the verbs ``housework.verbs``, what each can answer
-``housework.statuses``. The menu takes every well-formed action, and the world answers with a
+:class:`~wayword.worlds.household.scene.Scene`; the verbs, and what each can answer, are in
+``verbs``. The action space takes every well-formed action, and the world answers with a
 status. A failed action changes nothing.
 
 Source: LangSuitE (Jia et al. 2024, arXiv:2406.16294), section 3.
@@ -140,7 +140,7 @@ class HouseholdWorld:
         return {"room": me.room, "x": me.x, "y": me.y, "heading": me.heading}
 
     def state(self) -> Mapping[str, Json]:
-        """Everything: see ``housework.report``."""
+        """The whole true state: see ``house.report``."""
         return report(self.house)
 
     def name(self, actor: str, object_id: str) -> str | None:

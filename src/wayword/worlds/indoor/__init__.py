@@ -2,4 +2,7 @@
 
 from wayword.core.family import Family
 
-family = Family("indoor", place="viewpoint", goal_radius=3.0)
+SUCCESS_METRES = 3.0
+"""An episode succeeds strictly within this distance of the goal (Anderson et al. 2018)."""
+
+family = Family("indoor", place="viewpoint", goal_radius=SUCCESS_METRES)

@@ -1,4 +1,4 @@
-"""SimulatedBase: a base in a scene of the rooms world.
+"""SimulatedBase: a base in a scene of the household world.
 
 It goes in steps of 0.25 m and turns in steps of 30 degrees, which are counted as single motions,
 as RoboTHOR counts them; the last step of a motion may be shorter. Odometry is exact.

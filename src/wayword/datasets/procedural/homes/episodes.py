@@ -124,7 +124,7 @@ def home_of(name: str) -> Home:
 
 
 class Source(Protocol):
-    """Where a dataset of the rooms world has its episodes from: a generator, or published files."""
+    """The source of a household dataset's episodes: a generator, or published files."""
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -145,7 +145,7 @@ S = TypeVar("S", bound=HomesSettings)
 
 
 class SourcedTasks(SolvableHousehold, Generic[S]):
-    """What every dataset of the rooms world does with its sources, one a split.
+    """What every dataset of the household world does with its sources, one a split.
 
     A dataset gives its ``name``, ``Settings`` and ``splits``, the ``published_train`` split that
     examples for published ones are drawn from, and ``source``. Raises ``UsageError`` for a split

@@ -59,7 +59,7 @@ class ObjectRecord:
 
     @property
     def type(self) -> str:
-        """Its type as the rooms world spells it: ``CounterTop`` is ``counter_top``."""
+        """Its type as the household world spells it: ``CounterTop`` is ``counter_top``."""
         return type_name(self.label)
 
     @property
@@ -246,7 +246,7 @@ def preposition(record: ObjectRecord) -> Preposition:
 
 
 def accepts(record: ObjectRecord) -> tuple[str, ...]:
-    """The types it takes, as the rooms world spells them; none for all."""
+    """The types it takes, as the household world spells them; none for all."""
     return tuple(map(type_name, ACCEPTS.get(record.label, ())))
 
 

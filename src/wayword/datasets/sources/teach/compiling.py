@@ -133,7 +133,7 @@ PROPERTIES: dict[str, tuple[str, int]] = {
     "isToggled": ("on", -1),
     "isOpen": ("open", -1),
 }
-"""AI2-THOR's property -> the state of the rooms world, and the value that is known (-1: either)."""
+"""AI2-THOR's property -> our state, and the value that is known (-1: either)."""
 ABLE = {
     "sliced": "sliceable", "cooked": "cookable", "boiled": "cookable", "coffee": "fillable",
     "on": "toggleable", "open": "openable",

@@ -139,12 +139,12 @@ def _relation(path: Path, number: int, record: Json, components: Mapping[str, Js
     return Relation(tuple(heads), tails[0], determiners[0])
 
 
-# Kinds: AI2-THOR's type names and TEACh's classes of them, as types of the rooms world.
+# Kinds: AI2-THOR's type names and TEACh's classes of them, as types of the household world.
 #
 # Source: TEACh's ``custom_object_classes``; the classes here are those its tasks draw on.
 
 Classes = Mapping[str, tuple[str, ...]]
-"""Class -> the types of the rooms world that belong to it."""
+"""Class -> the types of the household world that belong to it."""
 
 BASINS = {"sink": ("sink", "sink_basin"), "bathtub": ("bathtub", "bathtub_basin")}
 """What one puts things into is, in AI2-THOR, a thing of its own."""
@@ -181,7 +181,7 @@ def snake(name: str) -> str:
 
 
 def of_type(name: str) -> tuple[tuple[str, ...], bool]:
-    """The types of the rooms world for one of AI2-THOR's, and whether it is one that was cut."""
+    """Our types for one of AI2-THOR's, and whether it is one that was cut."""
     for ending in CUT:
         if name.endswith(ending):
             return (snake(name.removesuffix(ending)),), True

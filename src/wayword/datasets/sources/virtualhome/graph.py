@@ -144,7 +144,7 @@ def _box(record: Json, source: Path | str, where: str) -> Box | None:
         raise DataError(source, f"{where}, field 'bounding_box'", problem) from error
 
 
-# What each class of VirtualHome node is in the rooms world.
+# What each class of VirtualHome node is in the household world.
 #
 # Properties are VirtualHome's own; where the releases differ (a bookshelf that opens in one and
 # not in the other), the classes below decide. They follow C-WAH's lists of surfaces and

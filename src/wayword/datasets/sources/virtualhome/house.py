@@ -1,4 +1,4 @@
-"""A home graph as a scene of the rooms world, with counts of what was left out and why."""
+"""A home graph as a scene of the household world, with counts of what was left out and why."""
 
 from __future__ import annotations
 

@@ -1,0 +1,64 @@
+"""Training without the command line's options: recipes of several agents, and export.
+
+    python -m wayword.training run generated runs/generated
+    python -m wayword.training run indoor runs/indoor --start runs/generated/best
+    python -m wayword.training export runs/indoor walker.gguf --kind Q8_0
+
+``$WAYWORD_DATA`` is the data folder. ``run`` goes on where an earlier one was ended.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from wayword.core.errors import WaywordError
+from wayword.runs.plan import data_folder
+from wayword.training.export import KINDS, best_of, finish
+from wayword.training.loop import Run
+from wayword.training.recipes import recipe
+
+
+def main(arguments: list[str]) -> int:
+    """Run a recipe, or write a run's best weights as GGUF. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m wayword.training")
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("run")
+    run.add_argument("recipe")
+    run.add_argument("folder", type=Path)
+    run.add_argument("--start", default="")
+    export = commands.add_parser("export")
+    export.add_argument("folder", type=Path)
+    export.add_argument("file", type=Path)
+    export.add_argument("--kind", choices=KINDS, default="Q8_0")
+    asked = parser.parse_args(arguments)
+    try:
+        if asked.command == "export":
+            size = finish(asked.folder, asked.file, asked.kind, best_of(asked.folder))
+            _report(f"{asked.file}: {size / 1e6:.1f} MB")
+        else:
+            _train(asked.recipe, asked.folder, asked.start)
+    except WaywordError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+def _train(name: str, folder: Path, start: str) -> None:
+    found = recipe(name)
+    if start:
+        shape = replace(found.shape, layers=0, merges=0)
+        found = replace(found, start=start, shape=shape, words=())
+    Run(found, folder, data_folder(None), _report).train()
+
+
+def _report(line: str) -> None:
+    sys.stdout.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

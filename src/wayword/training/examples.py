@@ -1,0 +1,360 @@
+"""Episodes as training text: one example an episode, with a label wherever the agent chose.
+
+The agent itself plays, in its world, with its own prompts. Its model is replaced by one that gives
+the oracle's answer (teacher forcing), or that asks the weights under training and records what the
+oracle would have said (student forcing). Because each prompt extends the one before, the last one
+holds the whole episode, and each decision is a position in it. The loss is on these alone.
+
+An agent can be trained if it asks ``choose`` once a decision. Its options are the actions' names,
+or what its attribute ``answers`` (action -> option) says.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from wayword.core import registry
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.agent import Agent, MakePlan, Toolkit
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.errors import DataError, UsageError
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
+from wayword.core.rollout import Setup, rollout
+from wayword.core.world import Feedback, Observation, World
+from wayword.models.parts.options import continued
+from wayword.settings import make
+from wayword.training.labels import Guide, Method, Moment, labels
+from wayword.worlds.indoor.graph import ViewpointGraph
+from wayword.worlds.street.graph import StreetGraph
+
+
+@dataclass(frozen=True, slots=True)
+class Choosing:
+    """A decision in the text: ``at`` characters in stands ``taken``, and ``label`` belongs there.
+
+    Both begin with the blank that stands before them.
+    """
+
+    at: int
+    taken: str
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One episode as text."""
+
+    episode: str
+    source: str
+    text: str
+    choices: tuple[Choosing, ...]
+    success: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A dataset to learn from: ``data`` is ``name:split``, ``settings`` its own.
+
+    ``limit`` takes the first so many episodes (0: all). ``scenes`` keeps or, with ``leave_out``,
+    drops scenes; ``area`` keeps the routes wholly in an area of a street graph (``seen``).
+    ``skip`` leaves out every so-and-so-th episode, ``only`` keeps just these: one list, two halves.
+    """
+
+    data: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    limit: int = 0
+    scenes: Sequence[str] = ()
+    leave_out: Sequence[str] = ()
+    area: str = ""
+    skip: int = 0
+    only: int = 0
+
+    def opened(self, folder: Path | None) -> tuple[Dataset, list[Task]]:
+        """The dataset and the tasks that are meant. Raises ``UsageError``, ``DataError``."""
+        name, _, split = self.data.partition(":")
+        cls = registry.load("dataset", name)
+        dataset: Dataset = cls(
+            split or cls.splits[0], folder, make(cls.Settings, self.settings, name)
+        )
+        tasks = list(self._chosen(dataset))
+        if not tasks:
+            raise UsageError(f"{self.data}: no episode is left to learn from")
+        return dataset, tasks[: self.limit or None]
+
+    def _chosen(self, dataset: Dataset) -> Iterator[Task]:
+        in_area = getattr(dataset, "in_area", None)
+        if self.area and in_area is None:
+            raise UsageError(f"{self.data}: has no areas")
+        tasks = in_area(self.area) if self.area and in_area else dataset.tasks
+        for number, task in enumerate(tasks):
+            scene = task.episode.scene
+            if (self.scenes and scene not in self.scenes) or scene in self.leave_out:
+                continue
+            if (self.skip and number % self.skip == 0) or (self.only and number % self.only):
+                continue
+            yield task
+
+
+def vocabulary(source: Source, folder: Path | None) -> Iterator[str]:
+    """A dataset's instructions, and the words for its places in lower case: no walks are played."""
+    dataset, tasks = source.opened(folder)
+    yield from (f'"{task.episode.instruction}"' for task in tasks)
+    perceiver, seen = dataset.perceiver(), set()
+    if perceiver is None:
+        return
+    for scene in sorted({task.episode.scene for task in tasks}):
+        for place in dataset.graph(scene).ids:  # type: ignore[attr-defined]
+            percept = perceiver.perceive(scene, place)
+            told = [percept.summary, *(part.caption for part in percept.sectors)]
+            told += [thing.name for part in percept.sectors for thing in part.sightings]
+            seen.update(re.findall(r"[a-z]+", " ".join(told).lower()))
+    yield from (f": {word}; {word}, {word}" for word in sorted(seen))
+
+
+def refuse_test(on: str, area: str = "") -> None:
+    """Raise ``UsageError`` for a split that must not be learnt from."""
+    name, _, split = on.partition(":")
+    if "train" in split or (name == "map2seq" and split.startswith("seen_") and area == "seen"):
+        return
+    raise UsageError(
+        f"{on} is no training split; train on {name}:train, or on map2seq:seen_dev and "
+        "map2seq:seen_test with area: seen"
+    )
+
+
+class _Chooser:
+    """The model of an agent in training: answers for the oracle or the student, and takes notes."""
+
+    name = "training"
+
+    def __init__(self, student: Model | None, want: Callable[[], str]) -> None:
+        self._student, self._want = student, want
+        self.asked: list[tuple[str, str]] = []
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        if not isinstance(prompt, str):
+            raise UsageError("only agents whose prompt is one text can be trained")
+        want = self._want()
+        if want not in options:
+            raise UsageError(f"{want!r} is none of the options {list(options)}")
+        choice = Choice(tuple(options), tuple(0.0 if o == want else -1e9 for o in options), Usage())
+        if self._student is not None:
+            choice = await self._student.choose(prompt, options)
+        self.asked.append((prompt, choice.best))
+        return choice
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        raise UsageError("only agents that ask `choose` alone can be trained (set decoding=choose)")
+
+    async def aclose(self) -> None:
+        return None
+
+
+class _Guided:
+    """An agent with an oracle looking over its shoulder."""
+
+    Settings: ClassVar[type[Any]] = object
+    families: ClassVar[frozenset[str]] = frozenset()
+    needs_model: ClassVar[bool] = True
+    sees_answer: ClassVar[bool] = True
+
+    def __init__(self, cls: Any, settings: Any, toolkit: Toolkit, student: Model | None):
+        self.chooser = _Chooser(student, self._want)
+        models = {**toolkit.models, "main": self.chooser}
+        self.agent: Any = cls(settings, replace(toolkit, models=models))
+        self.walk: list[Moment] = []
+        self.options: list[dict[Action, str]] = []
+        self._best = STOP
+        self._world: World | None = None
+        self._guide: Guide | None = None
+
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        if not isinstance(reference, PathReference):
+            raise UsageError(f"episode {reference.episode_id} has no gold path to learn from")
+        self._world, self._guide = world, Guide(world, reference.path)
+
+    async def begin(self, episode: Episode) -> None:
+        await self.agent.begin(episode)
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        if self._world is None or self._guide is None:
+            raise UsageError("nothing was revealed to the oracle of this walk")
+        place = _place(self._world)
+        self._best = self._guide.best(place)
+        before = len(self.chooser.asked)
+        decision: Decision | Rejection = await self.agent.act(observation, space)
+        if isinstance(decision, Rejection):
+            raise UsageError(f"an agent that rejects answers cannot be trained: {decision.reason}")
+        if len(self.chooser.asked) > before:
+            self.walk.append(Moment(place, decision.action, self._best))
+            self.options.append(dict(getattr(self.agent, "answers", {})))
+        return decision
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        self.agent.on_feedback(decision, feedback)
+
+    def _want(self) -> str:
+        answers: Mapping[Action, str] = getattr(self.agent, "answers", {})
+        return answers.get(self._best, self._best.name)
+
+
+class Player:
+    """Plays the episodes of one source with one agent, and writes them down as examples."""
+
+    def __init__(self, agent: str, settings: Mapping[str, Any], source: str, dataset: Dataset):
+        self._cls = registry.load("agent", agent)
+        self._settings = make(self._cls.Settings, settings, agent)
+        if self._cls.families and dataset.family.name not in self._cls.families:
+            raise UsageError(
+                f"{agent} does not play {dataset.family.name} datasets such as {source}"
+            )
+        self._source, self._dataset = source, dataset
+        self._shared: dict[str, Any] = {}
+
+    async def example(self, task: Task, student: Model | None, method: Method) -> Example:
+        """One episode: the gold walk without a student, else the student's own, labelled."""
+        made: list[_Guided] = []
+
+        def build(toolkit: Toolkit, actor: str) -> Agent:
+            made.append(_Guided(self._cls, self._settings, toolkit, student))
+            return made[-1]
+
+        most = self._dataset.max_steps if student else 10 * self._dataset.max_steps
+        setup = Setup(self._dataset, build, shared=self._shared, max_steps=most)
+        trajectory = await rollout(task, setup)
+        if trajectory.error:
+            raise UsageError(f"episode {task.episode.id}: {trajectory.error}")
+        (guided,) = made
+        goals = near_goal(self._dataset, task)
+        told = labels(method if student else "ft", guided.walk, goals)
+        success = bool(guided.walk) and guided.walk[-1].place in goals
+        return written(
+            task.episode.id,
+            self._source,
+            guided.chooser.asked,
+            guided.options,
+            told,
+            success and trajectory.ended == "stopped",
+        )
+
+
+def written(
+    episode: str,
+    source: str,
+    asked: Sequence[tuple[str, str]],
+    options: Sequence[Mapping[Action, str]],
+    told: Sequence[Action],
+    success: bool = True,
+) -> Example:
+    """The prompts of an episode as one text. Raises ``UsageError`` where one does not extend the
+    last byte for byte.
+    """
+    text, choices = "", []
+    for (prompt, taken), answers, label in zip(asked, options, told, strict=True):
+        if not prompt.startswith(text):
+            raise UsageError(
+                f"episode {episode}: a prompt does not extend the one before it; only agents whose "
+                "prompt is one growing text can be trained"
+            )
+        base, option = continued(prompt, taken)
+        _, wanted = continued(prompt, answers.get(label, label.name))
+        choices.append(Choosing(len(base), option, wanted))
+        text = base + option
+    return Example(episode, source, text, tuple(choices), success)
+
+
+def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
+    """The places that count as the goal: linked with it (streets), within 3 m of it (indoors)."""
+    reference = task.reference
+    if not isinstance(reference, PathReference):
+        raise UsageError(f"episode {task.episode.id} has no goal to learn from")
+    graph = dataset.graph(task.episode.scene)  # type: ignore[attr-defined]
+    goal = reference.goal
+    if isinstance(graph, ViewpointGraph):
+        row, radius = graph.distances[:, graph.index[goal]], dataset.family.goal_radius
+        return frozenset(name for name, far in zip(graph.ids, row, strict=True) if far < radius)
+    if isinstance(graph, StreetGraph):
+        number = graph.index[goal]
+        out = {graph.ids[target] for _, target in graph.exits(number)}
+        links = np.flatnonzero(graph.targets == number)
+        back = np.searchsorted(graph.offsets, links, side="right") - 1
+        return frozenset({goal, *out, *(graph.ids[other] for other in back.tolist())})
+    raise UsageError("success in this world is not a matter of places")
+
+
+def _place(world: World) -> str:
+    pose = world.pose("agent")
+    return str(pose.get("viewpoint", pose.get("panorama", "")))
+
+
+class Words(Protocol):
+    """A tokeniser: text to token ids, and where in the text each begins and ends."""
+
+    def encode(self, text: str) -> Any:
+        """An object with ``ids`` and ``offsets`` (characters)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """``ids`` (T,) tokens; ``at`` (L,) positions whose next token is labelled; ``labels`` (L,)."""
+
+    ids: tuple[int, ...]
+    at: tuple[int, ...]
+    labels: tuple[int, ...]
+
+
+def encode(example: Example, words: Words) -> Encoded:
+    """Tokens and labels. A label that parts from what was taken is learnt up to the parting.
+
+    After it the text goes on with what was taken, so the label's later tokens have no place in it.
+    Raises ``DataError`` where a choice does not begin at a token.
+    """
+    whole = words.encode(example.text)
+    ids, ends = list(whole.ids), [end for _, end in whole.offsets]
+    at, told, token = [], [], 0
+    for choice in example.choices:
+        while ends[token] <= choice.at:
+            token += 1
+        taken = _ids(words, choice.taken)
+        wanted = _ids(words, choice.label)
+        if ids[token : token + len(taken)] != taken or token == 0:
+            raise DataError(example.source, f"episode {example.episode}", "splits a choice's token")
+        for place, (done, label) in enumerate(zip(taken, wanted, strict=False), token):
+            at.append(place - 1)
+            told.append(label)
+            if done != label:
+                break
+    return Encoded(tuple(ids), tuple(at), tuple(told))
+
+
+def _ids(words: Words, text: str) -> list[int]:
+    return list(words.encode(text).ids)
+
+
+def save(path: Path, examples: Iterable[Example]) -> None:
+    """Write examples as JSON lines; the file appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    beside = path.with_name(f".{path.name}.new")
+    with beside.open("w", encoding="utf-8") as file:
+        file.writelines(json.dumps(asdict(one), ensure_ascii=False) + "\n" for one in examples)
+    os.replace(beside, path)
+
+
+def read(path: Path) -> list[Example]:
+    """Examples as :func:`save` wrote them."""
+    found = []
+    for line in path.read_text(encoding="utf-8").splitlines():
+        record = json.loads(line)
+        choices = tuple(Choosing(**choice) for choice in record.pop("choices"))
+        found.append(Example(**record, choices=choices))
+    return found

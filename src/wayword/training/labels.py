@@ -1,0 +1,89 @@
+"""What an agent should have done: labels for walks along the gold path, and for its own.
+
+Response-based learning, algorithm 1 of VELMA (Schumann et al. 2024, section 6.3.1): a walk of the
+agent's own that completes the task keeps its actions as labels; in any other walk the label at
+every step is the oracle's action in the state that the agent was in. The text keeps the agent's own
+actions either way.
+
+DAgger (Ross et al. 2011) always takes the oracle's action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from wayword.core.action import STOP, Action
+from wayword.core.errors import UsageError
+from wayword.core.solving import Walkable
+from wayword.core.world import World
+
+Method = Literal["ft", "rbl", "dagger"]
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One decision: the place, the action taken, and the oracle's."""
+
+    place: str
+    taken: Action
+    best: Action
+
+
+def completed(walk: Sequence[Moment], near_goal: frozenset[str]) -> bool:
+    """Whether the agent stopped, of its own accord, in a place that counts as the goal.
+
+    ``near_goal`` holds the goal and what the task's metric lets pass for it: in streets its direct
+    neighbours, indoors every viewpoint within three metres.
+    """
+    return bool(walk) and walk[-1].taken == STOP and walk[-1].place in near_goal
+
+
+def relabel(walk: Sequence[Moment], near_goal: frozenset[str]) -> tuple[Action, ...]:
+    """The labels of response-based learning, one a decision of the agent's own walk.
+
+    One panorama short of the goal is a success: the agent's own ``stop`` is the label there, not
+    the step that is missing. A walk that never stops, stops elsewhere or runs on is no success,
+    also where it passed the goal: each label is the oracle's action in that state.
+    """
+    if completed(walk, near_goal):
+        return tuple(moment.taken for moment in walk)
+    return tuple(moment.best for moment in walk)
+
+
+def labels(method: Method, walk: Sequence[Moment], near_goal: frozenset[str]) -> tuple[Action, ...]:
+    """The labels of a walk by the method's rule; for a gold walk all three agree."""
+    if method == "rbl":
+        return relabel(walk, near_goal)
+    return tuple(moment.best for moment in walk)
+
+
+class Guide:
+    """The stepwise oracle of one episode: the gold path while on it, else the shortest way.
+
+    ``best(place)`` is asked once a decision, in order, with the place the agent stands at. Being on
+    the gold path means standing at the place it was at last, or at a later one; a place that the
+    path visits twice counts as the earlier visit that is still ahead.
+    """
+
+    def __init__(self, world: World, gold: Sequence[str]) -> None:
+        if not gold:
+            raise UsageError("there is no gold path to learn from; is this a test split?")
+        if not isinstance(world, Walkable):
+            raise UsageError(f"{type(world).__name__} has no route() and along() to learn from")
+        self._world, self._gold, self._reached = world, tuple(gold), 0
+
+    def best(self, place: str) -> Action:
+        """The oracle's action here."""
+        if place in self._gold[self._reached :]:
+            self._reached = self._gold.index(place, self._reached)
+        if place == self._gold[self._reached]:
+            return self._onward()
+        route = self._world.route("agent", self._gold[-1])
+        return route[0] if route else STOP
+
+    def _onward(self) -> Action:
+        if self._reached == len(self._gold) - 1:
+            return STOP
+        return self._world.along("agent", self._gold[self._reached : self._reached + 2])[0]

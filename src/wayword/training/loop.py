@@ -1,0 +1,382 @@
+"""The training loop: examples, steps, a dev score by task success, checkpoints that resume.
+
+A run is a folder: ``examples-N.jsonl`` (a file a round), ``checkpoint.pt`` (the newest whole
+state, replaced at once), ``best/`` (the student with the best dev score, Hugging Face layout),
+``curve.jsonl`` (a line an evaluation) and ``curve.svg``. A run that was killed at any moment goes
+on from its checkpoint with the same batches in the same order; nothing but time is lost.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import os
+import random
+import shutil
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from wayword.core import dataset as core
+from wayword.core import registry
+from wayword.core.dataset import Dataset
+from wayword.core.errors import UsageError
+from wayword.core.model import Model
+from wayword.core.rollout import Setup, rollout
+from wayword.metrics.scoring import judge
+from wayword.settings import make
+from wayword.training.examples import (
+    Encoded,
+    Example,
+    Player,
+    encode,
+    read,
+    refuse_test,
+    save,
+    vocabulary,
+)
+from wayword.training.export import drawn
+from wayword.training.recipes import Recipe, Task
+from wayword.training.student import Student, StudentModel, libraries
+
+Report = Callable[[str], None]
+"""Told a line for a person."""
+
+
+Opened = tuple[Dataset, Sequence[core.Task]]
+"""A dataset, and those of its tasks that are meant."""
+
+
+class Run:
+    """One training run in its folder.
+
+    >>> Run(recipe, Path("runs/walker"), data=None).train()             # doctest: +SKIP
+    """
+
+    def __init__(
+        self, recipe: Recipe, folder: Path, data: Path | None, report: Report = lambda line: None
+    ) -> None:
+        for task in recipe.tasks:
+            for source in task.sources:
+                refuse_test(source.data, source.area)
+        self.recipe, self.folder, self.data, self.report = recipe, folder, data, report
+        self.torch = libraries()
+        self.torch.set_num_threads(recipe.threads)
+        self.round, self.step, self.seconds, self.cpu = 0, 0, 0.0, 0.0
+        self.curve: list[dict[str, Any]] = []
+        self._dev: dict[str, Opened] = {}
+        self._student: Student | None = None
+        self._optimiser: Any = None
+
+    def train(self) -> dict[str, Any]:
+        """Train to the end; returns the best evaluation. Goes on where an earlier call ended."""
+        try:
+            return self._train()
+        except OSError as error:
+            place = error.filename or self.folder
+            raise UsageError(f"training: {place}: {error.strerror or error}") from error
+        except (MemoryError, RuntimeError) as error:
+            if "memory" not in str(error).lower() and not isinstance(error, MemoryError):
+                raise
+            raise UsageError(
+                "training: out of memory; lower `tokens` (a batch's) or `length` in the recipe"
+            ) from error
+
+    def _train(self) -> dict[str, Any]:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._same_recipe()
+        gold = self._examples(0, lambda: self._gold_walks())
+        self._open(gold)
+        self._restore()
+        while self.round <= self.recipe.rounds:
+            number = self.round
+            examples = gold if number == 0 else self._examples(number, self._own_walks)
+            if number > 0:
+                examples = self._mixed(examples, gold, number)
+            if self._epochs(examples, self.recipe.epochs if number == 0 else 1.0):
+                break
+            self.round, self.step = number + 1, 0
+            self._save()
+        return max(self.curve, key=lambda one: one["score"], default={})
+
+    def _same_recipe(self) -> None:
+        path = self.folder / "recipe.json"
+        text = json.dumps(asdict(self.recipe), indent=2, default=list)
+        if path.is_file() and json.loads(path.read_text()) != json.loads(text):
+            raise UsageError(f"{self.folder}: holds a run of another recipe; name another folder")
+        path.write_text(text + "\n")
+
+    def _examples(self, number: int, make_them: Callable[[], list[Example]]) -> list[Example]:
+        """The examples of a round, played once and kept."""
+        path = self.folder / f"examples-{number}.jsonl"
+        if not path.is_file():
+            began = time.perf_counter()
+            found = make_them()
+            save(path, found)
+            rate = sum(one.success for one in found) / max(1, len(found))
+            took = time.perf_counter() - began
+            self.report(f"round {number}: {len(found)} walks, {rate:.0%} arrive ({took:.0f} s)")
+        return read(path)
+
+    def _gold_walks(self) -> list[Example]:
+        found: list[Example] = []
+        for task in self.recipe.tasks:
+            for source in task.sources:
+                dataset, tasks = source.opened(self.data)
+                player = Player(task.agent, task.settings, source.data, dataset)
+                found += [asyncio.run(player.example(one, None, "ft")) for one in tasks]
+                self.report(f"{source.data}: {len(tasks)} gold walks")
+        return found
+
+    def _own_walks(self) -> list[Example]:
+        assert self._student is not None
+        model, found = StudentModel(self._student), []
+        self._student.network.eval()
+        rng = random.Random(f"{self.recipe.seed}/walks/{self.round}")
+        for task in self.recipe.tasks:
+            opened = [(source, *source.opened(self.data)) for source in task.sources]
+            total = sum(len(tasks) for _, _, tasks in opened)
+            for source, dataset, tasks in opened:
+                player = Player(task.agent, task.settings, source.data, dataset)
+                count = min(len(tasks), round(self.recipe.walks * len(tasks) / total))
+                chosen = rng.sample(tasks, count)
+                method = self.recipe.method
+                found += [asyncio.run(player.example(t, model, method)) for t in chosen]
+        return found
+
+    def _mixed(self, own: list[Example], gold: list[Example], number: int) -> list[Example]:
+        rng = random.Random(f"{self.recipe.seed}/mix/{number}")
+        return [*own, *rng.sample(gold, min(len(gold), round(self.recipe.mix * len(own))))]
+
+    def _open(self, gold: Sequence[Example]) -> None:
+        recipe = self.recipe
+        self.torch.manual_seed(recipe.seed)
+        first = self.folder / "first"
+        if not first.is_dir():
+            if recipe.start:
+                student = Student.from_folder(Path(recipe.start), recipe.shape)
+            else:
+                known = [line for source in recipe.words for line in vocabulary(source, self.data)]
+                student = Student.from_base(recipe.shape, [*known, *(one.text for one in gold)])
+            if recipe.shape.lora:
+                self._student = student
+            else:
+                student.save(self.folder / "first.new")
+                os.replace(self.folder / "first.new", first)
+        if self._student is None:
+            self._student = Student.from_folder(first, recipe.shape)
+        size = sum(weights.numel() for weights in self._student.trained())
+        self.report(f"{size / 1e6:.1f} million parameters are trained")
+        self._optimiser = self.torch.optim.AdamW(
+            self._student.trained(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=recipe.decay
+        )
+
+    def _epochs(self, examples: Sequence[Example], epochs: float) -> bool:
+        """Train on them; True to stop early."""
+        assert self._student is not None
+        recipe, student = self.recipe, self._student
+        encoded = [encode(one, student.words) for one in examples]
+        usable = [one for one in encoded if len(one.ids) <= recipe.length and one.labels]
+        if len(usable) < len(encoded):
+            left = len(encoded) - len(usable)
+            self.report(f"{left} walks left out: longer than {recipe.length} tokens, or no choice")
+        batches = list(batched(usable, epochs, recipe.batch, f"{recipe.seed}/{self.round}"))
+        saved = shown = time.perf_counter()
+        losses: list[float] = []
+        read_tokens = 0
+        while self.step < len(batches):
+            began, worked = time.perf_counter(), time.process_time()
+            losses.append(self._learn(batches[self.step], len(batches)))
+            read_tokens += sum(len(one.ids) for one in batches[self.step])
+            self.step += 1
+            now = time.perf_counter()
+            self.seconds += now - began
+            self.cpu += time.process_time() - worked
+            if self.step % 20 == 0:
+                mean, rate = sum(losses[-20:]) / len(losses[-20:]), read_tokens / (now - shown)
+                self.report(
+                    f"round {self.round} step {self.step}/{len(batches)} loss {mean:.4f} "
+                    f"{rate:.0f} tokens/s"
+                )
+                shown, read_tokens = now, 0
+            if self.step % recipe.evaluate == 0 or self.step == len(batches):
+                self._evaluate(sum(losses) / max(1, len(losses)))
+                losses = []
+                self._save()
+                saved = shown = time.perf_counter()
+                if self._exhausted():
+                    self.report(f"no better dev score in {recipe.patience} evaluations: stopped")
+                    return True
+            elif now - saved > recipe.checkpoint:
+                self._save()
+                saved = time.perf_counter()
+        return False
+
+    def _learn(self, batch: Sequence[Encoded], steps: int) -> float:
+        """One step; returns its loss."""
+        assert self._student is not None
+        torch, student, recipe = self.torch, self._student, self.recipe
+        for group in self._optimiser.param_groups:
+            group["lr"] = recipe.rate * schedule(self.step, steps, recipe.warm_up)
+        student.network.train()
+        total, count = 0.0, sum(len(one.labels) for one in batch)
+        for part in parts(batch, recipe.tokens):
+            share = sum(len(one.labels) for one in part) / count
+            loss = student.loss(*tensors(torch, part, student.device)) * share
+            loss.backward()
+            total += float(loss.detach())
+        torch.nn.utils.clip_grad_norm_(student.trained(), recipe.clip)
+        self._optimiser.step()
+        self._optimiser.zero_grad(set_to_none=True)
+        return total
+
+    def _evaluate(self, loss: float) -> None:
+        """Play every task's dev episodes; keep the student where the mean is the best so far."""
+        assert self._student is not None
+        self._student.network.eval()
+        model = StudentModel(self._student)
+        scores = {}
+        began = time.perf_counter()
+        for task in self.recipe.tasks:
+            name = f"{task.agent} {task.dev.data}"
+            if name not in self._dev:
+                self._dev[name] = task.dev.opened(self.data)
+            scores[name] = success(task, self._dev[name], model)
+        score = sum(scores.values()) / len(scores)
+        best = max((one["score"] for one in self.curve), default=-1.0)
+        line = {
+            "round": self.round,
+            "step": self.step,
+            "loss": round(loss, 4),
+            "score": round(score, 4),
+            "dev": {name: round(value, 4) for name, value in scores.items()},
+            "seconds": round(self.seconds),
+            "cpu_seconds": round(self.cpu),
+            "dev_seconds": round(time.perf_counter() - began),
+        }
+        self.curve.append(line)
+        (self.folder / "curve.jsonl").write_text("".join(json.dumps(c) + "\n" for c in self.curve))
+        (self.folder / "curve.svg").write_text(drawn(self.curve))
+        self.report(f"dev {line['dev']} loss {loss:.4f} after {self.seconds / 60:.0f} min")
+        if score > best:
+            shutil.rmtree(self.folder / "best.new", ignore_errors=True)
+            self._student.save(self.folder / "best.new")
+            shutil.rmtree(self.folder / "best", ignore_errors=True)
+            os.replace(self.folder / "best.new", self.folder / "best")
+
+    def _exhausted(self) -> bool:
+        scores = [one["score"] for one in self.curve]
+        patience = self.recipe.patience
+        return bool(patience) and len(scores) - 1 - scores.index(max(scores)) >= patience
+
+    def _save(self) -> None:
+        assert self._student is not None
+        state = {
+            "student": self._student.state(),
+            "optimiser": self._optimiser.state_dict(),
+            "round": self.round,
+            "step": self.step,
+            "seconds": self.seconds,
+            "cpu": self.cpu,
+            "curve": self.curve,
+            "torch": self.torch.get_rng_state(),
+        }
+        beside = self.folder / "checkpoint.new"
+        try:
+            self.torch.save(state, beside)
+            os.replace(beside, self.folder / "checkpoint.pt")
+        except (OSError, RuntimeError) as error:
+            beside.unlink(missing_ok=True)
+            raise UsageError(
+                f"{beside}: cannot be written ({error}); the last checkpoint is whole: make room "
+                "and start the same command again"
+            ) from error
+
+    def _restore(self) -> None:
+        assert self._student is not None
+        path = self.folder / "checkpoint.pt"
+        if not path.is_file():
+            return
+        state = self.torch.load(path, weights_only=False)
+        self._student.restore(state["student"])
+        self._optimiser.load_state_dict(state["optimiser"])
+        self.round, self.step = state["round"], state["step"]
+        self.seconds, self.cpu = state["seconds"], state.get("cpu", 0.0)
+        self.curve = state["curve"]
+        self.torch.set_rng_state(state["torch"])
+        self.report(f"goes on at round {self.round}, step {self.step}")
+
+
+# The dev score: episodes that the student plays itself, judged by its family's metric of success.
+
+
+def success(task: Task, opened: Opened, model: Model) -> float:
+    """The share of a task's dev episodes that succeed by their family's metric."""
+    dataset, tasks = opened
+    cls = registry.load("agent", task.agent)
+    settings = make(cls.Settings, task.settings, task.agent)
+    right = judge(dataset)
+    setup = Setup(
+        dataset,
+        lambda toolkit, actor: cls(settings, toolkit),
+        models={"main": model},
+        max_steps=dataset.max_steps,
+    )
+    hits = 0
+    for one in tasks:
+        trajectory = asyncio.run(rollout(one, setup))
+        if trajectory.error:
+            raise UsageError(f"dev episode {one.episode.id}: {trajectory.error}")
+        hits += right(one, trajectory)
+    return hits / len(tasks)
+
+
+# Batches.
+
+
+def schedule(step: int, steps: int, warm_up: float) -> float:
+    """The rate's factor: linear up over the warm-up, linear down to zero after it."""
+    first = max(1.0, warm_up * steps)
+    return min((step + 1) / first, max(0.0, (steps - step) / max(1.0, steps - first)))
+
+
+def batched(
+    encoded: Sequence[Encoded], epochs: float, size: int, seed: str
+) -> Iterator[list[Encoded]]:
+    """Batches in an order that the seed decides; walks of like length stand together."""
+    left = round(epochs * len(encoded))
+    for epoch in range(math.ceil(epochs)):
+        rng = random.Random(f"{seed}/{epoch}")
+        order = rng.sample(encoded, len(encoded))[:left]
+        left -= len(order)
+        batches = []
+        for first in range(0, len(order), 16 * size):
+            near = sorted(order[first : first + 16 * size], key=lambda one: len(one.ids))
+            batches += [near[n : n + size] for n in range(0, len(near), size)]
+        rng.shuffle(batches)
+        yield from batches
+
+
+def parts(batch: Sequence[Encoded], tokens: int) -> list[list[Encoded]]:
+    """A batch in parts of at most ``tokens`` tokens, padding included; one sequence at least."""
+    found: list[list[Encoded]] = []
+    for one in sorted(batch, key=lambda one: -len(one.ids)):
+        if not found or len(found[-1][0].ids) * (len(found[-1]) + 1) > tokens:
+            found.append([])
+        found[-1].append(one)
+    return found
+
+
+def tensors(torch: Any, part: Sequence[Encoded], device: str) -> tuple[Any, ...]:
+    """Token ids (B, T), right-padded, and row, position and label of each labelled token (L,)."""
+    longest = max(len(one.ids) for one in part)
+    ids = torch.zeros(len(part), longest, dtype=torch.long)
+    for row, one in enumerate(part):
+        ids[row, : len(one.ids)] = torch.tensor(one.ids)
+    rows = torch.tensor([row for row, one in enumerate(part) for _ in one.at])
+    at = torch.tensor([place for one in part for place in one.at])
+    told = torch.tensor([label for one in part for label in one.labels])
+    return tuple(each.to(device) for each in (ids, rows, at, told))

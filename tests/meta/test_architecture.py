@@ -1,0 +1,41 @@
+"""docs/architecture.md names the tree as it is."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "wayword"
+PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+WITHOUT_LINKS = re.sub(r"\]\([^)]*\)", "]", PAGE)  # links are checked with all others
+PATHS = sorted(
+    set(re.findall(r"(?<![\w/])\w[\w.]*(?:/[\w.]+)*(?:/|\.(?:py|yaml|toml|txt))", WITHOUT_LINKS))
+)
+
+
+def test_paths_are_found_in_the_page() -> None:
+    assert {"core/", "core/family.py", "models/prices.yaml", "pyproject.toml"} <= set(PATHS)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_every_path_of_the_page_exists(path: str) -> None:
+    assert (SOURCE / path).exists() or (ROOT / path).exists(), f"docs/architecture.md: no {path}"
+
+
+def test_the_page_names_every_layer_and_every_family() -> None:
+    layers = {f"{path.name}/" for path in SOURCE.iterdir() if (path / "__init__.py").is_file()}
+    worlds = {f"worlds/{path.parent.name}/" for path in (SOURCE / "worlds").glob("*/__init__.py")}
+    assert layers | worlds <= set(PATHS)
+
+
+def test_the_page_draws_the_layers_in_the_order_of_the_import_contract() -> None:
+    contract = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    declared = re.search(r"layers = \[(.*?)\]", contract, re.DOTALL)
+    assert declared is not None
+    drawn = re.search(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    assert drawn is not None
+    order = re.findall(r"wayword\.(\w+)", declared[1])
+    assert re.findall(r"(\w+)(?:/|\.py)", drawn[1]) == order

@@ -1,0 +1,156 @@
+"""Episodes as text: prompts that extend each other, and labels at the right tokens."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from helpers.small_house import SmallHouse
+from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
+from helpers.training_walks import Pieces, played
+from wayword.core.action import STOP, Action
+from wayword.core.errors import DataError, UsageError
+from wayword.datasets.houses import Houses
+from wayword.training.examples import (
+    Choosing,
+    Example,
+    Source,
+    encode,
+    read,
+    refuse_test,
+    save,
+    written,
+)
+
+EAST = ["forward", "forward", "forward", "forward", "right", "forward", "stop"]
+
+
+def test_a_gold_walk_holds_a_label_at_every_choice() -> None:
+    street = SmallStreet(Eyes(PARK_AND_SHOP), landmarks=["a park", "Corner Shop"])
+    example = played("velma", {"shots": 0}, street, street.tasks[0])
+    assert [choice.label.strip() for choice in example.choices] == EAST
+    for choice in example.choices:
+        assert example.text[choice.at :].startswith(choice.taken)
+        assert choice.taken == choice.label
+        assert example.text[: choice.at].endswith(".")
+    assert example.text.endswith("7. stop")
+    assert example.success
+
+
+def test_a_forced_opening_is_in_the_text_without_a_label() -> None:
+    street = SmallStreet(opening=["forward"])
+    example = played("velma", {"shots": 0}, street, street.tasks[0])
+    assert [choice.label.strip() for choice in example.choices] == EAST[1:]
+    assert "\n1. forward\n2. forward" in example.text
+
+
+def test_walkers_letters_are_the_labels() -> None:
+    house = SmallHouse()
+    example = played("walker", {}, house, house.tasks[0])
+    letters = [choice.label.strip() for choice in example.choices]
+    assert letters[-1] == "stop"
+    chosen = [
+        next(line for line in block.splitlines() if line.startswith(f" {letter} "))
+        for block, letter in zip(example.text.split("Here: ")[1:], letters[:-1], strict=False)
+    ]
+    assert [line.split(":")[0][3:] for line in chosen] == ["ahead", "right"]
+
+
+def test_prompts_must_extend_each_other_byte_for_byte() -> None:
+    asked = [("One way.\nChoice:", "A"), ("Another.\nChoice:", "B")]
+    go = Action("goto", ("x",))
+    with pytest.raises(UsageError, match="does not extend"):
+        written("1", "small", asked, [{go: "A"}, {go: "B"}], [go, go])
+
+
+@pytest.mark.parametrize("settings", [{}, {"words": 3, "here": 0, "near": 0}])
+def test_every_prompt_of_a_generated_house_extends_the_last(settings: dict[str, int]) -> None:
+    houses = Houses("train", None, Houses.Settings(houses=2, episodes=4))
+    for task in houses.tasks:
+        example = played("walker", settings, houses, task)  # raises where one does not
+        places = [choice.at for choice in example.choices]
+        assert places == sorted(places)
+        assert len(places) == len(task.reference.path)  # type: ignore[attr-defined]
+
+
+def test_labels_stand_at_the_token_before_the_choice() -> None:
+    house, pieces = SmallHouse(), Pieces()
+    example = played("walker", {}, house, house.tasks[0])
+    encoded = encode(example, pieces)
+    assert [pieces.text(number) for number in encoded.labels] == [
+        choice.label for choice in example.choices
+    ]
+    assert [pieces.text(encoded.ids[place]) for place in encoded.at] == [":"] * len(encoded.at)
+    after = [pieces.text(encoded.ids[place + 1]) for place in encoded.at[:-1]]
+    assert after == [choice.taken for choice in example.choices[:-1]]
+
+
+def test_a_label_of_several_tokens_is_learnt_up_to_where_it_parts() -> None:
+    pieces = Pieces()
+    text = "1. forward\n2. turn_around\n3. stop"
+    choices = (
+        Choosing(2, " forward", " turn_around"),
+        Choosing(13, " turn_around", " turn_around"),
+        Choosing(28, " stop", " forward"),
+    )
+    encoded = encode(Example("1", "small", text, choices), pieces)
+    found = [pieces.text(number) for number in encoded.labels]
+    assert found == [" turn", " turn", "_", "around", " forward"]
+    assert [pieces.text(encoded.ids[place]) for place in encoded.at] == [
+        ".", ".", " turn", "_", ".",
+    ]  # fmt: skip
+
+
+def test_a_choice_inside_a_token_is_an_error() -> None:
+    wrong = Example("1", "small", "1. forward", (Choosing(4, "orward", "orward"),))
+    with pytest.raises(DataError, match="splits a choice"):
+        encode(wrong, Pieces())
+
+
+def test_the_students_own_walk_stays_in_the_text() -> None:
+    house = SmallHouse()
+    right = played("walker", {}, house, house.tasks[0])
+    letters = [choice.taken.strip() for choice in right.choices]
+    walk = played("walker", {}, house, house.tasks[0], [letters[0], "stop"], "dagger")
+    assert [choice.taken.strip() for choice in walk.choices] == [letters[0], "stop"]
+    assert [choice.label for choice in walk.choices] == [c.label for c in right.choices[:2]]
+
+
+def test_examples_come_back_from_their_file(tmp_path: Path) -> None:
+    house = SmallHouse()
+    examples = [played("walker", {}, house, task) for task in house.tasks]
+    save(tmp_path / "examples.jsonl", examples)
+    assert read(tmp_path / "examples.jsonl") == examples
+
+
+@pytest.mark.parametrize("name", ["houses:test", "r2r:val_seen", "map2seq:unseen_dev", "towns"])
+def test_test_splits_are_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="no training split"):
+        refuse_test(name)
+
+
+def test_map2seqs_seen_files_count_in_the_training_area_only() -> None:
+    refuse_test("map2seq:seen_dev", "seen")
+    with pytest.raises(UsageError, match="no training split"):
+        refuse_test("map2seq:seen_dev")
+
+
+def test_a_source_is_cut_into_two_halves_that_share_nothing() -> None:
+    whole = Source("houses:train", settings={"houses": 2, "episodes": 6})
+
+    def names(source: Source) -> set[str]:
+        return {task.episode.id for task in source.opened(None)[1]}
+
+    most, rest = names(replace(whole, skip=3)), names(replace(whole, only=3))
+    assert len(most) == 4
+    assert not most & rest
+    assert most | rest == names(whole)
+
+
+def test_stop_is_an_answer_of_walker() -> None:
+    house = SmallHouse()
+    example = played("walker", {}, house, house.tasks[1])
+    assert example.choices[-1].label == " stop"
+    assert STOP.name == "stop"

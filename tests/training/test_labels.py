@@ -1,0 +1,113 @@
+"""Response-based learning's labels, case by case against algorithm 1 of VELMA."""
+
+from __future__ import annotations
+
+from helpers.small_street import SmallStreet
+from helpers.training_walks import played
+from wayword.core.action import STOP, Action
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, PathReference
+from wayword.training.examples import near_goal
+from wayword.training.labels import Guide, Moment, completed, labels, relabel
+
+FORWARD, LEFT, RIGHT = Action("forward"), Action("left"), Action("right")
+NEAR = frozenset({"j", "e1", "e2"})
+
+
+def street(*path: str) -> tuple[SmallStreet, Task]:
+    """The small street, and a route in it that starts facing north."""
+    start = {"panorama": path[0], "heading": 0}
+    episode = Episode("1", "Go on.", "small", start)
+    return SmallStreet(), Task(episode, PathReference("1", path))
+
+
+def told(words: list[str], *path: str, method: str = "rbl") -> list[str]:
+    """The labels after an agent's own walk of these words."""
+    dataset, task = street(*path)
+    example = played("velma", {"shots": 0}, dataset, task, words, method)  # type: ignore[arg-type]
+    assert [choice.taken.strip() for choice in example.choices[: len(words)]] == words
+    return [choice.label.strip() for choice in example.choices]
+
+
+EAST = ("s2", "s3", "j", "e1")
+
+
+def test_success_keeps_the_agents_own_actions() -> None:
+    walk = ["forward", "forward", "right", "forward", "stop"]
+    assert told(walk, *EAST) == walk
+
+
+def test_success_by_a_detour_keeps_the_detour() -> None:
+    walk = ["forward", "forward", "left", "turn_around", "forward", "stop"]
+    assert told(walk, *EAST) == walk
+
+
+def test_one_short_counts_as_success() -> None:
+    walk = ["forward", "forward", "stop"]
+    assert told(walk, *EAST) == walk
+
+
+def test_off_the_route_the_oracle_turns_it_back_at_every_step() -> None:
+    walk = ["forward", "forward", "forward", "stop"]
+    assert told(walk, *EAST) == ["forward", "forward", "right", "turn_around"]
+
+
+def test_a_walk_that_never_stops_is_no_success_even_at_the_goal() -> None:
+    walk = ["forward", "turn_around"]
+    found = told([*walk, *["turn_around"] * 10], "s2", "s3")
+    assert found[:2] == ["forward", "stop"]
+    assert set(found[1:]) == {"stop"}
+    assert len(found) == SmallStreet.max_steps
+
+
+def test_too_long_a_walk_is_told_to_stop_at_the_goal_and_then_to_turn_back() -> None:
+    walk = ["forward", "forward", "forward", "stop"]
+    assert told(walk, "s0", "s1") == ["forward", "stop", "turn_around", "turn_around"]
+
+
+def test_the_agents_own_actions_stay_in_the_text() -> None:
+    dataset, task = street("s0", "s1")
+    walk = ["forward", "forward", "forward", "stop"]
+    example = played("velma", {"shots": 0}, dataset, task, walk, "rbl")
+    assert [choice.taken.strip() for choice in example.choices] == walk
+    assert [choice.label.strip() for choice in example.choices][1:] == [
+        "stop",
+        *["turn_around"] * 2,
+    ]
+    assert example.text.endswith("3. forward\n4. stop")
+    assert not example.success
+
+
+def test_dagger_takes_the_oracles_action_also_after_a_success() -> None:
+    walk = ["forward", "forward", "stop"]
+    assert told(walk, *EAST, method="dagger") == ["forward", "forward", "right"]
+
+
+def test_relabel_is_a_function_of_the_walk_alone() -> None:
+    right = (Moment("s3", FORWARD, FORWARD), Moment("j", STOP, RIGHT))
+    wrong = (Moment("s3", FORWARD, FORWARD), Moment("j", LEFT, RIGHT))
+    assert completed(right, NEAR)
+    assert relabel(right, NEAR) == (FORWARD, STOP)
+    assert not completed(wrong, NEAR)
+    assert relabel(wrong, NEAR) == (FORWARD, RIGHT)
+    assert not completed((), NEAR)
+    assert relabel(right, frozenset({"s0"})) == (FORWARD, RIGHT)
+    assert labels("ft", right, NEAR) == labels("dagger", right, NEAR) == (FORWARD, RIGHT)
+
+
+def test_the_goal_and_its_neighbours_in_either_direction_count() -> None:
+    assert near_goal(*street(*EAST)) == NEAR
+
+
+def test_the_guide_follows_a_path_that_crosses_itself() -> None:
+    dataset, task = street("s0", "s1", "s2", "s1")
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    guide = Guide(world, ("s0", "s1", "s2", "s1"))
+    done = []
+    while not world.done("agent"):
+        done.append(guide.best(str(world.pose("agent")["panorama"])))
+        world.step("agent", done[-1])
+    assert [action.name for action in done] == [
+        "forward", "forward", "turn_around", "forward", "stop",
+    ]  # fmt: skip

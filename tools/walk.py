@@ -1,0 +1,155 @@
+"""Count the source files that a reader enters to follow one episode, from its data to its page.
+
+    python tools/walk.py                        # generated places
+    python tools/walk.py --data /path/to/data   # published data where there is any
+
+A file is entered where a function of it is called; importing it does not count. Four phases:
+
+    open    the dataset is opened, a world built and reset
+    step    the agent is built, begins and acts once, the world steps
+    score   the episode is scored, and the run's row printed
+    view    the page of the run is written
+
+It runs on older trees too (``ENTRIES`` knows where their entry points were), with that tree's own
+Python: ``/path/to/old/.venv/bin/python tools/walk.py``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import importlib
+import pkgutil
+import random
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import wayword
+
+SOURCE = str(Path(wayword.__file__).parent)
+PHASES = ("open", "step", "score", "view")
+WALKS = (
+    ("navgpt", "houses", "r2r:val_seen"),
+    ("react_emmem", "household", "household"),
+    ("velma", "towns", "map2seq:unseen_dev"),
+)
+"""Agent, generated dataset, published one."""
+ENTRIES = {
+    "Plan": ("runs.plan", "experiment.plan"),
+    "run": ("runs.running", "experiment.running"),
+    "open_agent": ("runs.parts", "experiment.cast"),
+    "open_dataset": ("runs.parts", "experiment.parts"),
+    "open_model": ("models.parts.opening", "models.opening"),
+    "RunFolder": ("runs.folder", "recording.folder"),
+    "Toolkit": ("core.agent",),
+    "score": ("metrics.scoring", "evaluation.scorer"),
+    "table": ("runs.reports", "experiment.reports"),
+    "write": ("viewer",),
+}
+"""An entry point, and the modules that hold it, the newest first."""
+
+
+def entry(name: str) -> Any:
+    """The function or class of this name in the tree at hand."""
+    for module in ENTRIES[name]:
+        try:
+            return getattr(importlib.import_module(f"wayword.{module}"), name)
+        except ModuleNotFoundError:
+            continue
+    raise SystemExit(f"{name} is in none of {', '.join(ENTRIES[name])}: extend ENTRIES")
+
+
+@contextmanager
+def entered() -> Iterator[set[str]]:
+    """The files of the package in which a function is called meanwhile."""
+    files: set[str] = set()
+
+    def called(frame: FrameType, event: str, _: Any) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(SOURCE):
+            files.add(frame.f_code.co_filename)
+
+    sys.setprofile(called)
+    try:
+        yield files
+    finally:
+        sys.setprofile(None)
+
+
+def load_everything() -> None:
+    """Import all modules beforehand, as what they run while imported is not part of a walk."""
+    for found in pkgutil.walk_packages([SOURCE], "wayword."):
+        if not found.name.endswith("__main__"):
+            importlib.import_module(found.name)
+
+
+def named(part: Any, *names: str) -> Any:
+    """The first of these methods that a part has: today's name, then earlier ones."""
+    return next(getattr(part, name) for name in names if hasattr(part, name))
+
+
+async def step(agent: Any, world: Any, episode: Any) -> None:
+    """The first step of the first actor."""
+    actor = world.actors[0]
+    await agent.begin(episode.as_told(actor))
+    space = named(world, "action_space", "menu")(actor)
+    decision = await agent.act(world.observe(actor), space)
+    feedback = world.step(actor, decision.action)
+    named(agent, "on_feedback", "told")(decision, feedback)
+
+
+def walk(agent_name: str, on: str, data: Path | None, folder: Path) -> dict[str, set[str]]:
+    """Files by phase. The run that is scored and viewed is played beforehand."""
+    plan = entry("Plan")(
+        agent_name, on, "scripted:first", limit=1, max_steps=3, data=data, out=folder
+    )
+    entry("run")(plan)
+    with entered() as opened:
+        dataset = entry("open_dataset")(plan)
+        task = dataset.tasks[0]
+        world = dataset.world(task.episode)
+        world.reset(task.episode)
+    parts, model = entry("open_agent")(plan, dataset), entry("open_model")(plan.model)
+    toolkit = entry("Toolkit")(
+        models={"main": model},
+        perceiver=dataset.perceiver(),
+        rng=random.Random(0),
+        demonstrations=dataset.demonstrations,
+    )
+    with entered() as stepped:
+        agent = parts.maker()(toolkit, world.actors[0])
+        asyncio.run(step(agent, world, task.episode))
+    trajectory = next(iter(entry("RunFolder").read(folder).records())).trajectory
+    with entered() as scored:
+        entry("score")(dataset, [(task, trajectory)])
+        entry("table")([folder])
+    with entered() as viewed:
+        entry("write")(folder, data=data)
+    return dict(zip(PHASES, (opened, stepped, scored, viewed), strict=True))
+
+
+def main() -> None:
+    """Print a row a walk, and with ``--files`` what it enters."""
+    parser = argparse.ArgumentParser(description="Files that a walk through one episode enters.")
+    parser.add_argument("--data", type=Path, help="data folder; without it, places are generated")
+    parser.add_argument("--files", action="store_true", help="name the files")
+    given = parser.parse_args()
+    load_everything()
+    print(f"{'walk':32}" + "".join(f"{phase:>7}" for phase in PHASES) + f"{'all':>7}")
+    for agent, generated, published in WALKS:
+        on = published if given.data else generated
+        with tempfile.TemporaryDirectory() as scratch:
+            found = walk(agent, on, given.data, Path(scratch) / "run")
+        counts = [len(found[phase]) for phase in PHASES] + [len(set().union(*found.values()))]
+        print(f"{agent + ' on ' + on:32}" + "".join(f"{count:7}" for count in counts))
+        for phase in PHASES if given.files else ():
+            names = sorted(str(Path(file).relative_to(SOURCE)) for file in found[phase])
+            print(f"  {phase}: {' '.join(names)}")
+
+
+if __name__ == "__main__":
+    main()

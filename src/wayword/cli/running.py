@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -172,7 +173,7 @@ def demo(
     episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 8,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
-    """NavGPT with the embedded model in generated houses, beside an oracle and a random walker.
+    """NavGPT with the embedded model in generated houses, beside an oracle, random and `imitation`.
 
     The model has 135 million parameters and runs on one core, so this takes a minute or two and
     it often loses its way: what is shown is how a run works, not how well a large model walks.
@@ -180,9 +181,13 @@ def demo(
     from wayword import viewer
     from wayword.runs.plan import Plan
 
+    trained = []
+    if find_spec("onnxruntime"):  # of the extra [prior]; the demo goes without
+        trained = [Plan("imitation", "houses", limit=episodes, out=out / "imitation")]
     plans = [
         Plan("oracle", "houses", limit=episodes, out=out / "oracle"),
         Plan("random", "houses", limit=episodes, out=out / "random"),
+        *trained,
         Plan(
             "navgpt",
             "houses",

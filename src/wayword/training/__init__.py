@@ -8,4 +8,10 @@ loop       steps, dev scores, checkpoints
 export     GGUF file, model card, dev curve
 
 torch, transformers, peft and gguf (the extra ``[train]``) are imported inside functions only.
+
+imitation           the DAgger trainer of the agent ``imitation``, which asks no language model
+imitation_model     its network, and the ONNX file that the agent plays
+imitation_tables    scenes and episodes as arrays, and many walks at once
+
+These three are run in an environment that has torch and onnx, and import them at the top.
 """

@@ -167,6 +167,20 @@ def test_an_answer_that_is_no_option_is_asked_for_once_more_and_never_guessed() 
             asked(server, calls, name="claude-x")
 
 
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        ('Sure: {this}.\n```json\n{"answer": "left"}\n```', "left"),
+        ('{"answer": "left"}, that is {"answer": "left"}', "left"),
+        ('{"answer": "left"} or {"answer": "right"}', '{"answer": "left"} or {"answer": "right"}'),
+        ('{"answer": 3}', '{"answer": 3}'),
+    ],
+)
+def test_a_wrapped_choice_is_found_in_prose_and_fences(content: str, text: str) -> None:
+    with serving(lambda *_: (200, chat(content))) as server:
+        assert complete(server, HELLO, Sampling(choices=("left", "right"))).text == text
+
+
 def test_more_stop_sequences_than_a_server_takes_are_cut_here() -> None:
     with serving(lambda *_: (200, chat("one;two"))) as server:
         answer = complete(server, HELLO, Sampling(stop=("a", "b", "c", "d", ";")), name="gpt-4o")

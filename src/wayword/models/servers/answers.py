@@ -70,13 +70,24 @@ def _content(choice: Mapping[str, Any]) -> tuple[object, str]:
 
 
 def _unwrapped(said: str) -> str:
-    """The value of ``{"answer": …}``; anything else stays as it is, for the agent to reject."""
-    try:
-        value = json.loads(said)
-    except ValueError:
-        return said
-    inner = value.get(ANSWER) if isinstance(value, dict) else None
-    return inner if isinstance(inner, str) else said
+    """The value of ``{"answer": …}``, which may stand in prose or in a fence.
+
+    Anything else stays as it is, for the agent to reject: no such object, or two that differ.
+    """
+    decoder = json.JSONDecoder()
+    found: set[str] = set()
+    start = said.find("{")
+    while start >= 0:
+        after = start + 1
+        try:
+            value, end = decoder.raw_decode(said, start)
+        except (ValueError, RecursionError):
+            value, end = None, after
+        if isinstance(value, dict) and isinstance(value.get(ANSWER), str):
+            found.add(value[ANSWER])
+            after = end
+        start = said.find("{", after)
+    return found.pop() if len(found) == 1 else said
 
 
 def usage(answer: object, prompt: Prompt, request: Request) -> Usage:

@@ -168,3 +168,8 @@ def test_fields_are_found_in_objects_and_in_lines() -> None:
     assert (found.line("thought"), found.line("plan"), found.all("action")) == ("a", "b", ["c"])
     assert items('```json\n["a park", "Staples"]\n```') == ["a park", "Staples"]
     assert items("Here:\n- a park\n- Staples\nDone") == ["a park", "Staples"]
+
+
+def test_a_field_left_empty_is_no_second_action() -> None:
+    said = '{"thought": "east", "arrived": false, "action": "b", "prediction": ""}'
+    assert read_choice(said, ["b", "c"]) == Answer("east", "b")

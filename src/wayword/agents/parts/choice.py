@@ -120,7 +120,8 @@ def _named(found: Fields, legal: Collection[str]) -> list[str]:
     actions = [words for words in actions if plain(words) != _TOOL]
     if inputs or predictions:
         actions = [words for words in actions if isinstance(pick(words, legal), str)]
-    return [*inputs, *dict.fromkeys(predictions), *actions]
+    named = [*inputs, *dict.fromkeys(predictions), *actions]
+    return [words for words in named if words.strip()] or named  # a field left empty names nothing
 
 
 def _words(values: Sequence[Json]) -> list[str]:

@@ -162,12 +162,18 @@ async def retold(
     return [player.told for player in players.values() if player.told.prompts]
 
 
-def recorded_answers(trajectory: Trajectory) -> Answerer:
-    """An answerer that gives the answers of then, in order."""
+def recorded_answers(trajectory: Trajectory) -> Answerer | None:
+    """An answerer that gives the answers of then, in order; None where nobody was asked.
+
+    Where somebody answers, agents are told that they can ask: an episode in which nobody did is
+    told again as it was.
+    """
     asked = [
         step.feedback.details.get("answer") if step.feedback.ok else None
         for step in trajectory.steps
         if isinstance(step.decision, Decision) and step.decision.action.name == "ask"
     ]
+    if not asked:
+        return None
     given = iter(asked)
     return lambda actor, question: next(given, None)

@@ -202,8 +202,8 @@ class Answered:
         return answered(self._dataset.world(episode), self._answerer)
 
 
-def answered(world: World, answerer: Answerer) -> World:
-    """The world, with the answerer where it takes one."""
-    if hasattr(world, "answerer"):
+def answered(world: World, answerer: Answerer | None) -> World:
+    """The world, with the answerer where there is one and the world takes one."""
+    if answerer is not None and hasattr(world, "answerer"):
         world.answerer = answerer
     return world

@@ -129,7 +129,7 @@ def test_nothing_is_invented_and_what_is_missing_is_told(gold: Path, tmp_path: P
     out = tmp_path / "train.jsonl"
     card = export([gold], out, Export("react_emmem"))
     said = [json.loads(m["content"]) for m in lines(out)[0]["messages"] if m["role"] == "assistant"]
-    assert {tuple(answer) for answer in said} == {("state", "action", "argument")}
+    assert {tuple(answer) for answer in said} == {("state", "action")}
     assert {tuple(answer["state"]) for answer in said} == {("place", "facing", "holding")}
     assert card.untold == ["state.seen", "state.done", "state.left", "plan"]
     assert any("answers lack state.seen" in line for line in card.notices)

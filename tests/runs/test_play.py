@@ -166,7 +166,9 @@ def test_a_game_is_recorded_and_compared_with_the_expert(
     (record,) = RunFolder.read(tmp_path / "run").records()
     mine = [step for step in record.trajectory.steps if step.actor == "ann"]
     decided = [s.decision.action.name for s in mine if isinstance(s.decision, Decision)]
-    assert decided == [line.split()[0] for line in lines]
+    typed = [line.split()[0] for line in lines]
+    # The other, who plays at random, may have opened the door first: then it cannot be opened.
+    assert decided in (typed, [verb for verb in typed if verb != "open"])
     assert not [step for step in mine if step.decision.__class__.__name__ == "Rejection"]
     again = play(plan, Script(["stop"]))
     assert again.episode == "apple_2", "the next one that was not played"

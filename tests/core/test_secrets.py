@@ -40,3 +40,10 @@ def test_addresses_are_shown_without_their_secrets() -> None:
     assert redacted("t0ps3cret") == MASK
     assert is_secret("Authorization")
     assert not is_secret("max_tokens")
+
+
+def test_a_placeholder_for_a_key_is_an_ordinary_word() -> None:
+    remember("none")
+    assert redacted("default-src 'none'") == "default-src 'none'"
+    remember("k1c9")
+    assert redacted("the key k1c9") == "the key [redacted]"

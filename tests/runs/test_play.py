@@ -188,7 +188,7 @@ def test_a_question_reaches_the_person_and_its_answer_the_agent(
     assert asked.feedback.details["answer"] == "in the hall"
 
 
-def test_without_a_person_a_question_is_answered_by_nobody_or_by_the_terminal(
+def test_without_a_person_nobody_can_be_asked_but_the_terminal(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named(monkeypatch)
@@ -199,7 +199,8 @@ def test_without_a_person_a_question_is_answered_by_nobody_or_by_the_terminal(
     )  # fmt: skip
     asking(monkeypatch)
     run(plan)
-    assert statuses(tmp_path / "alone") == ["nobody_answers", "nobody_answers"]
+    # Where nobody answers, `ask` is not offered, so that to ask is a rejection like any other.
+    assert statuses(tmp_path / "alone") == ["rejected", "rejected"]
     me = Script(["on the table", ""])
     there = Plan(
         "act", "flat", "scripted:asks", settings,

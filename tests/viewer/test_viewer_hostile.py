@@ -70,7 +70,7 @@ def test_a_hostile_run_opens_no_dataset_from_a_file(tmp_path: Path) -> None:
     evil.write_text(f"open({str(tmp_path / 'ran')!r}, 'w').close()\n", encoding="utf-8")
     written = viewer.write_pages(make_run(tmp_path / "run", dataset=f"{evil}:test"))
     assert not (tmp_path / "ran").exists()
-    assert "there is no dataset" in written.notice
+    assert "no dataset" in written.notice
 
 
 @given(st.text(max_size=200))

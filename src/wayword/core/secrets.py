@@ -24,8 +24,13 @@ _remembered: set[str] = set()
 
 
 def remember(secret: str) -> None:
-    """From now on ``redacted`` knows this one too, wherever it came from."""
-    if len(secret) >= _LEAST:
+    """From now on ``redacted`` knows this one too, wherever it came from.
+
+    A short word is no secret: local servers are given keys such as ``none``, and to take that out
+    of every text would break the pages and records in which it stands.
+    """
+    word = len(secret) < _TELLING and secret.isalpha()
+    if len(secret) >= _LEAST and not word:
         _remembered.add(secret)
 
 

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, cast
 
 from wayword.core.action import legal
-from wayword.core.agent import Agent, Learner, Oracle, Toolkit
+from wayword.core.agent import Agent, Demonstrations, Learner, Oracle, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import (
@@ -46,7 +46,8 @@ class Setup:
     ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once. ``shared``
     is the agents' own memory over the run: see :class:`~wayword.core.agent.Toolkit`. ``trials``
     is how often agents that learn may play an episode, and ``judge`` ends that at a success; with
-    none they are told nothing.
+    none they are told nothing. ``demonstrations`` draws solved examples, where not the dataset
+    does.
     """
 
     dataset: Dataset
@@ -58,6 +59,7 @@ class Setup:
     shared: dict[str, Any] = field(default_factory=dict)
     trials: int = 1
     judge: Judge | None = None
+    demonstrations: Demonstrations | None = None
 
 
 class Log:
@@ -206,7 +208,7 @@ class _Play:
             rng=self._rngs[actor],
             note=log.note,
             shared=setup.shared,
-            demonstrations=setup.dataset.demonstrations,
+            demonstrations=setup.demonstrations or setup.dataset.demonstrations,
         )
         agent = setup.make_agent(toolkit, actor)
         if sees_answer(agent):

@@ -1,6 +1,6 @@
-"""Solved training episodes as turns of the conversation.
+"""Solved training episodes as turns of the conversation, and examples from a file of one's own.
 
-An example is replayed in its own world and shows what a replay can know: observations, actions,
+A drawn example is replayed in its own world and shows what a replay can know: observations, actions
 and, where the recipe asks for a state, the true place, heading and holdings. Thoughts and plans
 are not invented: no text of ours stands in an example as if a solver had thought it.
 """
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from wayword.agents.parts.conversation import Turn
 from wayword.agents.parts.reading import ARGUMENT, Recipe
@@ -18,7 +19,6 @@ from wayword.core.agent import Demonstration
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute
-from wayword.core.replay import replay
 from wayword.core.world import Observation
 from wayword.verbalize import generic
 
@@ -81,38 +81,91 @@ Tell = Callable[[Observation, str], str]
 """An observation, and what came of the action before it, as a user message."""
 
 
+class Unshowable(Exception):
+    """Why a solved episode makes no example here, in a few words."""
+
+
 def turns(
-    demonstration: Demonstration, recipe: Recipe, tell: Tell, opening: str, constrained: bool
+    demonstration: Demonstration,
+    recipe: Recipe,
+    tell: Tell,
+    opening: str,
+    constrained: bool,
+    actor: str = "",
 ) -> list[Turn]:
-    """One example. ``opening`` is put before its first observation."""
+    """One example: the turns of ``actor`` (the first one where empty), whoever else acts.
+
+    ``opening`` is put before its first observation. Raises ``Unshowable`` for one that takes
+    actions that bodies here do not have, and where the actor only stops.
+    """
+    me = actor or demonstration.episode.actors[0]
     found: list[Turn] = []
     feedback = ""
-    actions = demonstration.actions
-    played = replay(demonstration.world(), demonstration.episode, actions)
-    for turn, action in zip(played, actions, strict=True):
+    for turn in demonstration.replay():
+        if turn.actor != me:
+            turn.take()
+            continue
         if turn.action is None:
-            raise UsageError(
-                f"the example {demonstration.episode.id} takes {action}, which actors here cannot; "
-                "set dataset.actions=all or shots=0"
-            )
+            raise Unshowable(f"it takes actions that {me} does not have; set dataset.actions=all")
         seen = turn.observation
         told = tell(seen, feedback)
         told = f"{opening}\n\n{told}" if not found else told
         spoken = turn.space.open_verbs if constrained else None
-        found.append((told, answer(action, seen, recipe, spoken)))
+        found.append((told, answer(turn.action, seen, recipe, spoken)))
         feedback = generic.feedback(turn.take(), generic.verbalizer(seen))
+    if len(demonstration.episode.actors) > 1 and len(found) < 2:
+        raise Unshowable(f"{me} only stops in it")
     return found
 
 
-def fitting(shown: Sequence[Sequence[Turn]], characters: float) -> list[Sequence[Turn]]:
-    """The examples that together have at most ``characters``: whole ones, the last ones kept."""
-    kept: list[Sequence[Turn]] = []
-    for example in reversed(shown):
-        characters -= sum(len(told) + len(said) for told, said in example)
-        if characters < 0:
-            break
-        kept.insert(0, example)
-    return kept
+def letters(shown: Sequence[Turn]) -> int:
+    """Characters of an example."""
+    return sum(len(told) + len(said) for told, said in shown)
+
+
+def from_file(path: Path) -> list[list[Turn]]:
+    """Examples of one's own, thoughts included, from JSON lines or YAML.
+
+    A line of ``.jsonl`` is a conversation as ``wayword export`` writes it, ``{"messages": [{"role",
+    "content"}, …]}``; its system message is left out. ``.yaml`` holds a list of examples, each a
+    list of ``{told: …, said: …}``. Raises ``UsageError`` for any other form.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"examples_file={path}: cannot be read: {error}") from None
+    if path.suffix in (".yaml", ".yml"):
+        found = _from_yaml(path, text)
+    else:
+        lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+        found = [_from_line(path, n, line) for n, line in lines]
+    if not found:
+        raise UsageError(f"{path}: holds no example; `wayword export` writes some")
+    return found
+
+
+def _from_yaml(path: Path, text: str) -> list[list[Turn]]:
+    import yaml
+
+    try:
+        given = yaml.safe_load(text)
+        return [[(str(t["told"]), str(t["said"])) for t in example] for example in given]
+    except (yaml.YAMLError, TypeError, KeyError):
+        problem = "is no list of examples, each a list of {told: …, said: …}"
+        raise UsageError(f"{path}: {problem}") from None
+
+
+def _from_line(path: Path, number: int, line: str) -> list[Turn]:
+    try:
+        chat = [(m["role"], str(m["content"])) for m in json.loads(line)["messages"]]
+    except (ValueError, TypeError, KeyError):
+        problem = 'is no conversation: {"messages": [{"role": …, "content": …}, …]}'
+        raise UsageError(f"{path}: line {number}: {problem}") from None
+    spoken = [each for each in chat if each[0] != "system"]
+    roles = [role for role, _ in spoken]
+    if roles != ["user", "assistant"] * (len(roles) // 2) or not roles:
+        raise UsageError(f"{path}: line {number}: user and assistant do not take turns in it")
+    return [(spoken[n][1], spoken[n + 1][1]) for n in range(0, len(spoken), 2)]
 
 
 def answer(action: Action, seen: Observation, recipe: Recipe, spoken: Sequence[str] | None) -> str:

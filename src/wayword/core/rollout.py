@@ -196,29 +196,10 @@ class _Play:
         trial.ended, trial.error = "failed", reason
 
     def _seed(self, actor: str) -> str:
-        return f"{self._setup.seed}/{self._task.episode.id}/{actor}"
+        return actor_seed(self._setup.seed, self._task, actor)
 
     def _build(self, world: World, actor: str) -> Agent:
-        setup, log = self._setup, self._log
-        toolkit = Toolkit(
-            models={role: RecordedModel(model, role, log) for role, model in setup.models.items()},
-            perceiver=setup.dataset.perceiver(),
-            rng=self._rngs[actor],
-            note=log.note,
-            shared=setup.shared,
-            demonstrations=setup.dataset.demonstrations,
-        )
-        agent = setup.make_agent(toolkit, actor)
-        if sees_answer(agent):
-            plan = partial(self._plan, world, actor)
-            cast(Oracle, agent).reveal(self._task.reference, world, plan)
-        return agent
-
-    def _plan(self, world: World, actor: str, how: str) -> ActionPlan:
-        dataset = self._setup.dataset
-        if not isinstance(dataset, Solvable):
-            raise UsageError(f"{type(dataset).__name__} solves no tasks: it is not a Solvable")
-        return dataset.plan(self._task, world, actor, how)
+        return seat(self._task, self._setup, world, actor, self._rngs[actor], self._log)
 
     async def _trial(self, world: World, trial: Trajectory) -> None:
         began = time.perf_counter()
@@ -253,6 +234,36 @@ class _Play:
         wishes = [await agent.reflect(verdict) for agent in learners]
         trial.closing_calls, trial.closing_notes = self._log.take()
         return any(wishes)
+
+
+def actor_seed(seed: int, task: Task, actor: str) -> str:
+    """What seeds the ``rng`` of an actor's agent in one episode."""
+    return f"{seed}/{task.episode.id}/{actor}"
+
+
+def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random, log: Log) -> Agent:
+    """Build the agent of one actor, with its toolkit; an oracle is shown the answer."""
+    dataset = setup.dataset
+    toolkit = Toolkit(
+        models={role: RecordedModel(model, role, log) for role, model in setup.models.items()},
+        perceiver=dataset.perceiver(),
+        rng=rng,
+        note=log.note,
+        shared=setup.shared,
+        demonstrations=dataset.demonstrations,
+    )
+    agent = setup.make_agent(toolkit, actor)
+    if sees_answer(agent):
+        plan = partial(plan_of, dataset, task, world, actor)
+        cast(Oracle, agent).reveal(task.reference, world, plan)
+    return agent
+
+
+def plan_of(dataset: Dataset, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+    """How a dataset solves a task from here. Raises ``UsageError`` where it solves none."""
+    if not isinstance(dataset, Solvable):
+        raise UsageError(f"{type(dataset).__name__} solves no tasks: it is not a Solvable")
+    return dataset.plan(task, world, actor, how)
 
 
 def sees_answer(agent: object) -> bool:

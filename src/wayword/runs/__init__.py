@@ -14,6 +14,7 @@ The run folder holds everything a run did, in files that any tool can read:
     failures.jsonl   one line a failure, with its reason; a resumed run plays the episode again
     sessions.jsonl   one line a session that ended in order: its wall time, and what was spent on
                      episodes it did not finish
+    spending.jsonl   one line a billed call: its tokens and US dollars
     .lock            the process number of the last writer; the lock itself is the system's
 
 A line of ``episodes.jsonl`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``. Rates in
@@ -21,10 +22,10 @@ the scores are fractions of one. A trajectory holds ``start`` (each actor's plac
 ``state`` (of the world, at the end), ``ended`` (``stopped``, ``step_limit`` or ``failed``) and
 ``seconds``. A step holds ``actor``, ``observation``, ``decision``, ``feedback``, ``pose`` (the
 true place afterwards; older folders say ``where``), ``calls``, ``notes`` and ``percept`` (what the
-agent read of its surroundings from a perceiver, where it read anything). Of several trials it is the last one; those before
-it are in ``earlier`` and look the same, with the ``verdict`` that was told after them and the
-``closing_calls`` and ``closing_notes`` of reflections. What is empty is left out. Headings are
-degrees clockwise from north.
+agent read of its surroundings from a perceiver, where it read anything). Of several trials it is
+the last one; those before it are in ``earlier`` and look the same, with the ``verdict`` that was
+told after them and the ``closing_calls`` and ``closing_notes`` of reflections. What is empty is
+left out. Headings are degrees clockwise from north.
 
 With ``jq``, in the folder:
 

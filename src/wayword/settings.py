@@ -27,7 +27,7 @@ def make(settings: type[Any], given: Mapping[str, Any], owner: str) -> Any:
         if key not in known:
             raise UsageError(f"{owner} has no setting {key!r}; {suggest(key, known)}")
     try:
-        return _adapter(settings).validate_python(dict(given))
+        return _adapter(settings).validate_python(dict(given))  # type: ignore[arg-type]
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])

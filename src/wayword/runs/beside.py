@@ -1,4 +1,4 @@
-"""Ours beside the published: the rows of a recipe, with counts, intervals, cost and what differs."""
+"""Ours beside the published: a recipe's rows with counts, intervals, cost and what differs."""
 
 from __future__ import annotations
 

@@ -175,12 +175,12 @@ def _row(
     tree["differs"] = [*row.get("differs", ()), *defaults.get("differs", ())]
     tree["sources"] = data[tree.pop("data")]
     tree.pop("temperature", None)
-    made = make(RecipeRow, tree, f"{name}, {row['name']}")
-    return made
+    complete: RecipeRow = make(RecipeRow, tree, f"{name}, {row['name']}")
+    return complete  # noqa: RET504 - ``make`` returns Any
 
 
 def listing() -> str:
-    """Every recipe with its title, how many rows are runs, and the data that it was published on."""
+    """Every recipe: its title, how many rows are runs, and the data of the published figures."""
     blocks = []
     for paper in PAPERS:
         lines = [paper]

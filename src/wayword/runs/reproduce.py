@@ -176,7 +176,7 @@ def _row(
     tree["sources"] = data[tree.pop("data")]
     tree.pop("temperature", None)
     complete: RecipeRow = make(RecipeRow, tree, f"{name}, {row['name']}")
-    return complete  # noqa: RET504 - ``make`` returns Any
+    return complete
 
 
 def listing() -> str:

@@ -42,8 +42,8 @@ With ``jq``, in the folder:
         | .answer.usage.prompt] | add' episodes.jsonl
 
 Prompts repeat most of the one before and are stored as what is new, and a percept read again is
-the number of the first: ``wayword.runs.compact`` says how, ``wayword.runs.jsonl`` how nan, bytes and arrays are written. In Python all of it
-comes back whole:
+the number of the first: ``wayword.runs.compact`` says how, ``wayword.runs.jsonl`` how nan, bytes
+and arrays are written. In Python all of it comes back whole:
 
     from wayword.runs import RunFolder
     for record in RunFolder.read("runs/first").records():

@@ -104,13 +104,16 @@ def _assigns(path: Path, name: str) -> bool:
     return f"\n{name} = " in path.read_text(encoding="utf-8")
 
 
-def _plugged(kind: Kind) -> Mapping[str, EntryPoint]:
-    return _entry_points(kind, tuple(sys.path))
-
-
-@cache  # a scan reads a file for every package installed, and families are asked for at every turn
-def _entry_points(kind: Kind, path: tuple[str, ...]) -> Mapping[str, EntryPoint]:
+def _plugged(kind: Kind) -> dict[str, EntryPoint]:
+    """Parts that other packages bring."""
     group = "wayword.families" if kind == "family" else f"wayword.{kind}s"
+    return _entries(group, tuple(sys.path))
+
+
+@cache
+def _entries(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """The entry points of a group. Reading every distribution's metadata takes tens of
+    milliseconds, so it is done once for each ``sys.path``."""
     return {entry.name: entry for entry in entry_points(group=group)}
 
 

@@ -68,7 +68,7 @@ def test_an_actors_example_tells_what_the_others_said(tmp_path: Path) -> None:
 
 
 def test_a_context_that_has_no_room_for_examples_refuses_the_run(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"0 of 2 examples .* raise context, or lower shots"):
+    with pytest.raises(UsageError, match=r"0 of 2 examples fit.* raise context, or lower shots"):
         first_prompts(tmp_path / "run", "iqa", {}, shots=2, context=1100)
 
 

@@ -206,7 +206,7 @@ def test_examples_that_do_not_fit_are_refused_and_never_dropped() -> None:
     trajectory, model = play_in(flat, Act, ["{}"], 1, shots=2, context=20_000)
     assert model.prompts[0].count("Task: ") == 3
     assert not trajectory.steps[0].notes
-    with pytest.raises(UsageError, match=r"0 of 2 examples .* 1,000 tokens; raise context"):
+    with pytest.raises(UsageError, match=r"0 of 2 examples fit.* 1,000 tokens; raise context"):
         play_in(flat, Act, ["{}"], 1, shots=2, context=1_000)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from wayword.agents.parts.conversation import Turn
 from wayword.agents.parts.reading import ARGUMENT, Recipe
 from wayword.core.action import Action
-from wayword.core.agent import Demonstration
+from wayword.core.agent import Demonstration, Demonstrations
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute
@@ -116,6 +117,57 @@ def turns(
     if len(demonstration.episode.actors) > 1 and len(found) < 2:
         raise Unshowable(f"{me} only stops in it")
     return found
+
+
+DRAWS = 12
+"""How often examples are drawn again for those that do not fit, or are none."""
+COMFORTABLE = 60_000
+"""Characters of examples from which on shorter ones are looked for where no context is known."""
+
+
+def fitting(
+    draw: Demonstrations,
+    show: Callable[[Demonstration], list[Turn]],
+    count: int,
+    seed: int,
+    room: float | None,
+) -> list[list[Turn]]:
+    """So many examples, each within its share of ``room`` (characters); others are drawn in place
+    of those that are too long or cannot be shown.
+
+    With no room known, short ones are looked for and the shortest found are taken. Raises
+    ``Unshowable`` where too few are found.
+    """
+    shown: list[list[Turn]] = []
+    longer: list[list[Turn]] = []
+    seen: set[str] = set()
+    why = ""
+    left = COMFORTABLE if room is None else room
+    for attempt in range(3 if room is None else DRAWS):
+        lacking = count - len(shown)
+        if not lacking:
+            return shown
+        again = zlib.crc32(f"{seed}/{attempt}".encode()) if attempt else seed
+        for example in draw(lacking, again):
+            if attempt and example.episode.id in seen:
+                continue
+            seen.add(example.episode.id)
+            try:
+                told = show(example)
+            except Unshowable as reason:
+                why = f" ({example.episode.id}: {reason})"
+                continue
+            if letters(told) <= left / (count - len(shown)):
+                left -= letters(told)
+                shown.append(told)
+            else:
+                longer.append(told)
+    if room is None:
+        shown += sorted(longer, key=letters)[: count - len(shown)]
+    if len(shown) < count:
+        tried = f"{len(shown)} of {count} examples fit, of {len(seen)} that were tried"
+        raise Unshowable(tried + why)
+    return shown
 
 
 def letters(shown: Sequence[Turn]) -> int:

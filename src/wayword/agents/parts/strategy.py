@@ -126,10 +126,6 @@ def _drawn_by(settings: StrategySettings, episode: Episode | None) -> int:
     return zlib.crc32(f"{settings.examples}/{episode.id}".encode())
 
 
-DRAWS = 12
-"""How often examples are drawn again for those that do not fit, or are none."""
-COMFORTABLE = 60_000
-"""Characters of examples that are not looked for shorter ones where no context is known."""
 REMEMBERED = 200
 """Menus up to this long are remembered, to tell an impossible action from one of earlier."""
 ECHOED = 300
@@ -299,42 +295,16 @@ class Strategy:
         return shown
 
     def _drawn(self, seed: int) -> list[list[Turn]]:
-        """As many examples as asked for, each within its share of half the context.
-
-        Where no context is known, short ones are looked for, and the shortest found are taken.
-        """
-        settings, limited = self._settings, window_known(self._settings.context, self._toolkit)
-        room = self._context / 2 * self._rate.characters_per_token if limited else COMFORTABLE
-        shown: list[list[Turn]] = []
-        longer: list[list[Turn]] = []
-        seen: set[str] = set()
-        why = f"they do not fit half of a prompt's {self._context:,} tokens; raise context"
-        for attempt in range(DRAWS if limited else 3):
-            again = zlib.crc32(f"{seed}/{attempt}".encode())
-            lacking = settings.shots - len(shown)
-            if not lacking:
-                break
-            drawn = self._toolkit.demonstrations(lacking, again if attempt else seed)
-            for example in drawn:
-                if attempt and example.episode.id in seen:
-                    continue
-                seen.add(example.episode.id)
-                try:
-                    told = self._shown(example)
-                except examples.Unshowable as reason:
-                    why = f"{example.episode.id} is none: {reason}"
-                    continue
-                if examples.letters(told) <= room / (settings.shots - len(shown)):
-                    room -= examples.letters(told)
-                    shown.append(told)
-                else:
-                    longer.append(told)
-        if not limited:
-            shown += sorted(longer, key=examples.letters)[: settings.shots - len(shown)]
-        if len(shown) == settings.shots:
-            return shown
-        count = f"{len(shown)} of {settings.shots} examples among {len(seen)} that were tried"
-        raise UsageError(f"{count}: {why}, or lower shots")
+        """As many examples as asked for, in at most half of a context that is known."""
+        room = None
+        if window_known(self._settings.context, self._toolkit):
+            room = self._context / 2 * self._rate.characters_per_token
+        count, draw = self._settings.shots, self._toolkit.demonstrations
+        try:
+            return examples.fitting(draw, self._shown, count, seed, room)
+        except examples.Unshowable as why:
+            context = f"half of a prompt's {self._context:,} tokens"
+            raise UsageError(f"{why} in {context}; raise context, or lower shots") from None
 
     def _shown(self, example: Demonstration) -> list[Turn]:
         return examples.turns(

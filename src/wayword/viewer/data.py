@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -113,6 +113,10 @@ def _episode(line: bytes) -> str:
 # opened, never a file that the folder names; and only when the data are the run's own.
 
 
+Layout = Mapping[str, tuple[float, float]]
+"""Places on paper: metres to the east and north, by name."""
+
+
 @dataclass(slots=True)
 class Sources:
     """What the dataset adds to a run. Without one, ``notice`` says why."""
@@ -124,7 +128,7 @@ class Sources:
     """The key of the metric that says whether an episode was solved."""
     words: bool = True
     """Whether the dataset's perceiver is the run's: a file from elsewhere is never executed."""
-    layouts: dict[str, dict[str, tuple[float, float]]] = field(default_factory=dict)
+    layouts: dict[str, Layout] = field(default_factory=dict)
     """Each scene's places on paper, worked out once: a city has tens of thousands."""
 
     def family(self) -> Family | None:
@@ -166,6 +170,12 @@ class Sources:
     def graph(self, scene: str) -> Any:
         """The scene's graph (ids, index, positions, edges), or None."""
         return self._ask("graph", scene)
+
+    def layout(self, scene: str, laid_out: Callable[[], Layout]) -> Layout:
+        """The scene's places on paper, as ``laid_out`` gives them the first time."""
+        if scene not in self.layouts:
+            self.layouts[scene] = laid_out()
+        return self.layouts[scene]
 
     def plan(self, scene: str) -> Any:
         """The scene's floor plan (rooms, doors), or None."""

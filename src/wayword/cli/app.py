@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from wayword.cli import looking, playing, reporting, running, training
+from wayword.cli import looking, playing, reporting, running, training, viewing
 
 app = typer.Typer(
     name="wayword",
@@ -26,7 +26,7 @@ app.command("score")(reporting.score)
 app.command("retell")(reporting.retell)
 app.command("export")(reporting.export)
 app.command("train")(training.train)
-app.command("view")(playing.view)
+app.command("view")(viewing.view)
 app.command("perceive")(looking.perceive)
 app.command("list")(looking.list_parts)
 app.command("doctor")(looking.doctor)

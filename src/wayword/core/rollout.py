@@ -43,10 +43,10 @@ Judge = Callable[[Task, Trajectory], bool]
 class Setup:
     """What all episodes of a run share.
 
-    ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once. ``shared``
-    is the agents' own memory over the run: see :class:`~wayword.core.agent.Toolkit`. ``trials``
-    is how often agents that learn may play an episode, and ``judge`` ends that at a success; with
-    none they are told nothing.
+    ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once, with its
+    episode's id. ``shared`` is the agents' own memory over the run: see
+    :class:`~wayword.core.agent.Toolkit`. ``trials`` is how often agents that learn may play an
+    episode, and ``judge`` ends that at a success; with none they are told nothing.
     """
 
     dataset: Dataset
@@ -54,7 +54,7 @@ class Setup:
     models: Mapping[str, Model] = field(default_factory=dict)
     seed: int = 0
     max_steps: int = 30
-    on_step: Callable[[Step], None] | None = None
+    on_step: Callable[[str, Step], None] | None = None
     shared: dict[str, Any] = field(default_factory=dict)
     trials: int = 1
     judge: Judge | None = None
@@ -232,7 +232,7 @@ class _Play:
                 if not world.done(actor):
                     trial.steps.append(await _turn(actor, agent, world, self._log))
                     if self._setup.on_step:
-                        self._setup.on_step(trial.steps[-1])
+                        self._setup.on_step(self._task.episode.id, trial.steps[-1])
             if all(world.done(actor) for actor in self._agents):
                 trial.ended = "stopped"
                 break

@@ -12,6 +12,7 @@ alone: no label of a person stands behind them.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -99,7 +100,12 @@ def _picked_wrong(steps: Sequence[Mapping[str, Any]], instruction: str) -> bool:
     named = set(re.findall(r"[a-z]+", instruction.lower()))
     for step in steps:
         decision, arguments = step.get("decision", {}), step.get("decision", {}).get("arguments")
-        if named and decision.get("action") in _PICKING and arguments and not _came_to_nothing(step):
+        if (
+            named
+            and decision.get("action") in _PICKING
+            and arguments
+            and not _came_to_nothing(step)
+        ):
             words = re.findall(r"[a-z]+", str(arguments[0]).lower())
             if words and not named.intersection({*words, *(f"{word}s" for word in words)}):
                 return True
@@ -133,14 +139,14 @@ def _wandered(written: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) ->
     places where the actor had been before."""
     for actor in dict.fromkeys(str(step.get("actor")) for step in steps):
         places = [_place(pose) for pose in _poses(written, actor, steps)]
-        moved = [b for a, b in zip(places, places[1:], strict=False) if b is not None and a != b]
+        moved = [b for a, b in itertools.pairwise(places) if b is not None and a != b]
         if len(moved) < _FEW:
             continue
         if 3 * (len(moved) - len(set(moved))) >= len(moved):
             return True
         points = [p for p in places if isinstance(p, tuple)]
         if len(points) == len(places):
-            way = sum(hypot(b[0] - a[0], b[1] - a[1]) for a, b in zip(points, points[1:], strict=False))
+            way = sum(hypot(b[0] - a[0], b[1] - a[1]) for a, b in itertools.pairwise(points))
             got = hypot(points[-1][0] - points[0][0], points[-1][1] - points[0][1])
             if way > _TIMES * got:
                 return True

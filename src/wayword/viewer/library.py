@@ -11,6 +11,7 @@ from where it stopped, so that a run that is going on costs what is new in it.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -38,8 +39,9 @@ _HEAD = 16_384
 """Bytes of a line that hold its id, scores and ending, unless it was written by other means."""
 _ENDED = re.compile(rb'"trajectory":\{"episode_id":"(?:[^"\\]|\\.)*","ended":"([a-z_]+)"')
 _DECODER = json.JSONDecoder()
-_KEPT = 6
-"""Indexes that are kept: those of the runs that were looked at last."""
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,80}")
+_KEPT = 400_000
+"""Rows of indexes that are kept, about: those of the runs that were looked at last."""
 
 
 class Lines:
@@ -191,7 +193,7 @@ class Rows:
         parsed = parse_line(self._failures.path, number + 1, self._failures.line(number))
         return str(parsed.get("episode")), str(parsed.get("reason", ""))
 
-    def keys(self) -> list[str]:
+    def metrics(self) -> list[str]:
         """Every metric that some episode has."""
         return list(self._scores)
 
@@ -234,7 +236,12 @@ class Rows:
             reason = str(parsed.get("reason", ""))
             return EpisodeRecord(episode, {}, Trajectory(episode, {}, ended="failed", error=reason))
         at = self._at.get(episode)
-        return EpisodeRecord(episode, {} if at is None else self.scores(at), from_json(told))
+        try:
+            return EpisodeRecord(episode, {} if at is None else self.scores(at), from_json(told))
+        except RecordingError as error:
+            lines = self._failures if at is None else self._lines
+            number = self._failed[episode][0] if at is None else at
+            raise corrupt(lines.path, number + 1, f"field 'trajectory' {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +250,11 @@ class Found:
 
     name: str
     path: Path
+
+    @property
+    def slug(self) -> str:
+        """The name in addresses: one piece, safe on every system."""
+        return slug(self.name)
 
 
 class Library:
@@ -258,6 +270,11 @@ class Library:
         self._given, self._deepest = tuple(path.resolve() for path in given), deepest
         self._rows: OrderedDict[str, Rows] = OrderedDict()
         self._lock = threading.Lock()
+
+    @property
+    def given(self) -> tuple[Path, ...]:
+        """The paths that were given."""
+        return self._given
 
     @property
     def only(self) -> str:
@@ -283,23 +300,39 @@ class Library:
 
         Raises ``UsageError`` where there is none.
         """
+        return self._known(name).path
+
+    def name(self, slug: str) -> str:
+        """The name of a run whose address says ``slug``. Raises ``UsageError``."""
+        return self._known(slug).name
+
+    def _known(self, name: str) -> Found:
         for each in self.found():
-            if each.name == name:
-                return each.path
+            if name in (each.name, each.slug):
+                return each
         raise UsageError(f"there is no run {name!r} here")
 
     def rows(self, name: str) -> Rows:
         """The run's index, brought up to date. Raises ``UsageError``, ``RecordingError``."""
         path = self.path(name)
+        name = slug(name)
         with self._lock:
             rows = self._rows.get(name)
             if rows is None or rows.run.path != path:
                 rows = Rows(RecordedRun(path))
             self._rows[name] = rows
             self._rows.move_to_end(name)
-            while len(self._rows) > _KEPT:
+            while len(self._rows) > 1 and sum(map(len, self._rows.values())) > _KEPT:
                 self._rows.popitem(last=False)
         return rows.refresh()
+
+
+def slug(name: str) -> str:
+    """One piece of an address for a name: ``demo-navgpt-3fa1c2`` for ``demo/navgpt``."""
+    if _PLAIN.fullmatch(name):
+        return name
+    digest = hashlib.sha256(name.encode(errors="surrogatepass")).hexdigest()[:6]
+    return f"{re.sub(r'[^A-Za-z0-9_]+', '-', name).strip('-')[:60]}-{digest}"
 
 
 def _run_folders(top: Path, deepest: int) -> Iterator[Path]:

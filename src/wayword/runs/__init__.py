@@ -13,6 +13,7 @@ The run folder holds everything a run did, in files that any tool can read:
     failures.jsonl   one line a failure, with its reason; a resumed run plays the episode again
     sessions.jsonl   one line a session that ended in order: its wall time, and what was spent on
                      episodes it did not finish
+    spending.jsonl   one line a billed call: its tokens and US dollars
     .lock            the process number of the last writer; the lock itself is the system's
 
 A line of ``episodes.jsonl`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``. Rates in

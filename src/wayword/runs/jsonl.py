@@ -14,7 +14,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from enum import Enum
 from functools import cache
@@ -192,6 +192,11 @@ class LineWriter:
             os.ftruncate(self._descriptor, self._length)
         self._synced, self._dirty = time.monotonic(), bool(self.dropped)
 
+    @property
+    def empty(self) -> bool:
+        """Whether the file holds no whole line."""
+        return self._length == 0
+
     def _whole(self, size: int) -> int:
         """The length up to and with the last newline."""
         end = size
@@ -239,6 +244,21 @@ class LineWriter:
                 self._sync()
         finally:
             os.close(self._descriptor)
+
+
+def whole(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a file whole or not at all: to one beside it that is synced and then renamed."""
+    beside = path.with_name(f".{path.name}.new")
+    with beside.open("wb") as file:
+        file.writelines(line + b"\n" for line in lines)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
 
 
 def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -314,6 +314,36 @@ def report(house: House) -> dict[str, Json]:
         "doors": {d.id: bool(things.open[i]) for i, d in enumerate(doors, things.objects)},
         "actors": {a.name: _actor(house, a) for a in house.actors.values()},
         "messages": [[sender, list(to), text] for sender, to, text in house.mailbox.log],
+    }
+
+
+class _Records(Mapping[str, Json]):
+    """Records by name, each made when it is looked up."""
+
+    def __init__(self, names: Collection[str], make: Callable[[str], Json]) -> None:
+        self._names, self._make = names, make
+
+    def __getitem__(self, name: str) -> Json:
+        return self._make(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def records(house: House) -> dict[str, Json]:
+    """The objects, doors and actors of :func:`report`, each record made when it is looked up."""
+    layout, things = house.layout, house.things
+    return {
+        "objects": _Records(
+            layout.ids[: things.objects], lambda name: _object(house, layout.index[name])
+        ),
+        "doors": _Records(
+            layout.ids[things.objects :], lambda name: bool(things.open[layout.index[name]])
+        ),
+        "actors": _Records(house.actors, lambda name: _actor(house, house.actors[name])),
     }
 
 

@@ -34,9 +34,10 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from wayword.core.errors import UsageError, WaywordError
-from wayword.viewer.content import Content, Wish
+from wayword.viewer.content import Content
 from wayword.viewer.guard import Guard
 from wayword.viewer.markup import page, tag
+from wayword.viewer.selecting import Wish
 
 HOST = "127.0.0.1"
 _EVERY = 0.5

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
+from functools import cache
 from typing import Any
 
 from wayword.core.errors import UsageError, suggest
@@ -22,19 +23,27 @@ def make(settings: type[Any], given: Mapping[str, Any], owner: str) -> Any:
     ``owner`` is named in errors: ``navgpt``. Raises ``UsageError`` for unknown keys and values
     that do not fit.
     """
-    from pydantic import TypeAdapter, ValidationError
+    from pydantic import ValidationError
 
     known = [field.name for field in fields(settings)]
     for key in given:
         if key not in known:
             raise UsageError(f"{owner} has no setting {key!r}; {suggest(key, known)}")
     try:
-        return TypeAdapter(settings).validate_python(dict(given))
+        return _adapter(settings).validate_python(dict(given))  # type: ignore[arg-type]
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         line = f"{owner}: setting {key}={first['input']!r}: {first['msg'].lower()}"
         raise UsageError(line) from None
+
+
+@cache
+def _adapter(settings: type[Any]) -> Any:
+    """The checker of a settings class; to make one takes some milliseconds."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(settings)
 
 
 def parse(pairs: Sequence[str]) -> dict[str, Any]:

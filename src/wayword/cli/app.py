@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from wayword.cli import looking, playing, reporting, running, training
+from wayword.cli import looking, playing, reporting, reproducing, running, training
 
 app = typer.Typer(
     name="wayword",
@@ -18,6 +18,7 @@ app = typer.Typer(
 )
 
 app.command("run")(running.run)
+app.command("reproduce")(reproducing.reproduce)
 app.command("demo")(running.demo)
 app.command("play")(playing.play)
 app.command("table")(reporting.table)

@@ -49,7 +49,7 @@ def table(
     """
     read = [RunFolder.read(path) for path in _run_folders(runs)]
     rows = _shown(
-        [_pooled(group) for group in seed_groups(read)] if pool else [_row(run) for run in read],
+        [pooled(group) for group in seed_groups(read)] if pool else [_row(run) for run in read],
         keys,
     )
     if form in ("json", "csv"):
@@ -79,7 +79,7 @@ def seed_groups(runs: Sequence[RecordedRun]) -> list[list[RecordedRun]]:
     return list(groups.values())
 
 
-def _pooled(runs: Sequence[RecordedRun]) -> Row:
+def pooled(runs: Sequence[RecordedRun]) -> Row:
     """One row of several seeds' runs: episodes of all, whole clusters of all runs resampled."""
     first = _row(runs[0])
     if len(runs) == 1:

@@ -265,11 +265,11 @@ def choose_tasks(
     it names, in its order. Raises ``UsageError`` where there is none of a name."""
     if plan.episodes:
         return _all_named(plan, tasks)
-    chosen = list(tasks)
+    order = list(range(len(tasks)))  # tasks that are left out are never made
     if plan.shuffle is not None:
-        random.Random(plan.shuffle).shuffle(chosen)
+        random.Random(plan.shuffle).shuffle(order)
     part, parts = plan.shard_of()
-    chosen = chosen[part::parts][: plan.limit]
+    chosen = [tasks[number] for number in order[part::parts][: plan.limit]]
     return [_named(plan, chosen, finished)] if plan.episode else chosen
 
 

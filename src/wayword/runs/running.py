@@ -43,6 +43,7 @@ from wayword.runs.parts import (
 )
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.progress import Reporter
+from wayword.runs.showing import demonstrations
 
 # The models of a run, one a role, with the run's wrappers around them.
 
@@ -320,6 +321,7 @@ async def _play(
         most,
         on_step=going.stepped,
         shared={PERSON: person} if person else {},
+        demonstrations=demonstrations(going.dataset),
         purse=account,
         **trials(going.agent, going.dataset),
     )

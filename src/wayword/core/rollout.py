@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Protocol, cast
 
 from wayword.core.action import legal
-from wayword.core.agent import Agent, Learner, Oracle, Toolkit
+from wayword.core.agent import Agent, Demonstrations, Learner, Oracle, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import (
@@ -57,10 +57,12 @@ class Purse(Protocol):
 class Setup:
     """What all episodes of a run share.
 
-    ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once. ``shared``
-    is the agents' own memory over the run: see :class:`~wayword.core.agent.Toolkit`. ``trials``
-    is how often agents that learn may play an episode, and ``judge`` ends that at a success; with
-    none they are told nothing. ``purse`` decides whether another episode can be paid for.
+    ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once, with its
+    episode's id. ``shared`` is the agents' own memory over the run: see
+    :class:`~wayword.core.agent.Toolkit`. ``trials`` is how often agents that learn may play an
+    episode, and ``judge`` ends that at a success; with none they are told nothing. ``purse``
+    decides whether another episode can be paid for.
+    ``demonstrations`` draws solved examples, where not the dataset does.
     """
 
     dataset: Dataset
@@ -68,11 +70,12 @@ class Setup:
     models: Mapping[str, Model] = field(default_factory=dict)
     seed: int = 0
     max_steps: int = 30
-    on_step: Callable[[Step], None] | None = None
+    on_step: Callable[[str, Step], None] | None = None
     shared: dict[str, Any] = field(default_factory=dict)
     trials: int = 1
     judge: Judge | None = None
     purse: Purse | None = None
+    demonstrations: Demonstrations | None = None
 
 
 class Log:
@@ -238,7 +241,7 @@ class _Play:
                 if not world.done(actor):
                     trial.steps.append(await _turn(actor, agent, world, self._log))
                     if self._setup.on_step:
-                        self._setup.on_step(trial.steps[-1])
+                        self._setup.on_step(self._task.episode.id, trial.steps[-1])
             if all(world.done(actor) for actor in self._agents):
                 trial.ended = "stopped"
                 break
@@ -276,7 +279,7 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
         rng=rng,
         note=log.note,
         shared=setup.shared,
-        demonstrations=dataset.demonstrations,
+        demonstrations=setup.demonstrations or dataset.demonstrations,
     )
     agent = setup.make_agent(toolkit, actor)
     if sees_answer(agent):

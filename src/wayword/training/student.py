@@ -22,6 +22,12 @@ from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
 from wayword.models.parts.options import continued
 from wayword.models.parts.weights import located
 
+HEAD = 64
+"""Width of an attention head in a student of new layers."""
+
+SPREAD = 0.05
+"""Standard deviation of a new student's embeddings."""
+
 KEPT_CACHES = 2
 """Conversations whose keys and values are kept between calls of ``choose``."""
 
@@ -33,7 +39,9 @@ class Shape:
     ``base``: a name of ``local:``, a GGUF file, or a Hugging Face name or folder. ``layers``: how
     many of its layers are kept, the last ``top`` of them from the base's end (0: all). ``prune``:
     keep only the tokens that the training texts need. ``lora``: rank of adapters on q and v
-    (0: train everything), with ``alpha`` and ``dropout``.
+    (0: train everything), with ``alpha`` and ``dropout``. ``width`` (a multiple of 64) leaves the
+    base's layers out: the student has ``layers`` new ones of that width, and the base's tokeniser
+    and embeddings alone, these projected to their leading components.
     """
 
     base: str = "smollm2"
@@ -43,10 +51,13 @@ class Shape:
     lora: int = 0
     alpha: int = 16
     dropout: float = 0.05
+    width: int = 0
 
     def __post_init__(self) -> None:
         if min(self.layers, self.top, self.lora) < 0 or (self.layers and self.top > self.layers):
             raise UsageError("training: layers, top and lora must be at least 0, top <= layers")
+        if self.width < 0 or self.width % HEAD or (self.width and not self.layers):
+            raise UsageError(f"training: width must be a multiple of {HEAD}, with layers beside it")
 
 
 def libraries() -> Any:
@@ -67,6 +78,19 @@ def is_gguf(base: str) -> bool:
     return base.endswith(".gguf") or ("/" not in base and not Path(base).exists())
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Sequences as tensors: ``ids`` (B, T) right-padded, ``lengths`` (B,) in tokens; ``rows``,
+    ``at``, ``labels`` (L,): batch row, position and next token of what is learnt.
+    """
+
+    ids: Any
+    lengths: Any
+    rows: Any
+    at: Any
+    labels: Any
+
+
 class Student:
     """Network and tokeniser. ``network`` is a transformers causal language model."""
 
@@ -80,11 +104,13 @@ class Student:
     def from_base(cls, shape: Shape, texts: Iterable[str] = ()) -> Student:
         """Cut from the base. ``texts``: whole words of theirs stay whole."""
         network, words = _opened(shape)
-        if shape.layers:
+        if shape.layers and not shape.width:
             _cut(network, shape.layers, shape.top)
         if shape.merges:
             words, kept = pruned(words, shape.merges, texts)
             _keep_rows(network, kept)
+        if shape.width:
+            network = _new(network, shape)
         return cls(_adapted(network, shape), words, shape)
 
     @classmethod
@@ -109,18 +135,24 @@ class Student:
 
         return copy.deepcopy(self.network).merge_and_unload()
 
-    def loss(self, ids: Any, rows: Any, at: Any, labels: Any) -> Any:
-        """Mean cross-entropy at the labelled positions alone.
+    def loss(self, batch: Batch, language: float = 0.0) -> Any:
+        """Mean cross-entropy at the labelled positions, plus ``language`` times that of the text.
 
-        ``ids`` (B, T) right-padded; ``rows``, ``at``, ``labels`` (L,): batch row, position, token.
-        The vocabulary projection is computed for these L positions only.
+        The vocabulary projection is computed for the labelled positions only, and for a quarter of
+        the others, drawn at random, where ``language`` is not 0.
         """
         torch = self.torch
         body, head = _halves(self.network)
         with torch.autocast(self.device, torch.bfloat16, enabled=_fast_bf16(torch)):
-            hidden = body(input_ids=ids, use_cache=False).last_hidden_state
-            logits = head(hidden[rows, at])
-        return torch.nn.functional.cross_entropy(logits.float(), labels)
+            hidden = body(input_ids=batch.ids, use_cache=False).last_hidden_state
+            told = head(hidden[batch.rows, batch.at])
+            found = torch.nn.functional.cross_entropy(told.float(), batch.labels)
+            if not language:
+                return found
+            rows, at = _drawn(torch, batch.lengths)
+            said = head(hidden[rows, at])
+        text = torch.nn.functional.cross_entropy(said.float(), batch.ids[rows, at + 1])
+        return found + language * text
 
     def trained(self) -> list[Any]:
         """The parameters that training changes."""
@@ -318,6 +350,42 @@ def _keep_rows(network: Any, kept: Sequence[int]) -> None:
     head.weight = smaller.weight
     network.set_output_embeddings(head)
     network.tie_weights()
+
+
+def _new(base: Any, shape: Shape) -> Any:
+    """New layers over the base's embeddings, these cut to the width by their leading components."""
+    torch, transformers = libraries(), _transformers()
+    table = base.get_input_embeddings().weight.data.float()
+    if shape.width > table.shape[1]:
+        raise UsageError(f"training: width is wider than the base's embeddings ({table.shape[1]})")
+    old = base.config
+    config = transformers.LlamaConfig(
+        vocab_size=len(table),
+        hidden_size=shape.width,
+        intermediate_size=8 * shape.width // 3 // HEAD * HEAD,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.width // HEAD,
+        num_key_value_heads=shape.width // HEAD,
+        max_position_embeddings=4096,
+        rms_norm_eps=1e-5,
+        tie_word_embeddings=True,
+        **{name: getattr(old, name, None) for name in ("bos_token_id", "eos_token_id")},
+    )
+    network = transformers.LlamaForCausalLM(config)
+    centred = table - table.mean(0)
+    _, _, across = torch.linalg.svd(centred, full_matrices=False)
+    less = centred @ across[: shape.width].T
+    network.get_input_embeddings().weight.data.copy_(less * (SPREAD / less.std()))
+    network.tie_weights()
+    return network
+
+
+def _drawn(torch: Any, lengths: Any) -> tuple[Any, Any]:
+    """Rows and positions of a quarter of the tokens that have a next one, each drawn at random."""
+    count = max(1, int(lengths.sum()) // 4)
+    rows = torch.randint(0, len(lengths), (count,), device=lengths.device)
+    share = torch.rand(count, device=lengths.device)
+    return rows, (share * (lengths[rows] - 1)).long()
 
 
 def _adapted(network: Any, shape: Shape) -> Any:

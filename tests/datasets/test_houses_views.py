@@ -8,7 +8,7 @@ from wayword.datasets.houses import Houses, HousesSettings
 from wayword.verbalize import indoor
 
 
-@pytest.mark.parametrize(("views", "directions"), [(12, 6), (24, 8), (36, 12)])
+@pytest.mark.parametrize(("views", "directions"), [(12, 12), (24, 8), (36, 12)])
 def test_views_change_what_is_told_and_nothing_else(views: int, directions: int) -> None:
     usual = Houses("test", None, HousesSettings(houses=1, episodes=3))
     other = Houses("test", None, HousesSettings(houses=1, episodes=3, views=views))  # type: ignore[arg-type]
@@ -22,3 +22,17 @@ def test_views_change_what_is_told_and_nothing_else(views: int, directions: int)
     text = indoor.observation(seen, percept)
     assert text.count("Navigable Viewpoints:") == directions
     assert all(f"'{way.viewpoint}'" in text for way in seen.neighbors)
+
+
+def test_twelve_views_of_sixty_degrees_overlap() -> None:
+    """NavGPT's Table 2, variant 1: what lies between two headings is told in both views."""
+    told = {}
+    for views in (12, 36):
+        houses = Houses("test", None, HousesSettings(houses=1, episodes=3, views=views))  # type: ignore[arg-type]
+        task = houses.tasks[0]
+        percept = houses.perceiver().perceive(task.episode.scene, task.reference.path[0])  # type: ignore[attr-defined]
+        named = [s.caption.count(" and ") + s.caption.count(",") for s in percept.sectors]
+        told[views] = percept.sectors[0].width, sum(named)
+        assert sum(len(s.sightings) for s in percept.sectors) <= 30  # none is told twice
+    assert (told[12][0], told[36][0]) == (60.0, 30.0)
+    assert told[12][1] > told[36][1]

@@ -20,7 +20,7 @@ def test_a_walk_enters_the_agent_the_world_the_scorer_and_the_page(tmp_path: Pat
         "open": "datasets/houses.py",
         "step": "agents/navgpt.py",
         "score": "metrics/indoor.py",
-        "view": "viewer/maps.py",
+        "view": "viewer/maps/indoor.py",
     }
     for phase, file in expected.items():
         assert str(SOURCE / file) in found[phase], phase

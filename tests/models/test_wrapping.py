@@ -51,7 +51,7 @@ class Flaky:
 
 
 def _retrying(inner: Model, clock: Any, **policy: Any) -> RetryingModel:
-    given = RetryPolicy(sleep=clock.sleep, rng=random.Random(1), **policy)
+    given = RetryPolicy(sleep=clock.sleep, clock=clock, rng=random.Random(1), **policy)
     return RetryingModel(inner, given)
 
 
@@ -229,3 +229,96 @@ def test_wrap_puts_the_cache_before_the_budget_and_retries_inside(tmp_path: Path
 def test_wrap_prices_local_answers_at_nothing() -> None:
     model = wrap(ScriptedModel(answers=["a"]), Options(retries=0))
     assert asyncio.run(model.complete("x", Sampling())).cost == 0.0
+
+
+class Away:
+    """A server that is away between two moments of the clock, and answers otherwise."""
+
+    name = "away:1"
+
+    def __init__(self, clock: Any, begin: float, end: float) -> None:
+        self.clock, self.begin, self.end = clock, begin, end
+        self.refused = 0
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        await asyncio.sleep(0)
+        if self.begin <= self.clock() < self.end:
+            self.refused += 1
+            raise ModelError("503", retryable=True, away=True)
+        self.clock.now += 0.01
+        return Completion(("done",), usage=Usage(1, 1))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        pass
+
+
+def _many(model: Model, calls: int, at_once: int) -> list[Completion | BaseException]:
+    async def go() -> list[Completion | BaseException]:
+        left = iter(range(calls))
+        found: list[Completion | BaseException] = []
+
+        async def work() -> None:
+            for _ in left:
+                try:
+                    found.append(await model.complete("x", Sampling()))
+                except ModelError as error:
+                    found.append(error)
+
+        await asyncio.gather(*(work() for _ in range(at_once)))
+        return found
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize("at_once", [1, 64])
+def test_an_outage_of_ninety_seconds_fails_no_call(clock: Any, at_once: int) -> None:
+    """All wait together and one of them asks: 64 callers do not ask 64 times as often."""
+    server = Away(clock, clock() + 1.0, clock() + 91.0)
+    found = _many(_retrying(server, clock), 400, at_once)
+    assert all(isinstance(one, Completion) for one in found)
+    assert server.refused <= 64 + 16
+
+
+def test_an_outage_without_end_is_fatal_in_the_end(clock: Any) -> None:
+    server = Away(clock, clock() + 1.0, clock() + 1e9)
+    found = _many(_retrying(server, clock, patience=300.0), 400, 8)
+    failed = [one for one in found if isinstance(one, ModelError)]
+    assert failed
+    assert all(error.fatal for error in failed)
+    assert "away for 5 minutes" in str(failed[0])
+    assert server.refused < 60
+
+
+def test_a_prompt_that_a_server_fails_on_is_no_outage(clock: Any) -> None:
+    inner = Flaky()
+    model = _retrying(inner, clock, retries=2)
+    asyncio.run(model.complete("x", Sampling()))
+    inner.errors = [ModelError("500", retryable=True)] * 9
+    with pytest.raises(ModelError, match="gave up after 3 attempts"):
+        asyncio.run(model.complete("x", Sampling()))
+
+
+def test_useless_answers_are_on_the_bill_of_the_answer_that_follows(clock: Any) -> None:
+    half = ModelError("half", retryable=True, billed=Usage(100, 7), cost=0.5)
+    model = _retrying(Flaky(half, half), clock)
+    answer = asyncio.run(model.complete("x", Sampling()))
+    assert answer.usage == Usage(300, 34, 40)
+    assert answer.cost is None  # the good answer has no price, so the sum is unknown
+    lasting = ModelError("never", billed=Usage(1, 1))
+    account = Account()
+    paying = BudgetedModel(_retrying(Flaky(half, lasting), clock), account)
+    with pytest.raises(ModelError, match="never"):
+        asyncio.run(paying.complete("x", Sampling()))
+    assert (account.tokens, account.calls, account.unpriced) == (109, 1, 1)
+
+
+def test_a_negative_bill_earns_nothing() -> None:
+    account = Account(max_tokens=10)
+    account.pay(-500, -3.0)
+    assert (account.tokens, account.dollars) == (0, 0.0)
+    account.pay(10, 0.0)
+    with pytest.raises(BudgetExhausted):
+        account.check()

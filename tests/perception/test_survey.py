@@ -130,7 +130,7 @@ def test_the_files_are_navgpts_and_read_back(
         assert sheet.size == (8 * 240, 3 * 240)
 
 
-@pytest.mark.parametrize(("name", "count"), [("navgpt12", 6), ("discussnav12", 12)])
+@pytest.mark.parametrize(("name", "count"), [("navgpt12", 12), ("discussnav12", 12)])
 def test_other_layouts_make_other_numbers_of_directions(
     name: str, count: int, folder: Path, tmp_path: Path, eyes: ColourEyes
 ) -> None:

@@ -18,8 +18,7 @@ from wayword.core.world import Feedback
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.data import Sources
-from wayword.viewer.geography import geography
-from wayword.viewer.household import home
+from wayword.viewer.maps.household import geography, home
 from wayword.worlds.household.world import HouseholdWorld
 
 ANN = ("go_grab[apple_1]", "goto[door_1]", "open[door_1]", "go_explore[hall]", "go_put[box_1]")

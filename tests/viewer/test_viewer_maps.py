@@ -17,7 +17,7 @@ from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
 from wayword.viewer import index, maps, words
 from wayword.viewer.data import Sources
-from wayword.viewer.geography import geography
+from wayword.viewer.maps import drawing, household, indoor, street
 
 
 def houses_walk() -> tuple[Trajectory, Sources]:
@@ -38,7 +38,7 @@ def houses_walk() -> tuple[Trajectory, Sources]:
 
 def test_a_reckoned_walk_is_the_true_one_moved() -> None:
     told, sources = houses_walk()
-    true, reckoned = geography(told, sources), geography(told, Sources())
+    true, reckoned = indoor.geography(told, sources), indoor.geography(told, Sources())
     assert true is not None
     assert reckoned is not None
     pairs = list(zip(true.walks["agent"], reckoned.walks["agent"], strict=True))
@@ -60,11 +60,11 @@ def test_a_street_without_coordinates_says_that_lengths_are_not_true() -> None:
         )
         for w in where[1:]
     ]
-    drawn = geography(Trajectory("1", {"agent": where[0]}, steps), Sources())
+    drawn = street.geography(Trajectory("1", {"agent": where[0]}, steps), Sources())
     assert drawn is not None
     assert [s.point for s in drawn.walks["agent"]] == [(0, 0), pytest.approx((1, 0)),
                                                         pytest.approx((1, 0))]  # fmt: skip
-    page = Page.parse(maps.draw(drawn) + maps.legend(drawn))
+    page = Page.parse(drawing.render(drawn))
     assert "not to scale" in page.all("ul")[0].text
     assert not page.all("path", class_="bar")
 
@@ -75,16 +75,16 @@ def test_actors_with_coordinates_get_a_line_each() -> None:
         Step(who, {}, Decision(Action("move_ahead")), Feedback(), {"x": x, "y": 2.0})
         for who, x in (("ann", 1.0), ("bob", 4.0), ("ann", 2.0))
     ]
-    drawn = geography(Trajectory("1", start, steps), Sources())
+    drawn = household.geography(Trajectory("1", start, steps), Sources())
     assert drawn is not None
     assert [[s.step for s in walk] for walk in drawn.walks.values()] == [[0, 1, 3], [0, 2]]
-    assert "walked by bob" in maps.legend(drawn)
+    assert "walked by bob" in drawing.legend(drawn)
 
 
 def test_places_of_no_kind_have_no_map() -> None:
-    assert geography(Trajectory("1", {"agent": {"room": "kitchen"}}), Sources()) is None
-    assert geography(Trajectory("1", {}), Sources()) is None
-    assert geography(Trajectory("1", {"agent": {"x": math.inf, "y": "3"}}), Sources()) is None
+    assert maps.draw(Trajectory("1", {"agent": {"room": "kitchen"}}), Sources()) is None
+    assert maps.draw(Trajectory("1", {}), Sources()) is None
+    assert maps.draw(Trajectory("1", {"agent": {"x": math.inf, "y": "3"}}), Sources()) is None
 
 
 def test_a_dial_shows_the_way_that_was_taken() -> None:

@@ -6,7 +6,10 @@ answers at once.
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
+from types import FrameType
 
 INTERRUPTED = 130
 """The exit code of a command that was stopped with Ctrl-C."""
@@ -17,14 +20,19 @@ def main() -> None:
     from wayword.cli.app import app
     from wayword.core.errors import WaywordError
 
+    _open_streams()
+    stopped = _stop_as_ctrl_c()
     try:
         app()
+    except KeyboardInterrupt:
+        sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
     except WaywordError as error:
         _say(str(error))
         sys.exit(2)
     except SystemExit as end:
         if end.code == INTERRUPTED:  # typer has turned Ctrl-C into this, without a word
             _say("stopped; finished episodes are kept, the same command goes on from here")
+            sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
         raise
     except BrokenPipeError:
         sys.stderr.close()
@@ -32,6 +40,31 @@ def main() -> None:
     except OSError as error:
         _say(f"{error.filename or 'system'}: {error.strerror or error}")
         sys.exit(2)
+
+
+def _open_streams() -> None:
+    """Started with a closed stream (``>&-``), Python has None in its place: write to nowhere."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for good
+
+
+def _stop_as_ctrl_c() -> list[int]:
+    """A cluster's SIGTERM and a lost terminal's SIGHUP end a command as Ctrl-C does.
+
+    Returns the list that the signal's number is put into. ``nohup`` stays as it is.
+    """
+    stopped: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped.append(number)
+        signal.raise_signal(signal.SIGINT)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, stop)
+    return stopped
 
 
 def _say(line: str) -> None:

@@ -34,6 +34,11 @@ class ListedWhenAsked(Sequence[Action], ABC):
     def listed(self) -> list[Action]:
         """The choices, in the world's order. Called once."""
 
+    def knows(self, action: Action) -> bool:
+        """Whether an action is legal and its words are written as they are here, as far as that
+        can be said without listing the choices; False leaves it to the list."""
+        return False
+
     @cached_property
     def _made(self) -> list[Action]:
         return self.listed()
@@ -72,6 +77,12 @@ class ActionSpace:
 
     def __len__(self) -> int:
         return len(self.actions) + len(self.open_verbs)
+
+    def knows(self, action: Action) -> bool:
+        """Whether an action is a closed choice whose words need no reading: listing nothing."""
+        if isinstance(self.actions, ListedWhenAsked):
+            return self.actions.knows(action)
+        return action in self.actions
 
 
 # Decision or Rejection: what an agent's answer amounted to.

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from wayword.core.model import Usage
 
 
 class WaywordError(Exception):
@@ -32,6 +36,10 @@ class ModelError(WaywordError):
     ``retryable`` says whether the same call may succeed later; ``retry_after`` is the server's
     own wish, in seconds. ``fatal`` says that every other call will fail the same way (a wrong key,
     an unknown model, nobody listening): the run ends instead of failing episode after episode.
+    ``away`` says that the server itself was not there or had no room, whatever it was asked.
+
+    ``billed`` holds the tokens of an answer that came and could not be used, ``cost`` what they
+    cost in US dollars, None where no price is known.
     """
 
     def __init__(
@@ -41,11 +49,17 @@ class ModelError(WaywordError):
         retryable: bool = False,
         retry_after: float | None = None,
         fatal: bool = False,
+        away: bool = False,
+        billed: Usage | None = None,
+        cost: float | None = None,
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
         self.retry_after = retry_after
         self.fatal = fatal
+        self.away = away
+        self.billed = billed
+        self.cost = cost
 
 
 class ModelUnusable(WaywordError):

@@ -3,10 +3,9 @@
     >>> Family("lift", success="sr").name
     'lift'
 
-A family is declared once, beside its world, and its observations carry it. Its verbalizer and its
-scorer are found by its name in the parallel folders (``verbalize/indoor.py``,
-``metrics/indoor.py``); the families of the tree share the maps of ``viewer/maps.py``. A family from
-outside the tree brings its own.
+A family is declared once, beside its world, and its observations carry it. Its verbalizer, scorer
+and map are found by its name in the parallel folders (``verbalize/indoor.py``,
+``metrics/indoor.py``, ``viewer/maps/indoor.py``). A family from outside the tree brings its own.
 """
 
 from __future__ import annotations

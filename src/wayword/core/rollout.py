@@ -12,10 +12,10 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from wayword.core.action import legal
-from wayword.core.agent import Agent, Learner, Oracle, Toolkit
+from wayword.core.agent import Agent, Demonstrations, Learner, Oracle, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import (
@@ -27,6 +27,7 @@ from wayword.core.errors import (
     WaywordError,
 )
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, window_of
+from wayword.core.perceiver import Percept, WatchedPerceiver
 from wayword.core.replay import ActionPlan, carry_out
 from wayword.core.solving import Solvable
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
@@ -39,6 +40,19 @@ Judge = Callable[[Task, Trajectory], bool]
 """Whether a trial succeeded."""
 
 
+class Purse(Protocol):
+    """Whatever pays for episodes: told when one begins and ends, in the task that plays it."""
+
+    def begin(self) -> None:
+        """An episode begins. Raises ``BudgetExhausted`` where what is left would not see it
+        through."""
+        ...
+
+    def end(self, whole: bool) -> None:
+        """The episode has ended; ``whole`` says that it was played to its end."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Setup:
     """What all episodes of a run share.
@@ -46,7 +60,8 @@ class Setup:
     ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once. ``shared``
     is the agents' own memory over the run: see :class:`~wayword.core.agent.Toolkit`. ``trials``
     is how often agents that learn may play an episode, and ``judge`` ends that at a success; with
-    none they are told nothing.
+    none they are told nothing. ``purse`` decides whether another episode can be paid for.
+    ``demonstrations`` draws solved examples, where not the dataset does.
     """
 
     dataset: Dataset
@@ -58,21 +73,33 @@ class Setup:
     shared: dict[str, Any] = field(default_factory=dict)
     trials: int = 1
     judge: Judge | None = None
+    purse: Purse | None = None
+    demonstrations: Demonstrations | None = None
 
 
 class Log:
-    """Collects the model calls and notes of one episode until a step takes them."""
+    """Collects the model calls, notes and percept of one episode until a step takes them."""
 
     def __init__(self) -> None:
         self.calls: list[ModelCall] = []
         self.notes: list[Note] = []
+        self.percept: Percept | None = None
 
     def note(self, kind: str, **details: Json) -> None:
         """Record a visible event."""
         self.notes.append(Note(kind, details))
 
+    def read(self, percept: Percept) -> None:
+        """Keep the percept that an agent just read; of several in a turn, the last."""
+        self.percept = percept
+
+    def take_percept(self) -> Percept | None:
+        """Hand over the percept of this turn, and start anew."""
+        taken, self.percept = self.percept, None
+        return taken
+
     def take(self) -> tuple[list[ModelCall], list[Note]]:
-        """Hand over what has gathered, and start anew."""
+        """Hand over the calls and notes, and start anew."""
         taken = self.calls, self.notes
         self.calls, self.notes = [], []
         return taken
@@ -196,29 +223,10 @@ class _Play:
         trial.ended, trial.error = "failed", reason
 
     def _seed(self, actor: str) -> str:
-        return f"{self._setup.seed}/{self._task.episode.id}/{actor}"
+        return actor_seed(self._setup.seed, self._task, actor)
 
     def _build(self, world: World, actor: str) -> Agent:
-        setup, log = self._setup, self._log
-        toolkit = Toolkit(
-            models={role: RecordedModel(model, role, log) for role, model in setup.models.items()},
-            perceiver=setup.dataset.perceiver(),
-            rng=self._rngs[actor],
-            note=log.note,
-            shared=setup.shared,
-            demonstrations=setup.dataset.demonstrations,
-        )
-        agent = setup.make_agent(toolkit, actor)
-        if sees_answer(agent):
-            plan = partial(self._plan, world, actor)
-            cast(Oracle, agent).reveal(self._task.reference, world, plan)
-        return agent
-
-    def _plan(self, world: World, actor: str, how: str) -> ActionPlan:
-        dataset = self._setup.dataset
-        if not isinstance(dataset, Solvable):
-            raise UsageError(f"{type(dataset).__name__} solves no tasks: it is not a Solvable")
-        return dataset.plan(self._task, world, actor, how)
+        return seat(self._task, self._setup, world, actor, self._rngs[actor], self._log)
 
     async def _trial(self, world: World, trial: Trajectory) -> None:
         began = time.perf_counter()
@@ -255,6 +263,37 @@ class _Play:
         return any(wishes)
 
 
+def actor_seed(seed: int, task: Task, actor: str) -> str:
+    """What seeds the ``rng`` of an actor's agent in one episode."""
+    return f"{seed}/{task.episode.id}/{actor}"
+
+
+def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random, log: Log) -> Agent:
+    """Build the agent of one actor, with its toolkit; an oracle is shown the answer."""
+    dataset = setup.dataset
+    perceiver = dataset.perceiver()
+    toolkit = Toolkit(
+        models={role: RecordedModel(model, role, log) for role, model in setup.models.items()},
+        perceiver=WatchedPerceiver(perceiver, log.read) if perceiver else None,
+        rng=rng,
+        note=log.note,
+        shared=setup.shared,
+        demonstrations=setup.demonstrations or dataset.demonstrations,
+    )
+    agent = setup.make_agent(toolkit, actor)
+    if sees_answer(agent):
+        plan = partial(plan_of, dataset, task, world, actor)
+        cast(Oracle, agent).reveal(task.reference, world, plan)
+    return agent
+
+
+def plan_of(dataset: Dataset, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+    """How a dataset solves a task from here. Raises ``UsageError`` where it solves none."""
+    if not isinstance(dataset, Solvable):
+        raise UsageError(f"{type(dataset).__name__} solves no tasks: it is not a Solvable")
+    return dataset.plan(task, world, actor, how)
+
+
 def sees_answer(agent: object) -> bool:
     """Whether an agent, or its class, is declared to be shown the reference."""
     return getattr(agent, "sees_answer", False) is True
@@ -267,8 +306,9 @@ async def _turn(actor: str, agent: Agent, world: World, log: Log) -> Step:
     feedback = carry_out(world, actor, decision)
     agent.on_feedback(decision, feedback)
     calls, notes = log.take()
-    seconds = time.perf_counter() - began
-    return Step(actor, observation, decision, feedback, world.pose(actor), calls, notes, seconds)
+    seconds, pose = time.perf_counter() - began, world.pose(actor)
+    percept = log.take_percept()
+    return Step(actor, observation, decision, feedback, pose, calls, notes, seconds, percept)
 
 
 # Many episodes at once: a few workers draw tasks, and each finished episode is handed on at once.
@@ -303,8 +343,8 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
     """Play every task, ``concurrency`` episodes at a time.
 
     A failed episode is counted and the others go on. A spent budget, or a model that refuses every
-    call, ends the run in order: episodes under way are dropped (a resumed run plays them again),
-    finished ones are kept.
+    call, ends the run in order: no other episode begins, those under way go on as far as they can
+    be paid for, and the rest are dropped (a resumed run plays them again).
     """
     outcome = Outcome()
     queue = iter(tasks)
@@ -314,9 +354,9 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
             if outcome.exhausted or outcome.unusable:
                 return
             try:
-                trajectory = await rollout(task, setup)
+                trajectory = await _paid(task, setup)
             except BudgetExhausted as error:
-                outcome.exhausted = str(error)
+                outcome.exhausted = outcome.exhausted or str(error)
                 return
             except ModelUnusable as error:
                 outcome.unusable = outcome.unusable or str(error)
@@ -335,6 +375,20 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
     except BaseExceptionGroup as errors:
         raise _first(errors) from None
     return outcome
+
+
+async def _paid(task: Task, setup: Setup) -> Trajectory:
+    """The episode's rollout, between the purse's two ends."""
+    whole = False
+    if setup.purse is not None:
+        setup.purse.begin()
+    try:
+        trajectory = await rollout(task, setup)
+        whole = trajectory.ended != "failed"
+        return trajectory
+    finally:
+        if setup.purse is not None:
+            setup.purse.end(whole)
 
 
 def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:

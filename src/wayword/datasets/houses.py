@@ -30,16 +30,17 @@ KEPT = 64
 """Houses held in memory at a time; one left out is built again, the same, when asked for."""
 
 
-SECTORS_OF = {12: 6, 24: 8, 36: 12}
-"""Views around a viewpoint -> directions that are told apart."""
+LAID_OUT = {12: (12, 60.0), 24: (8, 45.0), 36: (12, 30.0)}
+"""Views around a viewpoint -> directions that are told apart, and degrees across each."""
 
 
 @dataclass(frozen=True)
 class HousesSettings:
     """``rooms`` counts the hallway. ``episodes`` are dealt out evenly over the houses.
 
-    ``views`` around a viewpoint, three elevations together: 24 are told in eight directions, 12 in
-    six and 36 in twelve (NavGPT, Table 2). The houses, paths and instructions stay the same.
+    ``views`` around a viewpoint, as in NavGPT's Table 2: 24 are told in eight directions of 45
+    degrees and 36 in twelve of 30, three elevations together; 12 in twelve that overlap, 60 degrees
+    each at one elevation. The houses, paths and instructions stay the same.
     """
 
     houses: int = 20
@@ -82,15 +83,15 @@ class _Home:
 class _Percepts(Mapping[str, Percept]):
     """The percepts of a house, each worded when first looked at."""
 
-    def __init__(self, home: _Home, sectors: int) -> None:
-        self._home, self._sectors = home, sectors
+    def __init__(self, home: _Home, sectors: int, width: float) -> None:
+        self._home, self._sectors, self._width = home, sectors, width
 
     def __getitem__(self, viewpoint: str) -> Percept:
         known = self._home.percepts
         if viewpoint not in known:
             if viewpoint not in self._home.house.graph.index:
                 raise KeyError(viewpoint)
-            known[viewpoint] = percept(self._home.house, viewpoint, self._sectors)
+            known[viewpoint] = percept(self._home.house, viewpoint, self._sectors, self._width)
         return known[viewpoint]
 
     def __iter__(self) -> Iterator[str]:
@@ -134,10 +135,10 @@ class Houses(SolvableWalks):
             raise UsageError(f"houses has no split {split!r}; {suggest(split, list(self.splits))}")
         self.split, self.settings = split, settings or HousesSettings()
         self._home = lru_cache(maxsize=KEPT)(_open)
-        sectors = SECTORS_OF[self.settings.views]
+        sectors, width = LAID_OUT[self.settings.views]
         name = "symbolic" if self.settings.views == 24 else f"symbolic:{self.settings.views}"
         self._perceiver = SymbolicPerceiver(
-            name, lambda scene: _Percepts(self._home(scene), sectors)
+            name, lambda scene: _Percepts(self._home(scene), sectors, width)
         )
 
     @property

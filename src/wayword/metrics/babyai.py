@@ -15,7 +15,9 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.metric import Metric
 from wayword.core.solving import Solvable
 from wayword.core.trajectory import Trajectory
-from wayword.metrics.scoring import Pair
+from wayword.core.world import World
+from wayword.metrics.scoring import Pair, Standing
+from wayword.worlds.babyai.world import BabyAIWorld
 
 METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "the level says that the task is done"),
@@ -41,6 +43,13 @@ class BabyAIScorer:
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics of each pair."""
         return [_one(dataset, task, trajectory) for task, trajectory in pairs]
+
+    def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
+        """The level's own verdict."""
+        if not isinstance(world, BabyAIWorld):
+            return None
+        done = world.level.reward > 0
+        return Standing(done, int(done))
 
 
 def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:

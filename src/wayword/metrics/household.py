@@ -24,13 +24,15 @@ from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.solving import Solvable
 from wayword.core.trajectory import Step, Trajectory
-from wayword.metrics.scoring import Pair
+from wayword.core.world import World
+from wayword.metrics.scoring import Pair, Standing
 from wayword.worlds.household.errands import PlannedReference
 from wayword.worlds.household.goals import (
     AnswerReference,
     HouseholdReference,
     RearrangementReference,
 )
+from wayword.worlds.household.world import HouseholdWorld
 
 QUESTIONS = ("exists", "contains", "counts")
 CHORES = {
@@ -93,6 +95,18 @@ class HouseholdScorer:
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics of each pair; none where the references are not of this family."""
         return [self._one(dataset, task, trajectory) for task, trajectory in pairs]
+
+    def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
+        """The goal conditions as they hold now; an answer is right once it is given."""
+        reference = task.reference
+        if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
+            return None
+        state = world.now()
+        if isinstance(reference, AnswerReference):
+            right = bool(answered(state, reference.answer))
+            return Standing(right, int(right))
+        met, parts = reference.met(state), reference.parts()
+        return Standing(met == parts, met, parts)
 
     def _one(self, dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
         reference = task.reference

@@ -23,9 +23,11 @@ from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import World
 from wayword.metrics import paths
 from wayword.metrics.paths import Alignment, Floats, Padded
-from wayword.metrics.scoring import Pair
+from wayword.metrics.scoring import Pair, Standing
+from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.graph import ViewpointGraph
 
 METRICS: tuple[Metric, ...] = (
@@ -88,6 +90,16 @@ class IndoorScorer:
         for number, values in zip(known, table, strict=True):
             scores[number] = dict(zip(columns, values, strict=True))
         return scores
+
+    def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
+        """Metres to the goal by the shortest way; success is less than 3 m, stopped or not."""
+        if not isinstance(task.reference, PathReference):
+            return None
+        graph = cast("IndoorDataset", dataset).graph(task.episode.scene)
+        here, goal = graph.index[world.pose("agent")["viewpoint"]], graph.index[task.reference.goal]
+        away = float(graph.distances[here, goal])
+        near = away < SUCCESS_METRES
+        return Standing(near, int(near), 1, away)
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         """Moves along no edge, and a start elsewhere than the episode's. Staying is no move."""

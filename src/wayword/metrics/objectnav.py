@@ -31,8 +31,9 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import World
 from wayword.metrics.accounting import psr
-from wayword.metrics.scoring import Pair
+from wayword.metrics.scoring import Pair, Standing
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.world import ObjectNavReference
 
@@ -135,6 +136,17 @@ class ObjectNavScorer:
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics of each pair; none where the reference is of another family."""
         return [_one(task, trajectory) for task, trajectory in pairs]
+
+    def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
+        """Whether it was stopped with a target in view; metres in a straight line to the nearest
+        one, known only where a reference says where targets are."""
+        reference, pose = task.reference, world.pose("agent")
+        if not isinstance(reference, ObjectNavReference):
+            return None
+        here = pose["x"], pose["y"]
+        away = min((math.dist(here, middle) for middle in reference.middles), default=None)
+        found = world.done("agent") and stopped_at(world.state(), reference.targets, math.inf)
+        return Standing(found, int(found), 1, away)
 
 
 def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:

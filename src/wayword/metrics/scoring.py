@@ -7,6 +7,7 @@ outside the tree brings its own: see :class:`~wayword.core.family.Family`.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 from wayword.core import registry
@@ -16,6 +17,7 @@ from wayword.core.family import Family
 from wayword.core.metric import Metric
 from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import World
 from wayword.metrics import accounting, state_accuracy
 
 # Trials: how often an episode was tried, and how much of the answer the agent was told.
@@ -93,6 +95,29 @@ class Walks(Protocol):
 
         Raises ``KeyError`` for a place that the scene does not have.
         """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How an episode stands while it goes on: what it would be worth if it ended here.
+
+    ``success`` is by the family's metric; ``met`` of ``parts`` goal conditions hold. ``distance``:
+    what is still to go (metres; links of a street graph), None where the family has no such thing.
+    """
+
+    success: bool
+    met: int
+    parts: int = 1
+    distance: float | None = None
+
+
+@runtime_checkable
+class Judged(Protocol):
+    """What a family's scorer also offers where an episode can be judged before it ends."""
+
+    def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
+        """How the episode stands; None where its answer is not public."""
         ...
 
 

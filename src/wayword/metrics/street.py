@@ -32,7 +32,8 @@ from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
-from wayword.metrics.scoring import Pair
+from wayword.core.world import World
+from wayword.metrics.scoring import Pair, Standing
 from wayword.worlds.street.graph import StreetGraph
 
 METRICS: tuple[Metric, ...] = (
@@ -88,6 +89,17 @@ class StreetScorer:
                 for number, values in zip(batch, found, strict=True):
                     scores[number] = values
         return scores
+
+    def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
+        """Links to the goal; success is at most one, either way round, stopped or not."""
+        if not isinstance(task.reference, PathReference):
+            return None
+        graph = cast("StreetDataset", dataset).graph(task.episode.scene)
+        here = graph.index[world.pose("agent")["panorama"]]
+        goal = graph.index[task.reference.goal]
+        there, back = graph.hops([here, goal], [goal, here]).tolist()
+        near = min(there, back) <= 1
+        return Standing(near, int(near), 1, float(there))
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         """Moves along no link, and a start that is not the episode's.

@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from wayword.core.dataset import Dataset, Task
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import World
 from wayword.metrics.accounting import psr
-from wayword.metrics.scoring import Pair
+from wayword.metrics.scoring import Pair, Standing
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 METRICS: tuple[Metric, ...] = (
@@ -53,6 +54,15 @@ class TwoPhaseScorer:
     def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
         """The metrics of each pair; none where the reference is of another family."""
         return [_one(task, trajectory) for task, trajectory in pairs]
+
+    def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
+        """The two phases as conditions."""
+        reference, state = task.reference, world.state()
+        if not isinstance(reference, TwoPhaseReference):
+            return None
+        left = state.get("phase") == 2
+        right = left and state.get("place") == reference.room
+        return Standing(right, left + right, 2)
 
 
 def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:

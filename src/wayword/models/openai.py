@@ -126,16 +126,17 @@ class OpenAIModel:
         """Write ``sampling.n`` continuations. Raises ``ModelError``."""
         began = time.perf_counter()
         replies = await self._samples(prompt, sampling)
-        chosen = [(c, asked) for asked, reply in replies for c in answers.choices(reply)]
-        said = [answers.said(choice, asked) for choice, asked in chosen[: sampling.n]]
-        return Completion(
-            texts=tuple(one.text for one in said),
-            finish=tuple(one.finish for one in said),
-            usage=_usage(prompt, replies),
-            logprobs=answers.logprobs(chosen[0][0]),
-            seconds=time.perf_counter() - began,
-            reasoning=_reasoning(said),
-        )
+        with answers.read_from(self._server.shown, prompt, replies):
+            chosen = [(c, asked) for asked, reply in replies for c in answers.choices(reply)]
+            said = [answers.said(choice, asked) for choice, asked in chosen[: sampling.n]]
+            return Completion(
+                texts=tuple(one.text for one in said),
+                finish=tuple(one.finish for one in said),
+                usage=answers.billed(prompt, replies),
+                logprobs=answers.logprobs(chosen[0][0]),
+                seconds=time.perf_counter() - began,
+                reasoning=_reasoning(said),
+            )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """Rank the options as the prompt's next words. Raises ``ModelError``."""
@@ -166,7 +167,8 @@ class OpenAIModel:
             return build
 
         replies = [await self._post(whole)]
-        missing = sampling.n - len(answers.choices(replies[0][1]))
+        with answers.read_from(self._server.shown, prompt, replies):
+            missing = sampling.n - len(answers.choices(replies[0][1]))
         if missing > 0:
             first = sampling.seed
             seeds = [None if first is None else first + 1 + i for i in range(missing)]
@@ -213,7 +215,8 @@ class OpenAIModel:
             usage += answer.usage
         if answer.text not in options:
             cut = "; it was cut at its limit: raise model.thinking" if _cut(answer) else ""
-            raise ModelError(f"{self._name}: the server let {answer.text[:40]!r} be an answer{cut}")
+            line = f"{self._name}: the server let {answer.text[:40]!r} be an answer{cut}"
+            raise ModelError(line, billed=usage)
         values = tuple(0.0 if option == answer.text else UNRANKED for option in options)
         return Choice(options, values, usage, picked=True)
 
@@ -233,10 +236,11 @@ class OpenAIModel:
             asked, reply = await self._post(
                 lambda profile: request(self._model, longer, once, self._settings, profile)
             )
-            usage += answers.usage(reply, longer, asked)
+            with answers.read_from(self._server.shown, longer, [(asked, reply)]):
+                usage += answers.usage(reply, longer, asked)
+                tokens = answers.logprobs(answers.choices(reply)[0])
             if asked.chat == walk:
                 raise Unranked("the server has no route for raw text")
-            tokens = answers.logprobs(answers.choices(reply)[0])
             return {tokens[0].token: tokens[0].logprob, **tokens[0].alternatives} if tokens else {}
 
         values = await ranked(endings, listed, walk=walk)
@@ -293,10 +297,6 @@ class OpenAIModel:
         if error.fatal and not error.retryable and not _TOO_LONG.search(str(error)):
             self._refused = error
         return error
-
-
-def _usage(prompt: Prompt, replies: Sequence[tuple[Request, Any]]) -> Usage:
-    return sum((answers.usage(reply, prompt, asked) for asked, reply in replies), Usage())
 
 
 def _reasoning(said: Sequence[Said]) -> tuple[str, ...]:

@@ -192,13 +192,13 @@ LAYOUTS: dict[str, Layout] = {
     layout.name: layout
     for layout in (
         Layout("navgpt24", _around(8), (30.0, 0.0, -30.0), 45.0),
-        Layout("navgpt12", _around(6), (30.0, -30.0), 60.0),
+        Layout("navgpt12", _around(12), (0.0,), 60.0),
         Layout("navgpt36", _around(12), (30.0, 0.0, -30.0), 30.0),
         Layout("discussnav12", _around(12), (0.0,), 30.0),
         Layout("velma5", (270.0, 315.0, 0.0, 45.0, 90.0), (0.0,), 60.0, (460, 800)),
     )
 }
-"""By name. NavGPT's Table 2 gives counts and fields of view; the rows of its 12 views are ours."""
+"""By name. NavGPT's Table 2 turns its 12 views of 60° by 30°, at one elevation: they overlap."""
 
 
 def layout(name: str) -> Layout:

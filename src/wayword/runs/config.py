@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
@@ -18,7 +19,16 @@ from wayword.core.metric import Metric
 from wayword.core.secrets import redacted
 from wayword.metrics.scoring import scorer
 from wayword.runs import earlier
-from wayword.runs.jsonl import LineWriter, dump, parse_line, plain, read_lines, restore, unusable
+from wayword.runs.jsonl import (
+    LineWriter,
+    dump,
+    parse_line,
+    plain,
+    read_lines,
+    restore,
+    unusable,
+    whole,
+)
 
 # No key ever reaches a run folder: a guard over everything written to ``config.json``.
 
@@ -140,12 +150,69 @@ def sessions(run: Path) -> Iterator[Session]:
     for number, line in read_lines(path):
         told = parse_line(path, number, line)
         yield Session(
-            str(told["started"]),
-            float(told["seconds"]),
-            int(told["finished"]),
-            int(told.get("dropped_tokens", 0)),
-            float(told.get("dropped_dollars", 0.0)),
+            str(told.get("started", "")),
+            _number(path, number, told, "seconds"),
+            int(_number(path, number, told, "finished")),
+            int(_number(path, number, told, "dropped_tokens")),
+            _number(path, number, told, "dropped_dollars"),
         )
+
+
+# What was spent, a line a billed call, so that no way of ending a run makes it forget.
+
+SPENDING = "spending.jsonl"
+_FOLDED = 20_000
+"""Lines of the file that a start folds into one."""
+
+
+class Spending:
+    """The run folder's log of billed calls; ``tokens`` and ``dollars`` add up all sessions'.
+
+    ``before`` is what the folder's records tell of runs that kept no such log. The file is made
+    with the first call, so a run without a model has none.
+    """
+
+    def __init__(self, run: Path, before: tuple[int, float]) -> None:
+        self._path = run / SPENDING
+        self._writer: LineWriter | None = None
+        self.tokens, self.dollars, lines = 0, 0.0, 0
+        for number, line in read_lines(self._path):
+            told = parse_line(self._path, number, line)
+            self.tokens += int(_number(self._path, number, told, "tokens"))
+            self.dollars += _number(self._path, number, told, "dollars")
+            lines += 1
+        if not lines:
+            self.tokens, self.dollars = before
+        if lines > _FOLDED:
+            whole(self._path, [self._line(self.tokens, self.dollars)])
+
+    def add(self, tokens: int, dollars: float) -> None:
+        """Write a call down at once. Raises ``RecordingError``."""
+        if self._writer is None:
+            self._writer = LineWriter(self._path)
+            if self._writer.empty and (self.tokens or self.dollars):
+                self._writer.append(self._line(self.tokens, self.dollars))
+        self._writer.append(self._line(tokens, dollars))
+
+    def close(self) -> None:
+        """Sync the file and close it."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            writer.close()
+
+    @staticmethod
+    def _line(tokens: int, dollars: float) -> bytes:
+        return dump({"tokens": tokens, "dollars": round(dollars, 9)})
+
+
+def _number(path: Path, number: int, told: Mapping[str, Json], field: str) -> float:
+    """A field that is a number of at least 0. Raises ``RecordingError`` naming line and field."""
+    value = told.get(field, 0)
+    if type(value) not in (int, float) or not 0 <= value < math.inf:
+        problem = f"field {field!r} is no positive number ({str(value)[:40]})"
+        remedy = "delete that line: it serves budgets and wall times alone"
+        raise RecordingError(f"{path}: line {number}: {problem}; {remedy}")
+    return float(value)
 
 
 FORMAT = 1
@@ -161,30 +228,28 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
     """
     if not isinstance(config.get("identity"), Mapping):
         raise RecordingError("a run's config needs the field 'identity', a mapping")
-    written: dict[str, Json] = {"format": FORMAT} | plain(config) | {"format": FORMAT}
+    own = {"format": FORMAT, "sums": "sha256"}  # of the layout, and first
+    written: dict[str, Json] = own | plain(config) | own
     refuse_secrets(written, os.environ)
     return written
 
 
 def write_config(path: Path, written: dict[str, Json]) -> None:
     """Write it whole or not at all: to a file beside it that is synced and then renamed."""
-    beside = path.with_name(f".{path.name}.new")
-    text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    text = redacted(text)
-    with beside.open("w", encoding="utf-8", errors="backslashreplace") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)
+    text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False)
+    whole(path, [redacted(text).encode(errors="backslashreplace")])
 
 
 def read_config(path: Path) -> dict[str, Json]:
-    """The config that was written. Raises ``RecordingError``: missing, corrupt, another format."""
+    """The config that was written, names of earlier versions brought up to date.
+
+    Raises ``RecordingError``: missing, corrupt, another format.
+    """
+    return earlier.config(raw_config(path))
+
+
+def raw_config(path: Path) -> dict[str, Json]:
+    """The config letter by letter. Raises as :func:`read_config` does."""
     try:
         written = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -200,7 +265,7 @@ def read_config(path: Path) -> dict[str, Json]:
             f"{path}: field 'format' is {written.get('format')!r}, and this version of wayword "
             f"reads {FORMAT}; use the version that wrote it, or give another folder"
         )
-    return earlier.config(written)
+    return written
 
 
 def same_run(path: Path, there: dict[str, Json], here: dict[str, Json]) -> None:
@@ -217,7 +282,7 @@ def same_run(path: Path, there: dict[str, Json], here: dict[str, Json]) -> None:
 
 def readable(written: dict[str, Json]) -> dict[str, Any]:
     """The config as the caller gave it, without the layout's own field."""
-    return {k: v for k, v in restore(written).items() if k != "format"}
+    return {k: v for k, v in restore(written).items() if k not in ("format", "sums")}
 
 
 def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:

@@ -43,6 +43,7 @@ from wayword.runs.parts import AgentParts, identity, model_choices, open_agent, 
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.play import expert_scores
 from wayword.runs.running import choose_tasks, open_models, tokens_of
+from wayword.runs.showing import demonstrations
 
 SLACK = 1.5
 """Steps of a language model for one of the expert's: it takes detours and is rejected at times."""
@@ -140,7 +141,8 @@ def _rehearse(
     """An episode, and by how much a real one would be longer."""
     most = plan.max_steps or dataset.max_steps
     expected = min(most, math.ceil(SLACK * _expert_steps(plan, dataset, task, most)))
-    setup = Setup(dataset, agent.maker(), models, plan.seed, expected)
+    draw = demonstrations(dataset)
+    setup = Setup(dataset, agent.maker(), models, plan.seed, expected, demonstrations=draw)
     trajectory = asyncio.run(rollout(task, setup))
     turns = len(trajectory.steps) / max(1, len(trajectory.start))
     return trajectory, max(1.0, expected / max(1.0, turns))

@@ -14,7 +14,7 @@ import json
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from enum import Enum
 from functools import cache
@@ -192,6 +192,21 @@ class LineWriter:
             os.ftruncate(self._descriptor, self._length)
         self._synced, self._dirty = time.monotonic(), bool(self.dropped)
 
+    @property
+    def descriptor(self) -> int:
+        """The open file."""
+        return self._descriptor
+
+    @property
+    def length(self) -> int:
+        """Bytes of whole lines."""
+        return self._length
+
+    @property
+    def empty(self) -> bool:
+        """Whether the file holds no whole line."""
+        return self._length == 0
+
     def _whole(self, size: int) -> int:
         """The length up to and with the last newline."""
         end = size
@@ -241,17 +256,39 @@ class LineWriter:
             os.close(self._descriptor)
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def whole(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a file whole or not at all: to one beside it that is synced and then renamed."""
+    beside = path.with_name(f".{path.name}.new")
+    with beside.open("wb") as file:
+        file.writelines(line + b"\n" for line in lines)
+        file.flush()
+        os.fsync(file.fileno())
+    beside.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def read_lines(path: Path, at: int = 0, number: int = 0) -> Iterator[tuple[int, bytes]]:
     """The whole lines of the file, without their newlines, numbered from 1.
 
-    Half a line at the end (of a run that was killed, or is writing now) is left out, and a file
-    that is not there has none. Raises ``RecordingError`` for one that cannot be read.
+    With ``at``, a line's first byte, those from there on; ``number`` lines stand before it. Half a
+    line at the end (of a run that was killed, or is writing now) is left out, and a file that is
+    not there has none. Raises ``RecordingError`` for one that cannot be read, or ends in zeros: no
+    run writes these, a power cut leaves them where finished episodes were.
     """
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            file.seek(at)
+            for count, line in enumerate(file, number + 1):
                 if line.endswith(b"\n"):
-                    yield number, line[:-1]
+                    yield count, line[:-1]
+                elif b"\0" in line:
+                    remedy = "the same run command drops them, and plays again what is lost"
+                    zeros = f"ends in {line.count(0):,} zero bytes, as a power cut leaves them"
+                    raise RecordingError(f"{path}: line {count}: {zeros}; {remedy}")
     except FileNotFoundError:
         return
     except OSError as error:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from importlib.metadata import PackageNotFoundError, version
@@ -205,9 +207,27 @@ def open_dataset(plan: Plan) -> Dataset:
     """The dataset and split of ``plan.on``. Raises ``UsageError``, ``DataError``."""
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
-    split = plan.split or cls.splits[0]
-    dataset: Dataset = _perceived(plan, cls)(split, data_folder(plan.data), settings)
+    split, folder = plan.split or cls.splits[0], data_folder(plan.data)
+    opened, key = _SHARED.get(), repr((cls, split, folder, settings, plan.perceiver()))
+    if opened is not None and key in opened:
+        return opened[key]
+    dataset: Dataset = _perceived(plan, cls)(split, folder, settings)
+    if opened is not None:
+        opened[key] = dataset
     return dataset
+
+
+_SHARED: ContextVar[dict[str, Dataset] | None] = ContextVar("shared datasets", default=None)
+
+
+@contextmanager
+def shared_datasets() -> Iterator[None]:
+    """Within, plans on the same data share one dataset: it is read or generated once."""
+    token = _SHARED.set({})
+    try:
+        yield
+    finally:
+        _SHARED.reset(token)
 
 
 def _perceived(plan: Plan, cls: Any) -> Any:

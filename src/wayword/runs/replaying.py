@@ -16,6 +16,7 @@ from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
 from wayword.core.replay import Turn, replay
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback
+from wayword.runs.showing import demonstrations
 from wayword.worlds.household.observation import Answerer
 
 Written = dict[str, str]
@@ -147,7 +148,7 @@ async def retold(
                 "perceiver": dataset.perceiver(),
                 "rng": random.Random(f"{task.episode.id}/{actor}"),
                 "shared": shared,
-                "demonstrations": dataset.demonstrations,
+                "demonstrations": demonstrations(dataset),
             },
         )
         for actor in world.actors

@@ -29,7 +29,7 @@ from wayword.metrics import scoring
 from wayword.metrics.scoring import score
 from wayword.models.middleware.budget import Account
 from wayword.models.parts.opening import Options, open_model, wrap
-from wayword.runs.config import Checksums, Session, add_session, sessions
+from wayword.runs.config import Checksums, Session, Spending, add_session, sessions
 from wayword.runs.folder import EpisodeRecord, RunFolder
 from wayword.runs.parts import (
     AgentParts,
@@ -42,6 +42,7 @@ from wayword.runs.parts import (
     versions,
 )
 from wayword.runs.plan import Plan, run_folder
+from wayword.runs.showing import demonstrations
 
 # The models of a run, one a role, with the run's wrappers around them.
 
@@ -71,13 +72,20 @@ def open_models(plan: Plan, choices: Choices, account: Account | None = None) ->
     return models
 
 
-def add_earlier(account: Account, run: RunFolder) -> None:
-    """Count what earlier sessions of the run spent, on dropped episodes too."""
+def add_earlier(account: Account, run: RunFolder) -> Spending:
+    """Count what earlier sessions of the run spent, and log what is spent from now on."""
     finished = [scores for _, scores in run.scores()]
     before = list(sessions(run.path))
-    account.tokens += sum(map(tokens_of, finished)) + sum(s.dropped_tokens for s in before)
-    account.dollars += sum(s.get("cost", 0.0) for s in finished)
-    account.dollars += sum(s.dropped_dollars for s in before)
+    tokens = sum(map(tokens_of, finished))
+    dollars = sum(s.get("cost", 0.0) for s in finished)
+    account.expect(tokens, dollars, len(finished))
+    tokens += sum(s.dropped_tokens for s in before)
+    dollars += sum(s.dropped_dollars for s in before)
+    spending = Spending(run.path, (tokens, dollars))
+    account.tokens += spending.tokens
+    account.dollars += spending.dollars
+    account.on_spent = spending.add
+    return spending
 
 
 def tokens_of(scores: Mapping[str, float]) -> int:
@@ -223,7 +231,7 @@ async def _run(
     on_progress: OnProgress,
     person: Person | None,
 ) -> RunResult:
-    config = _config(plan, dataset, agent, models)
+    config = config_of(plan, dataset, agent, models)
     path = plan.out or run_folder(plan, config["identity"])
     with RunFolder.open(path, config) as folder:
         tasks = choose_tasks(plan, dataset.tasks, folder)
@@ -234,7 +242,21 @@ async def _run(
         outcome = await _play(going, todo, models, account) if todo else Outcome()
         learnt = [line for model in models.values() for line in lessons_of(model)]
         told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
-        return RunResult(path, outcome, resumed, [*_notices(going), *told])
+        spent = _spent(account, outcome)
+        return RunResult(path, outcome, resumed, [*_notices(going), *told, *spent])
+
+
+def _spent(account: Account, outcome: Outcome) -> list[str]:
+    """What a person should know of the bill."""
+    told = []
+    if account.retries:
+        told.append(f"{account.retries:,} requests were made again after a failure")
+    if outcome.exhausted and account.calls:
+        told.append(
+            f"spent in all: {account.tokens:,} tokens, ${account.dollars:.4f}; "
+            f"{account.late} calls were under way when the budget was reached"
+        )
+    return told
 
 
 def choose_tasks(
@@ -244,11 +266,11 @@ def choose_tasks(
     it names, in its order. Raises ``UsageError`` where there is none of a name."""
     if plan.episodes:
         return _all_named(plan, tasks)
-    chosen = list(tasks)
+    order = list(range(len(tasks)))  # tasks that are left out are never made
     if plan.shuffle is not None:
-        random.Random(plan.shuffle).shuffle(chosen)
+        random.Random(plan.shuffle).shuffle(order)
     part, parts = plan.shard_of()
-    chosen = chosen[part::parts][: plan.limit]
+    chosen = [tasks[number] for number in order[part::parts][: plan.limit]]
     return [_named(plan, chosen, finished)] if plan.episode else chosen
 
 
@@ -281,7 +303,7 @@ async def _play(
     going: _Run, todo: Sequence[Task], models: Mapping[str, Model], account: Account
 ) -> Outcome:
     plan, person = going.plan, going.person
-    add_earlier(account, going.folder)
+    spending = add_earlier(account, going.folder)
     session = _Session(going, account)
     setup = Setup(
         answered_by(going.dataset, person) if person else going.dataset,
@@ -291,17 +313,23 @@ async def _play(
         plan.max_steps or going.dataset.max_steps,
         on_step=going.stepped,
         shared={PERSON: person} if person else {},
+        demonstrations=demonstrations(going.dataset),
+        purse=account,
         **trials(going.agent, going.dataset),
     )
     try:
         return await run_episodes(todo, setup, going.ended, 1 if person else plan.concurrency)
     finally:
-        session.end()
+        try:
+            spending.close()
+        finally:
+            session.end()
 
 
-def _config(
+def config_of(
     plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
 ) -> dict[str, Any]:
+    """What a run folder is opened with: the run's identity, and what readers should know."""
     checksums = Checksums()
     perceiver = dataset.perceiver()
     return {

@@ -11,7 +11,7 @@ from wayword.runs.folder import EpisodeRecord
 from wayword.viewer import index, maps
 from wayword.viewer import words as seeing
 from wayword.viewer.data import Sources
-from wayword.viewer.geography import geography, place_of
+from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Html, join, page, tag
 from wayword.viewer.steps import Cards, label, outcome
 
@@ -125,18 +125,8 @@ def _scores(scores: Mapping[str, float], metrics: Sequence[Metric]) -> Html | No
     return tag("dl", *cells, class_="scores") if cells else None
 
 
-def _map(told: Trajectory, sources: Sources) -> Html | None:
-    """The map of the family where it brings one, else the one of places, paths and houses."""
-    family = sources.family()
-    own = family.part("map") if family else None
-    if own is not None:
-        return tag("figure", own(told))
-    where = geography(told, sources)
-    return tag("figure", maps.draw(where), maps.legend(where)) if where else None
-
-
 def _aside(told: Trajectory, sources: Sources) -> Html:
-    drawn = _map(told, sources)
+    drawn = maps.draw(told, sources)
     strip = [
         tag(
             "a",
@@ -194,7 +184,7 @@ def _around(told: Trajectory, step: Step, sources: Sources) -> Html | None:
     place = place_of(seeing.as_mapping(step.observation))
     if step.calls or not place:
         return None
-    found = sources.percept(sources.scene(told.episode_id), place)
+    found = step.percept or sources.percept(sources.scene(told.episode_id), place)
     if found is None:
         return None
     return tag("details", tag("summary", "what there is around"), seeing.percept(found))

@@ -11,7 +11,7 @@ from wayword.core.action import Decision, Rejection
 from wayword.core.model import Choice, Completion, Image, Sampling, Usage
 from wayword.core.trajectory import ModelCall, Note, Step, Verdict
 from wayword.viewer import words as seeing
-from wayword.viewer.geography import place_of
+from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Child, Html, join, tag
 from wayword.viewer.words import Block, Piece, PromptHistory
 

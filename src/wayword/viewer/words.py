@@ -16,7 +16,6 @@ from typing import Any, Literal
 from wayword.core.geometry import relative
 from wayword.core.model import Image, Prompt
 from wayword.core.perceiver import Percept
-from wayword.viewer.maps import dial, side
 from wayword.viewer.markup import Html, join, tag
 
 FOLD = 6
@@ -285,3 +284,36 @@ def _way_table(held: Mapping[str, Any], taken: str) -> Html | None:
     count = f"{len(rows)} way" if len(rows) == 1 else f"{len(rows)} ways"
     table = tag("table", tag("tbody", *rows), class_="small")
     return tag("details", tag("summary", count), join([table])) if rows else None
+
+
+def dial(ways: Sequence[tuple[float, str]], taken: str) -> Html:
+    """Ways around the actor, who faces up: relative degrees (right positive) and their names."""
+    spokes = []
+    for angle, name in ways:
+        kind = "way taken" if name and name == taken else "way"
+        spokes.append(
+            tag(
+                "g",
+                tag("title", f"{name} {side(angle)}".strip()),
+                tag("line", x1=0, y1=-10, x2=0, y2=-34),
+                tag("circle", cx=0, cy=-36, r=5),
+                transform=f"rotate({angle:.1f})",
+                class_=kind,
+            )
+        )
+    me = tag("path", d="M0 -7L5 6L0 3L-5 6Z", class_="me")
+    rim = tag("circle", cx=0, cy=0, r=36, class_="rim")
+    drawn = join([rim, *spokes, me])
+    return tag(
+        "svg", drawn, viewBox="-44 -44 88 88", class_="dial",
+        role="img", aria_label=f"{len(ways)} ways, ahead is up",
+    )  # fmt: skip
+
+
+def side(angle: float) -> str:
+    """``ahead``, ``right 34°``, ``left 90°``, ``behind``."""
+    if abs(angle) < 0.5:
+        return "ahead"
+    if abs(angle) > 179.5:
+        return "behind"
+    return f"{'right' if angle > 0 else 'left'} {abs(angle):.0f}°"

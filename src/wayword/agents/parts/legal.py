@@ -151,6 +151,20 @@ def _held(said: str, names: Sequence[str]) -> list[str]:
 
 # One action of an action space.
 
+_WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
+
+
+def written_out(words: str, space: ActionSpace) -> Action | None:
+    """The action that the words are, letter for letter; None where they need reading, which is
+    slower, as it lists the choices."""
+    match = _WRITTEN.fullmatch(words)
+    if match is None:
+        return None
+    verb, inside = match.groups()
+    action = Action(verb, tuple(inside.split(", ")) if inside else ())
+    return action if verb not in space.open_verbs and space.knows(action) else None
+
+
 _BRACKETED = re.compile(r"([A-Za-z][A-Za-z_ \-]*?)\s*(?:\[(.*)\]|\((.*)\))", re.DOTALL)
 _CALLED = re.compile(r"[A-Za-z][\w\-]*\s?(?:\[[^\[\]]*\]|\([^()]*\))")
 _BETWEEN = re.compile(r"[,;]\s*|[.!]\s+|\s+(?:and|then|or)\s+|(?<=[\])])\s*|\n|\s*(?:->|→|/)\s*")
@@ -174,6 +188,8 @@ class Legal:
             return Refusal("empty", "no action was named")
         if len(words) > LONGEST_ACTION:
             return Refusal("too_long", f"the action ran to {len(words):,} characters")
+        if (exact := written_out(words, self._menu)) is not None:
+            return exact
         if (whole := self._formal(_bare(words))) is not None:
             return whole
         first, *others = words.splitlines()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import dataclasses
+import asyncio
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from math import inf
 from pathlib import Path
 from typing import TypeVar
 
-from wayword.core.errors import BudgetExhausted, DataError
+from wayword.core.errors import BudgetExhausted, DataError, ModelError
 from wayword.core.model import (
     Choice,
     Completion,
@@ -21,6 +23,7 @@ from wayword.core.model import (
     Wrapper,
     tokens_of,
 )
+from wayword.settings import load_yaml
 
 # What answers cost: a table of prices that the user can extend.
 
@@ -72,11 +75,22 @@ class PricedModel(Wrapper):
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """As the model inside, priced."""
-        return self._priced(await self._inner.complete(prompt, sampling))
+        try:
+            return self._priced(await self._inner.complete(prompt, sampling))
+        except ModelError as error:
+            raise self._priced_error(error) from None
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """As the model inside, priced."""
-        return self._priced(await self._inner.choose(prompt, options))
+        try:
+            return self._priced(await self._inner.choose(prompt, options))
+        except ModelError as error:
+            raise self._priced_error(error) from None
+
+    def _priced_error(self, error: ModelError) -> ModelError:
+        if error.billed is not None and error.cost is None and self._price is not None:
+            error.cost = self._price.of(error.billed)
+        return error
 
     def _priced(self, answer: _Answer) -> _Answer:
         if answer.cost is not None or self._price is None:
@@ -88,8 +102,8 @@ def _read(path: Path) -> dict[str, Price]:
     import yaml
 
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        found = load_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise DataError(path, "", f"cannot be read as prices: {reason}") from None
     if not isinstance(found, dict):
@@ -103,10 +117,29 @@ def _price(path: Path, name: str, entry: object) -> Price:
         raise DataError(
             path, name, "needs the fields input and output, and may have cached", remedy
         )
-    for field, value in entry.items():
-        if not isinstance(value, int | float) or isinstance(value, bool) or value < 0:
-            raise DataError(path, f"{name}, field {field!r}", "is not a positive number", remedy)
-    return Price(**{field: float(value) for field, value in entry.items()})
+    for key, value in entry.items():
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < inf:
+            raise DataError(path, f"{name}, field {key!r}", "is not a positive number", remedy)
+    return Price(**{key: float(value) for key, value in entry.items()})
+
+
+_SLACK = 1.25
+"""Episodes differ, so a little more than their mean is kept for each one under way."""
+
+
+@dataclass(slots=True)
+class Meter:
+    """What one episode under way has taken of the budget, as a share of it; ``number`` from 1."""
+
+    number: int
+    share: float = 0.0
+
+
+_EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
+"""The meter of the episode that a call belongs to. Tasks that an agent starts inherit it."""
+
+OnSpent = Callable[[int, float], None]
+"""Called with the tokens and dollars of each billed call, as soon as they are known."""
 
 
 @dataclass(slots=True)
@@ -115,7 +148,13 @@ class Account:
 
     ``max_tokens`` and ``max_dollars`` are None for no limit; ``tokens``, ``dollars`` and ``calls``
     add up. Answers from the cache are free. ``unpriced`` counts answers without a known price:
-    a limit in dollars cannot see them. A resumed run starts with what was spent before.
+    a limit in dollars cannot see them. ``retries`` counts requests that were made again, ``flying``
+    those under way now, and ``late`` those that were under way when the limit was reached: the
+    budget is passed by these alone. A resumed run starts with what was spent before.
+
+    An episode that is cut short has been paid for in vain. So no episode begins (``begin``) that
+    the rest of the budget cannot be expected to finish, and when those under way would together
+    need more than is left, the youngest wait until an older one has ended.
     """
 
     max_tokens: int | None = None
@@ -124,45 +163,143 @@ class Account:
     dollars: float = 0.0
     calls: int = 0
     unpriced: int = 0
-    _lock: threading.Lock = dataclasses.field(
-        default_factory=threading.Lock, repr=False, compare=False
-    )
+    retries: int = 0
+    flying: int = 0
+    late: int = 0
+    on_spent: OnSpent | None = field(default=None, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
+    _ended: list[float] = field(default_factory=list, repr=False, compare=False)
+    _running: dict[int, Meter] = field(default_factory=dict, repr=False, compare=False)
+    _begun: int = field(default=0, repr=False, compare=False)
+    _turn: asyncio.Event | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def used(self) -> float:
+        """The share of the budget that is spent, by the tighter limit; 0 without limits."""
+        return self._share(self.tokens, self.dollars)
+
+    def expect(self, tokens: int, dollars: float, episodes: int) -> None:
+        """Tell what ``episodes`` of an earlier session took, as a first guess at the next ones."""
+        if episodes:
+            self._ended = [self._share(tokens, dollars) / episodes]
+
+    def begin(self) -> None:
+        """Count the caller's episode as under way: its calls are those made in this context.
+
+        Raises ``BudgetExhausted`` where the rest of the budget would not see it through.
+        """
+        self.check()
+        need = self._need()
+        owed = sum(max(0.0, need - meter.share) for meter in self._running.values())
+        if self.used and self.used + owed + need > 1.0:
+            raise BudgetExhausted(f"{self._spent()}; the rest would not finish another episode")
+        self._begun += 1
+        meter = Meter(self._begun)
+        self._running[meter.number] = meter
+        _EPISODE.set(meter)
+
+    def end(self, whole: bool) -> None:
+        """The caller's episode has ended; ``whole`` says that it was played to its end."""
+        meter = _EPISODE.get()
+        if meter is not None and self._running.pop(meter.number, meter) and whole:
+            self._ended.append(meter.share)
+        _EPISODE.set(None)
+        if self._turn is not None:
+            self._turn.set()
+
+    async def admit(self) -> None:
+        """Wait while older episodes need what is left. Raises ``BudgetExhausted`` once it is spent.
+
+        The oldest episode never waits, so there is always one that goes on.
+        """
+        self.check()
+        while not self._fits(_EPISODE.get()):
+            if self._turn is None or self._turn.is_set():
+                self._turn = asyncio.Event()
+            await self._turn.wait()
+            self.check()
+        self.flying += 1
 
     def check(self) -> None:
         """Raises ``BudgetExhausted`` once a limit is reached."""
-        if self.max_tokens is not None and self.tokens >= self.max_tokens:
-            raise BudgetExhausted(
-                f"the budget of {self.max_tokens:,} tokens is spent ({self.tokens:,} used)"
-            )
-        if self.max_dollars is None:
-            return
-        if self.dollars >= self.max_dollars:
-            raise BudgetExhausted(
-                f"the budget of ${self.max_dollars:.2f} is spent (${self.dollars:.4f} used)"
-            )
-        if self.unpriced:
+        if self.used >= 1.0:
+            raise BudgetExhausted(self._spent())
+        if self.max_dollars is not None and self.unpriced:
             raise BudgetExhausted(
                 "a limit in dollars needs prices, and this model has none; add it to a price file "
                 "or limit tokens instead"
             )
 
+    def retried(self) -> None:
+        """Count a request that is made again."""
+        self.retries += 1
+
     def add(self, answer: Completion | Choice) -> None:
         """Count an answer."""
-        if answer.cached:
-            return
+        if not answer.cached:
+            self.pay(tokens_of(answer), answer.cost)
+
+    def pay(self, tokens: int, dollars: float | None) -> None:
+        """Count a billed call. Negative numbers earn nothing; ``dollars`` None is an unknown price.
+
+        What cannot be written down is an error: a budget must survive the end of its process.
+        """
+        tokens, cost = max(0, tokens), max(0.0, dollars or 0.0)
         with self._lock:
+            passed = self.used >= 1.0
             self.calls += 1
-            self.tokens += tokens_of(answer)
-            self.dollars += answer.cost or 0.0
-            self.unpriced += answer.cost is None
+            self.tokens += tokens
+            self.dollars += cost
+            self.unpriced += dollars is None
+            if passed:
+                self.late += 1
+        meter = _EPISODE.get()
+        if meter is not None:
+            meter.share += self._share(tokens, cost)
+        if self.on_spent is not None:
+            self.on_spent(tokens, cost)
+
+    def _share(self, tokens: float, dollars: float) -> float:
+        shares = [0.0]
+        if self.max_tokens is not None:
+            shares.append(tokens / self.max_tokens if self.max_tokens > 0 else 1.0)
+        if self.max_dollars is not None:
+            shares.append(dollars / self.max_dollars if self.max_dollars > 0 else 1.0)
+        return max(shares)
+
+    def _need(self) -> float:
+        """The share of the budget that an episode is expected to take in all."""
+        if self._ended:
+            return _SLACK * sum(self._ended) / len(self._ended)
+        # nothing is known of whole episodes: the one that has taken most may be at its half
+        return 2.0 * max((meter.share for meter in self._running.values()), default=0.0)
+
+    def _fits(self, own: Meter | None) -> bool:
+        """Whether this episode can go on beside the older ones, by what each may still need."""
+        if own is None or (self.max_tokens is None and self.max_dollars is None):
+            return True
+        need, owed = self._need(), 0.0
+        for meter in self._running.values():  # in the order they began
+            if meter is own:
+                return not owed or self.used + owed + max(0.0, need - own.share) <= 1.0
+            owed += max(0.0, need - meter.share)
+        return True
+
+    def _spent(self) -> str:
+        tokens = self._share(self.tokens, 0.0) >= self._share(0, self.dollars)
+        late = f"; {self.late} calls were under way" if self.late else ""
+        if self.max_tokens is not None and tokens:
+            return f"the budget of {self.max_tokens:,} tokens is spent ({self.tokens:,} used{late})"
+        limit = self.max_dollars or 0.0
+        return f"the budget of ${limit:.2f} is spent (${self.dollars:.4f} used{late})"
 
 
 class BudgetedModel(Wrapper):
     """A model that is asked only while the account lasts.
 
     The limit is checked before a request and the answer counted after it, so that calls in the
-    air when it is reached still come home: a run may overshoot by those. Raises
-    ``BudgetExhausted``.
+    air when it is reached still come home: a run may overshoot by those. An answer that was billed
+    and could not be read is counted too. Raises ``BudgetExhausted``.
     """
 
     def __init__(self, inner: Model, account: Account) -> None:
@@ -171,14 +308,21 @@ class BudgetedModel(Wrapper):
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """As the model inside, while the budget lasts."""
-        self._account.check()
-        answer = await self._inner.complete(prompt, sampling)
-        self._account.add(answer)
-        return answer
+        return await self._paid(lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """As the model inside, while the budget lasts."""
-        self._account.check()
-        answer = await self._inner.choose(prompt, options)
+        return await self._paid(lambda: self._inner.choose(prompt, options))
+
+    async def _paid(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        await self._account.admit()
+        try:
+            answer = await ask()
+        except ModelError as error:
+            if error.billed is not None:
+                self._account.pay(error.billed.prompt + error.billed.completion, error.cost)
+            raise
+        finally:
+            self._account.flying -= 1
         self._account.add(answer)
         return answer

@@ -10,7 +10,7 @@ import asyncio
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from wayword.core.errors import ModelError
@@ -20,6 +20,7 @@ from wayword.core.model import (
     Model,
     Prompt,
     Sampling,
+    Usage,
     Wrapper,
     estimated_tokens,
     tokens_of,
@@ -122,8 +123,6 @@ class RateLimitedModel(Wrapper):
 #
 # Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 
-_RetriedAnswer = TypeVar("_RetriedAnswer")
-
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
@@ -136,6 +135,11 @@ class RetryPolicy:
     A server that cannot be reached and has never answered is tried ``first_contact`` times again,
     not ``retries`` times. ``strikes`` calls in a row that fail for good, without one answer in
     between, make the last failure fatal.
+
+    A server that has answered before and is away (no connection, 429, 502, 503, 504) ``trip`` times
+    in a row is an outage: all calls wait together, one of them asks again every so often, and with
+    its first answer all go on. An outage costs no call its retries. One longer than ``patience`` is
+    fatal. With no retries there is no such waiting.
     """
 
     retries: int = 5
@@ -146,6 +150,8 @@ class RetryPolicy:
     rng: random.Random = field(default_factory=random.Random)
     first_contact: int = 2
     strikes: int = 5
+    trip: int = 4
+    clock: Callable[[], float] = time.monotonic
 
     def wait(self, retry: int, wish: float | None) -> float:
         """Seconds before retry number ``retry``, counted from 0."""
@@ -155,17 +161,72 @@ class RetryPolicy:
         return wish + min(usual, 1.0) * self.rng.uniform(0.0, 0.5)
 
 
+class Outage:
+    """Whether the server is away, as all calls see it together (a circuit breaker).
+
+    ``since`` is when the first of the failures in a row was, None while the server answers.
+    """
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+        self._row = self._probes = 0
+        self._began: float | None = None
+        self._wish: float | None = None
+        self._probing = asyncio.Lock()
+
+    @property
+    def open(self) -> bool:
+        """Whether calls wait."""
+        return self._policy.retries > 0 and self._row >= self._policy.trip
+
+    @property
+    def seconds(self) -> float:
+        """How long the server has been away."""
+        return 0.0 if self._began is None else self._policy.clock() - self._began
+
+    def failed(self, error: ModelError) -> None:
+        """A call found the server away."""
+        self._row += 1
+        self._began = self._policy.clock() if self._began is None else self._began
+        self._wish = error.retry_after
+
+    def answered(self) -> None:
+        """The server is there."""
+        self._row = self._probes = 0
+        self._began = None
+
+    async def attempt(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        """Ask; in an outage wait for the turn to be the one that asks, or for the end of it."""
+        if self.open:
+            async with self._probing:
+                if self.open:
+                    # probes every half minute at most: a server that is back should not wait long
+                    pause = self._policy.wait(min(self._probes, 5), self._wish)
+                    self._probes += 1
+                    await self._policy.sleep(pause)
+                    return await ask()
+        return await ask()
+
+
 class RetryingModel(Wrapper):
     """A model whose passing failures are tried again.
 
     Raises ``ModelError`` with the last reason once the attempts are used up, and at once for
     failures that will not pass. After a fatal one nothing is asked any more: calls that wait or
-    come later get the same error.
+    come later get the same error. Answers that were billed and could not be read are added to the
+    usage of the answer that follows, or to the error.
     """
 
-    def __init__(self, inner: Model, policy: RetryPolicy | None = None) -> None:
+    def __init__(
+        self,
+        inner: Model,
+        policy: RetryPolicy | None = None,
+        on_retry: Callable[[], None] | None = None,
+    ) -> None:
         super().__init__(inner)
         self._policy = policy or RetryPolicy()
+        self._outage = Outage(self._policy)
+        self._on_retry = on_retry
         self._answered = False
         self._strikes = 0
         self._dead: ModelError | None = None
@@ -178,28 +239,47 @@ class RetryingModel(Wrapper):
         """As the model inside, after as many attempts as it takes."""
         return await self._again(lambda: self._inner.choose(prompt, options))
 
-    async def _again(self, ask: Callable[[], Awaitable[_RetriedAnswer]]) -> _RetriedAnswer:
-        retry = 0
+    async def _again(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        retry, waste = 0, _Waste()
         while True:
             if self._dead is not None:
-                raise ModelError(str(self._dead), fatal=True)
+                raise waste.told(ModelError(str(self._dead), fatal=True))
             try:
-                answer = await ask()
+                answer = await self._outage.attempt(ask)
             except ModelError as error:
-                if (final := self._final(error, retry)) is not None:
-                    raise self._struck(final) from None
-                wait = self._policy.wait(retry, error.retry_after)
+                waste.add(error)
+                if self._away(error):
+                    wait = 0.0  # the outage has a wait of its own, which all calls share
+                elif (final := self._final(error, retry)) is not None:
+                    raise waste.told(self._struck(final)) from None
+                else:
+                    wait = self._policy.wait(retry, error.retry_after)
+                    retry += 1
             else:
                 self._answered, self._strikes = True, 0
-                return answer
-            await self._policy.sleep(wait)
-            retry += 1
+                self._outage.answered()
+                return waste.added(answer)
+            if wait:
+                await self._policy.sleep(wait)
+            if self._on_retry is not None:
+                self._on_retry()
+
+    def _away(self, error: ModelError) -> bool:
+        """Whether this is an outage that is waited out together."""
+        wish = error.retry_after or 0.0
+        if not (error.away and self._answered) or wish > self._policy.patience:
+            return False
+        self._outage.failed(error)
+        return self._outage.open and self._outage.seconds <= self._policy.patience
 
     def _final(self, error: ModelError, retry: int) -> ModelError | None:
         """The error that ends the call after attempt number ``retry``; None to try again."""
         policy = self._policy
         if not error.retryable:
             return error
+        if self._outage.open:
+            minutes = self._outage.seconds / 60
+            return ModelError(f"{error}; away for {minutes:.0f} minutes", fatal=True)
         new = error.fatal and not self._answered
         most = min(policy.retries, policy.first_contact) if new else policy.retries
         if retry >= most:
@@ -218,4 +298,32 @@ class RetryingModel(Wrapper):
             error = ModelError(row, fatal=True)
         if error.fatal:
             self._dead = error
+        return error
+
+
+class _Waste:
+    """What one call's useless answers were billed at."""
+
+    def __init__(self) -> None:
+        self._usage = Usage()
+        self._cost: float | None = 0.0
+        self._any = False
+
+    def add(self, error: ModelError) -> None:
+        if error.billed is not None:
+            self._any = True
+            self._usage += error.billed
+            unknown = self._cost is None or error.cost is None
+            self._cost = None if unknown else (self._cost or 0.0) + (error.cost or 0.0)
+
+    def added(self, answer: _Answer) -> _Answer:
+        if not self._any:
+            return answer
+        unknown = self._cost is None or answer.cost is None
+        cost = None if unknown else (self._cost or 0.0) + (answer.cost or 0.0)
+        return replace(answer, usage=answer.usage + self._usage, cost=cost)
+
+    def told(self, error: ModelError) -> ModelError:
+        if self._any:
+            error.billed, error.cost = self._usage, self._cost
         return error

@@ -78,7 +78,8 @@ def wrap(model: Model, options: Options | None = None, account: Account | None =
     if given.requests_per_minute or given.tokens_per_minute:
         limiter = Limiter(given.requests_per_minute, given.tokens_per_minute)
         wrapped = RateLimitedModel(wrapped, limiter)
-    wrapped = RetryingModel(wrapped, RetryPolicy(given.retries))
+    told = None if account is None else account.retried
+    wrapped = RetryingModel(wrapped, RetryPolicy(given.retries), told)
     if account is not None:
         wrapped = BudgetedModel(wrapped, account)
     if given.cache is not None:

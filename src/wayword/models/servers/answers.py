@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +19,9 @@ from wayword.models.parts.options import matched
 from wayword.models.parts.reasoning import thought_apart
 from wayword.models.servers.requests import ANSWER, Request
 
+_MOST_TOKENS = 10**9
+"""Of one call; a larger count is a server's mistake, and would spend any budget."""
+
 
 def choices(answer: object) -> list[Mapping[str, Any]]:
     """The samples of an answer. Raises a retryable ``ModelError`` where it has none."""
@@ -26,6 +30,37 @@ def choices(answer: object) -> list[Mapping[str, Any]]:
         said = json.dumps(answer, default=str)[:120]
         raise ModelError(f"the server's answer holds no choices: {said}", retryable=True)
     return found
+
+
+Replies = Sequence[tuple[Request, Any]]
+"""Requests with the JSON that came back."""
+
+
+def billed(prompt: Prompt, replies: Replies) -> Usage:
+    """Tokens of all replies; guessed from the characters where one holds no sample to count."""
+    found = Usage()
+    for asked, reply in replies:
+        try:
+            found += usage(reply, prompt, asked)
+        except (ModelError, TypeError, AttributeError, ValueError):
+            letters = len(json.dumps(reply, default=str, skipkeys=True))
+            found += Usage(estimated_tokens(prompt), letters // 4, estimated=True)
+    return found
+
+
+@contextmanager
+def read_from(address: str, prompt: Prompt, replies: Replies) -> Iterator[None]:
+    """Reading these replies: what is wrong with one is a retryable ``ModelError`` that tells what
+    it was billed at."""
+    try:
+        yield
+    except ModelError as error:
+        error.billed = error.billed or billed(prompt, replies)
+        raise
+    except (TypeError, AttributeError, ValueError, KeyError, IndexError, RecursionError) as error:
+        line = f"{address} sent an unreadable answer: {type(error).__name__}: {error}"
+        paid = billed(prompt, replies)
+        raise ModelError(redacted(line[:300]), retryable=True, billed=paid) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +158,7 @@ def _inner(counted: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def _count(counted: Mapping[str, Any], name: str) -> int | None:
     """A count of tokens; None where it is missing or makes no sense."""
     value = counted.get(name)
-    return value if type(value) is int and value >= 0 else None
+    return value if type(value) is int and 0 <= value < _MOST_TOKENS else None
 
 
 def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
@@ -137,27 +172,33 @@ def logprobs(choice: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
     if isinstance(given.get("content"), list):
         entries = [entry for entry in given["content"] if isinstance(entry, Mapping)]
         return tuple(_entry(entry) for entry in entries if _sound(entry.get("logprob")))
-    tokens, values = given.get("tokens") or [], given.get("token_logprobs") or []
-    listed: Sequence[Any] = given.get("top_logprobs") or [{}] * len(tokens)
+    tokens, values = _list(given.get("tokens")), _list(given.get("token_logprobs"))
+    listed = _list(given.get("top_logprobs")) or [{}] * len(tokens)
     return tuple(
-        TokenLogprob(token, value if value is not None else 0.0, _sane(others or {}))
+        TokenLogprob(str(token), 0.0 if value is None else float(value), _sane(others))
         for token, value, others in zip(tokens, values, listed, strict=False)
         if value is None or _sound(value)
     )
 
 
 def _entry(entry: Mapping[str, Any]) -> TokenLogprob:
-    top = [o for o in entry.get("top_logprobs") or [] if isinstance(o, Mapping)]
+    top = [o for o in _list(entry.get("top_logprobs")) if isinstance(o, Mapping)]
     others = _sane({str(o.get("token")): o.get("logprob") for o in top})
     return TokenLogprob(str(entry.get("token")), float(entry["logprob"]), others)
 
 
-def _sane(listed: Mapping[str, Any]) -> dict[str, float]:
-    return {token: float(value) for token, value in listed.items() if _sound(value)}
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _sane(listed: object) -> dict[str, float]:
+    there = listed if isinstance(listed, Mapping) else {}
+    return {str(token): float(value) for token, value in there.items() if _sound(value)}
 
 
 def _sound(value: object) -> bool:
-    return isinstance(value, int | float) and not math.isnan(value)
+    """Whether it can be a log-probability: at most 0, apart from rounding."""
+    return type(value) in (int, float) and not math.isnan(value) and value < 1e-3  # type: ignore[arg-type, operator]
 
 
 # Options ranked through a server's lists of likeliest next tokens.

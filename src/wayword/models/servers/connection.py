@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from wayword.core.errors import ModelError
+from wayword.core.model import Usage, estimated_tokens
 from wayword.core.secrets import is_secret, redacted, remember, without_secrets
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings
 
@@ -22,6 +23,8 @@ MOST_BYTES = 1_000_000
 """Of an answer. A server that repeats itself without end must not fill memory and disk."""
 
 _AGAIN = frozenset({408, 409, 425, 429})
+_AWAY = frozenset({429, 502, 503, 504, 529})
+"""Answers of a server, or of what stands before it, that has no room for anybody."""
 _CONTEXT = re.compile(
     r"context_length|context (?:length|size|window)|prompt is too long|too many (?:input )?tokens",
     re.IGNORECASE,
@@ -71,7 +74,7 @@ class Connection:
                     text = client.completions.with_streaming_response
                     sent = text.create(model=model, prompt=body.pop("prompt"), extra_body=body)  # type: ignore[assignment]
                 async with sent as response:
-                    return json.loads(await _read(response))
+                    return _parsed(await _read(response, asked), asked, self.shown)
         except TimeoutError:
             raise ModelError(f"{self.shown} did not answer in time", retryable=True) from None
         except ModelError:
@@ -112,14 +115,30 @@ class Connection:
         return self._client
 
 
-async def _read(response: Any) -> bytes:
+async def _read(response: Any, asked: Request) -> bytes:
     read = bytearray()
     async for part in response.iter_bytes():
         read += part
         if len(read) > MOST_BYTES:
             size = f"{MOST_BYTES // 1_000_000} MB"
-            raise ModelError(f"the answer is larger than {size}; lower the agent's max_tokens")
+            line = f"the answer is larger than {size}; lower the agent's max_tokens"
+            raise ModelError(line, billed=_guessed(asked, read))
     return bytes(read)
+
+
+def _parsed(read: bytes, asked: Request, address: str) -> Any:
+    """The answer's JSON. One that cannot be read has been billed all the same."""
+    try:
+        return json.loads(read)
+    except (ValueError, RecursionError) as error:
+        line = f"{address} sent an unreadable answer: {redacted(str(error)[:120])}"
+        raise ModelError(line, retryable=True, billed=_guessed(asked, read)) from None
+
+
+def _guessed(asked: Request, read: bytes | bytearray) -> Usage:
+    """Tokens of a call whose answer does not tell them, from its characters."""
+    sent = json.dumps(asked.body, ensure_ascii=False, default=str)
+    return Usage(estimated_tokens(sent), len(read) // 4, estimated=True)
 
 
 def model_error(
@@ -146,7 +165,7 @@ def _unreachable(error: Exception, address: str) -> ModelError:
     nobody = type(cause).__name__ == "ConnectError"
     remedy = "; start the server, or set model.base_url to where it listens" if nobody else ""
     line = redacted(f"no connection to {address}: {cause}{remedy}")
-    return ModelError(line, retryable=True, fatal=nobody)
+    return ModelError(line, retryable=True, fatal=nobody, away=True)
 
 
 def _status(error: Any, address: str, key_env: str, body: Mapping[str, Any]) -> ModelError:
@@ -159,7 +178,8 @@ def _status(error: Any, address: str, key_env: str, body: Mapping[str, Any]) -> 
     if "insufficient_quota" in str(error.body):
         return ModelError(f"{line}; add credit, or use another key", fatal=True)
     if code in _AGAIN or (code >= 500 and code != 501):
-        return ModelError(line, retryable=True, retry_after=retry_after(error.response.headers))
+        wish = retry_after(error.response.headers)
+        return ModelError(line, retryable=True, retry_after=wish, away=code in _AWAY)
     if code == 404:
         remedy = "check the name after --model, and model.base_url"
         return Refused(f"{line}; {remedy}", code, said, "", fatal=True)

@@ -61,6 +61,9 @@ class KnownErrands(ListedWhenAsked):
         words = action.arguments
         return len(words) == (action.name in ONE) and all(words)
 
+    def knows(self, action: Action) -> bool:
+        return action in self and all(word in self._names.thing for word in action.arguments)
+
     def listed(self) -> list[Action]:
         known = list(self._names.thing)[: self._count]
         there = [name for name in known if self._level.find(self._names.thing[name])]

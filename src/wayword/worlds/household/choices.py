@@ -33,6 +33,10 @@ class KnownActions(ListedWhenAsked):
             and (action.name != STOP.name or self.body.answers or not action.arguments)
         )
 
+    def knows(self, action: Action) -> bool:
+        names, rooms = self._me.names.thing, self.rooms
+        return action in self and all(word in names or word in rooms for word in action.arguments)
+
     @property
     def body(self) -> Body:
         """The body that acts."""

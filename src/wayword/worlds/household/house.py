@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -259,9 +259,9 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
             preposition, container = NOWHERE
             if holder >= 0 and holder in view.things:
                 preposition, container = things.specs[holder].receptacle, names[holder]
-            labels = things.labels(i)
+            states = things.states(i)
             objects.append(
-                SeenObject(names[i], side, bearing, away, preposition, container, labels)
+                SeenObject(names[i], side, bearing, away, preposition, container, states)
             )
         elif i < things.first_actor:
             rooms = house.layout.scene.doors[i - things.objects].rooms
@@ -285,7 +285,7 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
 def _held(house: House, me: Actor, i: int) -> HeldObject:
     shows = not house.things.encloses[i] or house.things.open[i]
     contents = tuple(house.name(me, k) for k in house.things.contents(i)) if shows else ()
-    return HeldObject(house.name(me, i), house.things.labels(i), contents)
+    return HeldObject(house.name(me, i), house.things.states(i), contents)
 
 
 # Report: the whole true state of a house in JSON values, for judges and recordings.
@@ -314,6 +314,36 @@ def report(house: House) -> dict[str, Json]:
         "doors": {d.id: bool(things.open[i]) for i, d in enumerate(doors, things.objects)},
         "actors": {a.name: _actor(house, a) for a in house.actors.values()},
         "messages": [[sender, list(to), text] for sender, to, text in house.mailbox.log],
+    }
+
+
+class _Records(Mapping[str, Json]):
+    """Records by name, each made when it is looked up."""
+
+    def __init__(self, names: Collection[str], make: Callable[[str], Json]) -> None:
+        self._names, self._make = names, make
+
+    def __getitem__(self, name: str) -> Json:
+        return self._make(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def records(house: House) -> dict[str, Json]:
+    """The objects, doors and actors of :func:`report`, each record made when it is looked up."""
+    layout, things = house.layout, house.things
+    return {
+        "objects": _Records(
+            layout.ids[: things.objects], lambda name: _object(house, layout.index[name])
+        ),
+        "doors": _Records(
+            layout.ids[things.objects :], lambda name: bool(things.open[layout.index[name]])
+        ),
+        "actors": _Records(house.actors, lambda name: _actor(house, house.actors[name])),
     }
 
 

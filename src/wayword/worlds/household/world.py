@@ -38,7 +38,7 @@ from wayword.core.world import Feedback
 from wayword.worlds.household import verbs as st
 from wayword.worlds.household.choices import KnownActions
 from wayword.worlds.household.high import HIGH
-from wayword.worlds.household.house import Actor, Fail, House, observation, report
+from wayword.worlds.household.house import Actor, Fail, House, observation, records, report
 from wayword.worlds.household.layout import Layout, fits
 from wayword.worlds.household.low import LOW, primitive
 from wayword.worlds.household.observation import Answerer, HouseholdObservation
@@ -85,6 +85,11 @@ class HouseholdWorld:
         if self._house is None:
             raise ValueError("reset the world first")
         return self._house
+
+    @property
+    def read_only(self) -> tuple[object, ...]:
+        """What no episode changes, so that copies of the world may share it."""
+        return self.scene, self.scene.objects, self.scene.doors, self.layout
 
     @property
     def actors(self) -> tuple[str, ...]:
@@ -142,6 +147,11 @@ class HouseholdWorld:
     def state(self) -> Mapping[str, Json]:
         """The whole true state: see ``house.report``."""
         return report(self.house)
+
+    def now(self) -> Mapping[str, Json]:
+        """The true state as :meth:`state` gives it, each record made when it is looked up: for
+        goals judged at every step."""
+        return records(self.house)
 
     def name(self, actor: str, object_id: str) -> str | None:
         """What an actor calls an object or door of the scene, None before it has a name."""

@@ -53,6 +53,11 @@ class IndoorWorld:
         self._stopped = False
 
     @property
+    def read_only(self) -> tuple[object, ...]:
+        """What no episode changes, so that copies of the world may share it."""
+        return (self.graph,)
+
+    @property
     def actors(self) -> tuple[str, ...]:
         return ("agent",)
 

@@ -127,6 +127,11 @@ class ObjectNavWorld:
         return ObjectNavWorld(SimulatedBase(Place(scene, words or {}), camera))
 
     @property
+    def read_only(self) -> tuple[object, ...]:
+        """What no episode changes, so that copies of the world may share it."""
+        return (self.base.place,) if isinstance(self.base, SimulatedBase) else ()
+
+    @property
     def actors(self) -> tuple[str, ...]:
         return ("agent",)
 

@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from wayword.core.geometry import sector
+from wayword.core.geometry import relative, sector
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.datasets.procedural.floorplans import Room
 from wayword.datasets.procedural.houses.house import House
@@ -51,12 +51,16 @@ class Direction:
     beyond: tuple[Seen, ...]
 
 
-def look_around(house: House, viewpoint: str, sectors: int = SECTORS) -> tuple[Direction, ...]:
-    """The directions, clockwise from north."""
+def look_around(
+    house: House, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
+) -> tuple[Direction, ...]:
+    """The directions, clockwise from north; views of ``width`` degrees overlap where it is more
+    than a direction's share of the circle."""
     place = house.place(viewpoint)
     things = things_in_sight(house, viewpoint)
     own = [seen for seen in things if house.things[seen.number].room in place.rooms]
     far = [seen for seen in things if house.things[seen.number].room not in place.rooms]
+    beyond = [seen for seen in far if seen.distance <= BEYOND_RANGE]
     doors = doors_in_sight(house, viewpoint)
     directions = []
     for number in range(sectors):
@@ -68,11 +72,9 @@ def look_around(house: House, viewpoint: str, sectors: int = SECTORS) -> tuple[D
                 heading,
                 room,
                 depth,
-                _within(own, number, NEAREST, sectors),
-                _within(doors, number, len(doors), sectors),
-                _within(
-                    [seen for seen in far if seen.distance <= BEYOND_RANGE], number, BEYOND, sectors
-                ),
+                _within(own, number, NEAREST, sectors, width),
+                _within(doors, number, len(doors), sectors, width),
+                _within(beyond, number, BEYOND, sectors, width),
             )
         )
     return tuple(directions)
@@ -122,8 +124,17 @@ def _in_sight(
     return sorted(found, key=lambda each: (each.distance, each.number))
 
 
-def _within(seen: list[Seen], number: int, most: int, sectors: int) -> tuple[Seen, ...]:
-    return tuple([each for each in seen if sector(each.heading, sectors) == number][:most])
+def _within(
+    seen: list[Seen], number: int, most: int, sectors: int, width: float
+) -> tuple[Seen, ...]:
+    share = 360.0 / sectors
+    inside = [
+        each
+        for each in seen
+        if sector(each.heading, sectors) == number
+        or abs(relative(each.heading, number * share)) < width / 2
+    ]
+    return tuple(inside[:most])
 
 
 def _room_towards(house: House, place: Place, heading: float) -> int | None:
@@ -193,19 +204,22 @@ BETWEEN = (
 )
 
 
-def percept(house: House, viewpoint: str, sectors: int = SECTORS) -> Percept:
-    """What there is around a viewpoint: its sectors, sightings within 3 m, and a summary."""
+def percept(house: House, viewpoint: str, sectors: int = SECTORS, width: float = 0.0) -> Percept:
+    """What there is around a viewpoint: its sectors, sightings within 3 m, and a summary.
+
+    A sighting is told in the direction that is nearest to it, also where views overlap.
+    """
     rng = random.Random(f"caption/{house.scene}/{viewpoint}")
     place = house.place(viewpoint)
     near = _sightings(house, place)
     parts = tuple(
         Sector(
             direction.heading,
-            360.0 / sectors,
+            width or 360.0 / sectors,
             _caption(rng, house, place, direction),
             tuple(each for each in near if sector(each.heading, sectors) == number),
         )
-        for number, direction in enumerate(look_around(house, viewpoint, sectors))
+        for number, direction in enumerate(look_around(house, viewpoint, sectors, width))
     )
     return Percept(parts, _summary(rng, house, place))
 

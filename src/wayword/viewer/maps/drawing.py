@@ -1,15 +1,17 @@
-"""The map of an episode as SVG: rooms, graph, gold path, walked path, numbered steps."""
+"""How a map is drawn, as SVG: floor, graph, gold path, walked path, numbered steps."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 
-from wayword.viewer import household
-from wayword.viewer.geography import Geography, Point, Stand
-from wayword.viewer.household import Home
 from wayword.viewer.markup import Html, join, tag
+
+Point = tuple[float, float]
+"""Metres, x to the east, y to the north; or units of the drawing."""
+At = Callable[[Point], Point]
+"""From metres to the drawing's units."""
 
 WIDTH, TALLEST = 520.0, 620.0
 _MARGIN, _SMALLEST = 2.2, 7.0
@@ -18,6 +20,60 @@ _SHORT = 16
 """Moves up to this length are drawn as lines: an arrow would be all there is of them."""
 _STRIP = 24
 """Below the map, for the scale bar."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """An actor at a place. ``step`` is 0 at the start, else the step that led here."""
+
+    step: int
+    place: str
+    point: Point
+    heading: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """A rectangle of a floor plan, from its south-west to its north-east corner."""
+
+    name: str
+    low: Point
+    high: Point
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """What a family draws beneath the walks: ``paint`` gives it, ``corners`` must fit the paper.
+
+    ``views`` holds, for each actor and step, the corners of what the actor saw before that step;
+    ``legend`` has a line for each sign that is not common to all maps.
+    """
+
+    paint: Callable[[At], Html]
+    corners: Sequence[Point]
+    views: Mapping[str, Mapping[int, Sequence[Point]]]
+    legend: Sequence[Html]
+
+
+@dataclass(slots=True)
+class Map:
+    """Everything a map shows. ``walks`` holds each actor's stands; ``scale`` is whether lengths
+    are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way."""
+
+    walks: dict[str, list[Stand]]
+    places: dict[str, Point] = field(default_factory=dict)
+    edges: list[tuple[Point, Point]] = field(default_factory=list)
+    gold: list[tuple[str, Point]] = field(default_factory=list)
+    rooms: list[Room] = field(default_factory=list)
+    doors: list[tuple[Point, Point]] = field(default_factory=list)
+    scale: bool = True
+    radius: float = 0.0
+    layer: Layer | None = None
+
+
+def render(drawn: Map) -> Html:
+    """The map and its legend."""
+    return join([svg(drawn), legend(drawn)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +102,18 @@ class _Paper:
         return all(a - 3 <= x <= b + 3 for a, x, b in zip(self.low, point, self.high, strict=True))
 
 
-def draw(where: Geography) -> Html:
+def svg(where: Map) -> Html:
     """The map. Steps carry ``data-step``, for the page's script to point at."""
     paper = _paper(where)
     wide, tall = paper.size
-    home = where.home
+    layer = where.layer
     parts = [
         _rooms(where, paper),
-        household.floor(home, paper.at) if home else None,
+        layer.paint(paper.at) if layer else None,
         _graph(where, paper),
         _gold(where, paper),
         *(
-            _walk(stands, n, paper, home.views.get(actor) if home else None)
+            _walk(stands, n, paper, layer.views.get(actor) if layer else None)
             for n, (actor, stands) in enumerate(where.walks.items())
         ),
         _bar(where, paper),
@@ -73,7 +129,7 @@ def draw(where: Geography) -> Html:
     )
 
 
-def legend(where: Geography) -> Html:
+def legend(where: Map) -> Html:
     """What the lines mean."""
     items = [tag("li", tag("i", class_="k walk0"), f"walked{_of(where, 0)}")]
     items += [
@@ -84,36 +140,27 @@ def legend(where: Geography) -> Html:
         items.append(tag("li", tag("i", class_="k gold"), "gold path"))
     if where.radius:
         items.append(tag("li", tag("i", class_="k near"), f"{where.radius:g} m around the goal"))
-    if where.home:
-        items += _house_legend(where.home)
+    if where.layer:
+        items += where.layer.legend
     if not where.scale:
         items.append(tag("li", "reckoned from headings, not to scale"))
     return tag("ul", *items, class_="legend")
 
 
-def _house_legend(home: Home) -> list[Html]:
-    marked = any(box.goal for box in home.boxes) or any(thing.goal for thing in home.things)
-    shut = any(not leaf.open for leaf in home.leaves)
-    doors = [tag("li", tag("i", class_="k leaf"), "closed door")] if shut else []
-    goals = [tag("li", tag("i", class_="k goalthing"), "part of the goal")] if marked else []
-    still = [tag("li", "the house as it was at first")] if home.still else []
-    return [*doors, *goals, *still]
-
-
-def _of(where: Geography, number: int) -> str:
+def _of(where: Map, number: int) -> str:
     return f" by {list(where.walks)[number]}" if len(where.walks) > 1 else ""
 
 
-def _paper(where: Geography) -> _Paper:
+def _paper(where: Map) -> _Paper:
     points = [stand.point for stands in where.walks.values() for stand in stands]
     points += [point for _, point in where.gold]
     if where.radius:
         (x, y), r = points[-1], where.radius
         points += [(x - r, y - r), (x + r, y + r)]
     corners = [corner for room in where.rooms for corner in (room.low, room.high)]
-    corners += where.home.corners if where.home else []
+    corners += where.layer.corners if where.layer else []
     margin = 0.4 if corners else _MARGIN
-    if not where.home and (not where.scale or where.radius == 0):
+    if not where.layer and (not where.scale or where.radius == 0):
         margin = max(margin, 0.12 * _span(points))
     low, high = _box([*points, *corners])
     out = []
@@ -134,7 +181,7 @@ def _span(points: Sequence[Point]) -> float:
     return max(high[0] - low[0], high[1] - low[1])
 
 
-def _rooms(where: Geography, paper: _Paper) -> Html:
+def _rooms(where: Map, paper: _Paper) -> Html:
     drawn = []
     for room in where.rooms:
         (x0, y1), (x1, y0) = paper.at(room.low), paper.at(room.high)
@@ -147,7 +194,7 @@ def _rooms(where: Geography, paper: _Paper) -> Html:
     return tag("g", *drawn)
 
 
-def _graph(where: Geography, paper: _Paper) -> Html:
+def _graph(where: Map, paper: _Paper) -> Html:
     near = [edge for edge in where.edges if paper.holds(edge[0]) and paper.holds(edge[1])]
     lines = [_line(a, b, paper, "edge") for a, b in near[:_MOST_EDGES]]
     dots: list[Html] = []
@@ -163,7 +210,7 @@ def _line(a: Point, b: Point, paper: _Paper, kind: str) -> Html:
     return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
 
 
-def _gold(where: Geography, paper: _Paper) -> Html | None:
+def _gold(where: Map, paper: _Paper) -> Html | None:
     if not where.gold:
         return None
     points = [paper.at(point) for _, point in where.gold]
@@ -208,9 +255,19 @@ def _walk(
             )
     poses: list[Html | None] = [_pose(stand, after, paper) for stand, after in pairwise(stands)]
     if views:
-        poses = [household.field_of_view(rim, step, paper.at) for step, rim in views.items()]
+        poses = [_field_of_view(rim, step, paper.at) for step, rim in views.items()]
     spots = _spots(_gathered(stands), paper)
     return tag("g", *moves, *poses, *spots, class_=f"walk walk{number % 4}")
+
+
+def _field_of_view(rim: Sequence[Point], step: int, at: At) -> Html:
+    """What lay open to an actor's eyes before a step; seen for one step at a time."""
+    return tag("path", d=outline(rim, at), class_="pose", data_step=step)
+
+
+def outline(points: Sequence[Point], at: At) -> str:
+    """A closed polygon, as the ``d`` of a path."""
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in map(at, points)) + "Z"
 
 
 def _pose(stand: Stand, after: Stand, paper: _Paper) -> Html | None:
@@ -285,7 +342,7 @@ def _arrowheads() -> Html:
     return tag("defs", *tips)
 
 
-def _bar(where: Geography, paper: _Paper) -> Html | None:
+def _bar(where: Map, paper: _Paper) -> Html | None:
     """A scale bar of a round length, bottom right."""
     if not where.scale:
         return None
@@ -298,36 +355,3 @@ def _bar(where: Geography, paper: _Paper) -> Html | None:
         tag("path", d=f"M{x1:.1f} {y - 4:.1f}v4H{x2:.1f}v-4", class_="bar"),
         tag("text", f"{length} m", x=round((x1 + x2) / 2, 1), y=round(y - 5, 1), class_="barlabel"),
     )
-
-
-def dial(ways: Sequence[tuple[float, str]], taken: str) -> Html:
-    """Ways around the actor, who faces up: relative degrees (right positive) and their names."""
-    spokes = []
-    for angle, name in ways:
-        kind = "way taken" if name and name == taken else "way"
-        spokes.append(
-            tag(
-                "g",
-                tag("title", f"{name} {side(angle)}".strip()),
-                tag("line", x1=0, y1=-10, x2=0, y2=-34),
-                tag("circle", cx=0, cy=-36, r=5),
-                transform=f"rotate({angle:.1f})",
-                class_=kind,
-            )
-        )
-    me = tag("path", d="M0 -7L5 6L0 3L-5 6Z", class_="me")
-    rim = tag("circle", cx=0, cy=0, r=36, class_="rim")
-    drawn = join([rim, *spokes, me])
-    return tag(
-        "svg", drawn, viewBox="-44 -44 88 88", class_="dial",
-        role="img", aria_label=f"{len(ways)} ways, ahead is up",
-    )  # fmt: skip
-
-
-def side(angle: float) -> str:
-    """``ahead``, ``right 34°``, ``left 90°``, ``behind``."""
-    if abs(angle) < 0.5:
-        return "ahead"
-    if abs(angle) > 179.5:
-        return "behind"
-    return f"{'right' if angle > 0 else 'left'} {abs(angle):.0f}°"

@@ -7,8 +7,9 @@ otherwise than the recording, the house is drawn as it was at first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,12 @@ from wayword.core.replay import replay
 from wayword.core.trajectory import Trajectory
 from wayword.runs.replaying import recorded_answers
 from wayword.viewer.data import Sources
+from wayword.viewer.maps.drawing import At, Layer, Map, Point, outline, render
+from wayword.viewer.maps.generic import walked
 from wayword.viewer.markup import Html, tag
 from wayword.worlds.household.house import Actor
 from wayword.worlds.household.scene import HouseObject
 from wayword.worlds.household.world import HouseholdWorld
-
-Point = tuple[float, float]
 
 RAYS = 41
 """Looks that an actor's view is drawn by."""
@@ -79,10 +80,10 @@ class Home:
     views: dict[str, dict[int, list[Point]]] = field(default_factory=dict)
     still: bool = False
 
-    @property
-    def corners(self) -> list[Point]:
-        """Points that the map must hold."""
-        return [corner for _, polygon in self.rooms for corner in polygon]
+    def layer(self) -> Layer:
+        """The house as what lies beneath the walks."""
+        corners = [corner for _, polygon in self.rooms for corner in polygon]
+        return Layer(partial(floor, self), corners, self.views, _legend(self))
 
 
 Placed = tuple[float, float] | None
@@ -114,6 +115,21 @@ class _Film:
 def _note(told: list[tuple[int, Any]], step: int, value: Any) -> None:
     if not told or told[-1][1] != value:
         told.append((step, value))
+
+
+def map(trajectory: Trajectory, sources: Sources) -> Html | None:
+    """The map, or None where no pose has a position."""
+    drawn = geography(trajectory, sources)
+    return render(drawn) if drawn else None
+
+
+def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
+    """The walks, in the house where the dataset has it."""
+    drawn = walked(trajectory, {})
+    house = home(trajectory, sources) if drawn else None
+    if drawn and house:
+        drawn.layer = house.layer()
+    return drawn
 
 
 def home(trajectory: Trajectory, sources: Sources) -> Home | None:
@@ -239,9 +255,6 @@ def _ids(given: Mapping[str, Any] | Sequence[Any]) -> Iterator[str]:
 # What changes in the course of an episode is drawn once for each span of steps in which it was so;
 # ``data-first`` and ``data-last`` tell the page's script, which shows those of the step at hand.
 
-At = Callable[[Point], Point]
-"""From metres to the drawing's units."""
-
 _LETTER = 5.3
 """Width of a letter of a label, about."""
 
@@ -258,17 +271,17 @@ def floor(home: Home, at: At) -> Html:
     return tag("g", *parts, class_="house")
 
 
-def field_of_view(rim: Sequence[Point], step: int, at: At) -> Html:
-    """What lay open to an actor's eyes before a step; seen for one step at a time."""
-    return tag("path", d=_outline(rim, at), class_="pose", data_step=step)
+def _legend(house: Home) -> list[Html]:
+    marked = any(box.goal for box in house.boxes) or any(thing.goal for thing in house.things)
+    shut = any(not leaf.open for leaf in house.leaves)
+    doors = [tag("li", tag("i", class_="k leaf"), "closed door")] if shut else []
+    goals = [tag("li", tag("i", class_="k goalthing"), "part of the goal")] if marked else []
+    still = [tag("li", "the house as it was at first")] if house.still else []
+    return [*doors, *goals, *still]
 
 
 def _room(polygon: Sequence[Point], at: At) -> Html:
-    return tag("path", d=_outline(polygon, at), class_="floor")
-
-
-def _outline(points: Sequence[Point], at: At) -> str:
-    return "M" + "L".join(f"{x:g} {y:g}" for x, y in map(at, points)) + "Z"
+    return tag("path", d=outline(polygon, at), class_="floor")
 
 
 def _name(name: str, polygon: Sequence[Point], at: At) -> Html:

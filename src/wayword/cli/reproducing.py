@@ -1,0 +1,145 @@
+"""``wayword reproduce``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wayword.cli import running, show
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wayword.runs.reproduce import Prepared, Recipe, Wishes
+
+
+class Format(StrEnum):
+    """How the comparison is written."""
+
+    rich = "rich"
+    json = "json"
+    markdown = "markdown"
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="PAPER/TABLE; left out: list all of them.")] = "",
+    model: Annotated[
+        str, typer.Option(help="The model; `published` for those that the paper names.")
+    ] = "",
+    limit: running.Limit = None,
+    row: Annotated[
+        list[str] | None, typer.Option(help="Only rows whose name holds this; may be repeated.")
+    ] = None,
+    set_: running.Set = None,
+    max_steps: running.Steps = None,
+    seeds: Annotated[int | None, typer.Option(help="So many seeds, not the recipe's.")] = None,
+    concurrency: running.Concurrency = 8,
+    data: running.Data = None,
+    out: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs/reproduce"),
+    max_dollars: running.Dollars = None,
+    cache: running.Cache = None,
+    prices: running.Prices = None,
+    stand_in: Annotated[
+        bool,
+        typer.Option("--stand-in", help="Play stand-in data too with a model that costs money."),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Ask nothing: forecast tokens and dollars of each row."),
+    ] = False,
+    format: Annotated[  # noqa: A002
+        Format, typer.Option("--format", help="How to write it.")
+    ] = Format.rich,
+) -> None:
+    """Run a published table again, and print ours beside the published.
+
+    Without a name, all tables, figures and ablations are listed. The same command goes on where
+    it stopped; rows that two tables share are played once. Where the data of a row is not there,
+    generated data stands in and the row says so.
+
+    \b
+    Examples:
+      wayword reproduce
+      wayword reproduce navgpt/table-1 --model openai:gpt-5-mini --dry-run
+      wayword reproduce navgpt/table-1 --model openai:gpt-5-mini --limit 50 --max-dollars 5
+      wayword reproduce lgx/table-4 --model local:smollm2 --row robot --limit 20
+      wayword reproduce velma/figure-5 --model openai:gpt-4.1 --row GPT-4 --format markdown
+    """
+    from wayword.runs import reproduce as recipes
+    from wayword.runs.parts import shared_datasets
+    from wayword.settings import parse
+
+    if not name:
+        typer.echo(recipes.listing())
+        return
+    recipe = recipes.open_recipe(name)
+    wishes = recipes.Wishes(
+        model, limit, tuple(row or ()), parse(set_ or []), max_steps, concurrency,
+        data, out, max_dollars, cache, prices, seeds, stand_in or dry_run,
+    )  # fmt: skip
+    with shared_datasets():
+        complete = _reproduced(recipe, wishes, dry_run, format)
+    if not complete:
+        raise typer.Exit(1)
+
+
+def _reproduced(recipe: Recipe, wishes: Wishes, dry_run: bool, form: Format) -> bool:
+    """Forecast, run, and print. Whether every episode is finished."""
+    from wayword.runs import beside
+    from wayword.runs import reproduce as recipes
+
+    rows = recipes.prepare(recipe, wishes)
+    for line in dict.fromkeys(each.differs[0] for each in rows if each.plans and each.differs):
+        if line.startswith(recipes.STAND_IN):
+            show.notice(line)
+    if dry_run:
+        typer.echo("\n".join(_forecast(recipe, rows)))
+        return True
+    if not recipes.costs_nothing(wishes) and any(each.plans for each in rows):
+        for line in _forecast(recipe, rows):
+            show.notice(line)
+    complete = _carry_out(rows, wishes)
+    told = [beside.beside(each, list(recipe.metrics)) for each in rows]
+    typer.echo(beside.render(recipe, told, form.value))
+    return complete
+
+
+def _forecast(recipe: Recipe, rows: Sequence[Prepared]) -> list[str]:
+    from wayword.runs import beside
+    from wayword.runs.forecast import forecast
+
+    told = []
+    for each in rows:
+        told += [
+            (
+                f"{each.row.name}{f', seed {plan.seed}' if len(each.plans) > 1 else ''}",
+                forecast(plan),
+            )
+            for plan in each.plans
+        ]
+    return beside.forecast_lines(recipe.name, told)
+
+
+def _carry_out(rows: Sequence[Prepared], wishes: Wishes) -> bool:
+    """Every plan, within one budget for all of them. Whether all episodes are finished."""
+    complete, spent, done = True, 0.0, set()
+    for each in rows:
+        for plan in each.plans:
+            if plan.out in done:
+                continue
+            done.add(plan.out)
+            left = None if wishes.dollars is None else max(0.0, wishes.dollars - spent)
+            result = running.carry_out(replace(plan, dollars=left))
+            complete = complete and result.outcome.complete
+            spent += _spent(result.path)
+    return complete
+
+
+def _spent(path: Path) -> float:
+    from wayword.runs.folder import RunFolder
+
+    return sum(scores.get("cost", 0.0) for _, scores in RunFolder.read(path).scores())

@@ -1,0 +1,19 @@
+"""Wayword's worlds as training environments, and the doors to other people's trainers and tools.
+
+    >>> from wayword.envs import make
+    >>> env = make("household:generated_test", reward="progress", max_steps=50)
+    >>> observation, info = env.reset(seed=0)
+    >>> observation, reward, terminated, truncated, info = env.step("turn_left")
+
+:func:`make` needs nothing but Wayword. Each other interface is one module, and imports its library
+when it is used: ``gymnasium``, ``pettingzoo``, ``openenv``, ``mcp``, ``trl``, ``verifiers``,
+``inspect``. docs/environments.md says which one to take for what.
+"""
+
+from __future__ import annotations
+
+from wayword.envs.environment import Environment, Options, make
+from wayword.envs.game import Info
+from wayword.envs.rewards import Reward
+
+__all__ = ["Environment", "Info", "Options", "Reward", "make"]

@@ -1,0 +1,230 @@
+"""Tasks for several actors as PettingZoo environments, one agent an actor.
+
+    from wayword.envs.pettingzoo import aec, parallel
+
+    env = aec("ma_household")          # one actor after the other
+    env = parallel("ma_household")     # everybody at once, carried out in turn order
+
+Actions are texts, and observations are ``{"text": ...}``: PettingZoo's own tests take no bare text
+for an observation. Each actor has its own task
+and view of the episode. The reward is each actor's own by the same terms; success is everybody's.
+Infos hold what environments tell, worked out when read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pettingzoo
+from gymnasium.spaces import Dict
+from gymnasium.utils import seeding
+
+from wayword.core.dataset import Task
+from wayword.envs.environment import Options, make
+from wayword.envs.game import LAZY, Game, Info, Moment
+from wayword.envs.gymnasium import FreeText, as_text
+from wayword.envs.rewards import Meter, reward
+from wayword.envs.views import Structured, Words
+
+Seen = dict[str, str]
+
+
+class _Table:
+    """An episode with a view and a meter for each of its actors."""
+
+    def __init__(self, name: str, options: dict[str, Any]) -> None:
+        self.inner = make(name, **options)
+        self._reward, self._structured = reward(options.get("reward", "success")), False
+        self._structured = Options(name, **options).view == "structured"
+        first = self.inner.tasks[0].episode
+        self.actors: list[str] = list(first.actors)
+        self._draw: Any = None
+        self._next = 0
+
+    def begin(self, seed: int | None, episode: str | None) -> None:
+        """Begin an episode."""
+        if seed is not None:
+            self._draw, _ = seeding.np_random(seed)
+        self.game = game = Game(self.inner.dataset, self._task(episode), self.inner.max_steps)
+        cls = Structured if self._structured else Words
+        self.views = {actor: cls(actor) for actor in game.world.actors}
+        self.meters = {actor: Meter(self._reward, actor) for actor in game.world.actors}
+        for actor, view in self.views.items():
+            view.begin(game)
+            self.meters[actor].start(game)
+
+    def take(self, actor: str, said: str) -> bool:
+        """One actor's turn; whether its answer was rejected."""
+        decision = self.views[actor].read(said)
+        assert decision is not None  # these views ask nothing in between
+        step = self.game.take(actor, decision)
+        self.views[actor].told(step)
+        return step.feedback.status == "rejected"
+
+    def rewards(self, since: int) -> dict[str, float]:
+        """Each actor's reward for what happened since so many turns."""
+        steps = self.game.trajectory.steps[since:]
+        return {a: sum(m.measure(self.game, steps).values()) for a, m in self.meters.items()}
+
+    def seen(self, actor: str) -> Seen:
+        """What an actor is shown now."""
+        return {"text": as_text(self.views[actor].observe())}
+
+    def over(self, actor: str) -> tuple[bool, bool]:
+        """Whether an actor has stopped, and whether it was cut off."""
+        game = self.game
+        stopped = game.ended == "stopped" or game.world.done(actor)
+        return stopped, not stopped and not game.active(actor)
+
+    def info(self, actor: str, rejected: bool = False) -> Info:
+        """What is told beside an observation."""
+        game, standing = self.game, self.game.standing() if self.game.ended else None
+        ready = {
+            "episode": game.task.episode.id,
+            "steps": game.taken[actor],
+            "success": standing is not None and standing.success,
+            "rejected": rejected,
+        }
+        return Info(ready, LAZY, Moment(game, actor, self.views[actor].rules))
+
+    def legal(self, actor: str) -> Sequence[str]:
+        """The actions an actor may choose from."""
+        game = getattr(self, "game", None)
+        if game is None or not game.active(actor):
+            return ()
+        return [str(action) for action in game.space(actor).actions]
+
+    def _task(self, episode: str | None) -> Task:
+        tasks = self.inner.tasks
+        if episode is not None:
+            return next(task for task in tasks if task.episode.id == episode)
+        number = int(self._draw.integers(len(tasks))) if self._draw else self._next % len(tasks)
+        self._next = number + 1
+        return tasks[number]
+
+
+class _Spaces:
+    """The spaces of both interfaces: free text, the same object for an agent each time."""
+
+    metadata = {"name": "wayword_v0", "render_modes": [], "is_parallelizable": True}  # noqa: RUF012
+    render_mode = None
+
+    def _open(self, name: str, options: dict[str, Any]) -> None:
+        self.table = table = _Table(name, options)
+        self.possible_agents = list(table.actors)
+        self.observation_spaces = {a: Dict({"text": FreeText()}) for a in table.actors}
+        self.action_spaces = {actor: FreeText(_legal(table, actor)) for actor in table.actors}
+
+    def observation_space(self, agent: str) -> Dict:
+        """Any text, under the key ``text``."""
+        return self.observation_spaces[agent]
+
+    def action_space(self, agent: str) -> FreeText:
+        """Any text; a sample is a legal action."""
+        return self.action_spaces[agent]
+
+    def render(self) -> None:
+        """Texts need no rendering."""
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class WaywordAEC(_Spaces, pettingzoo.AECEnv):  # type: ignore[misc]
+    """One actor after the other, as a rollout plays them."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__()
+        self._open(name, options)
+
+    def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
+        """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
+        self.table.begin(seed, (options or {}).get("episode"))
+        self.agents = list(self.table.game.world.actors)
+        self.rewards = dict.fromkeys(self.agents, 0.0)
+        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+        self.terminations = dict.fromkeys(self.agents, False)
+        self.truncations = dict.fromkeys(self.agents, False)
+        self.infos = {actor: self.table.info(actor) for actor in self.agents}
+        self.agent_selection = self.agents[0]
+
+    def observe(self, agent: str) -> Seen:
+        """What an actor is shown now."""
+        return self.table.seen(agent)
+
+    def step(self, action: str | None) -> None:
+        """The turn of ``agent_selection``; None takes one that is over away."""
+        actor, table = self.agent_selection, self.table
+        if self.terminations[actor] or self.truncations[actor]:
+            self._was_dead_step(action)
+            return
+        before = len(table.game.trajectory.steps)
+        self._cumulative_rewards[actor] = 0.0
+        rejected = table.take(actor, str(action))
+        self.rewards = {a: r for a, r in table.rewards(before).items() if a in self.agents}
+        self.infos[actor] = table.info(actor, rejected)
+        for other in self.agents:
+            self.terminations[other], self.truncations[other] = table.over(other)
+            if self.terminations[other] or self.truncations[other]:
+                self.infos[other] = table.info(other)
+        self.agent_selection = self._after(actor)
+        self._accumulate_rewards()
+        self._deads_step_first()
+
+    def _after(self, actor: str) -> str:
+        """Who is next: the nearest in turn order who is still there."""
+        order = list(self.table.game.world.actors)
+        at = order.index(actor)
+        return next(a for a in (*order[at + 1 :], *order[: at + 1]) if a in self.agents)
+
+
+class WaywordParallel(_Spaces, pettingzoo.ParallelEnv):  # type: ignore[misc]
+    """Everybody at once: answers are given together, and carried out in turn order."""
+
+    def __init__(self, name: str, **options: Any) -> None:
+        self._open(name, options)
+        self.agents: list[str] = []
+
+    def reset(
+        self, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[dict[str, Seen], dict[str, Any]]:
+        """Begin an episode: ``options={"episode": ID}``, one drawn by ``seed``, or the next."""
+        self.table.begin(seed, (options or {}).get("episode"))
+        self.agents = list(self.table.game.world.actors)
+        seen = {actor: self.table.seen(actor) for actor in self.agents}
+        return seen, {actor: self.table.info(actor) for actor in self.agents}
+
+    def step(
+        self, actions: dict[str, str]
+    ) -> tuple[dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
+        """A turn of everybody who is left."""
+        table, there = self.table, list(self.agents)
+        before, refused = len(table.game.trajectory.steps), dict.fromkeys(there, False)
+        for actor in there:
+            if table.game.active(actor):
+                refused[actor] = table.take(actor, str(actions[actor]))
+        rewards = table.rewards(before)
+        over = {actor: table.over(actor) for actor in there}
+        self.agents = [actor for actor in there if not any(over[actor])]
+        return (
+            {actor: table.seen(actor) for actor in there},
+            {actor: rewards[actor] for actor in there},
+            {actor: ended for actor, (ended, _) in over.items()},
+            {actor: cut for actor, (_, cut) in over.items()},
+            {actor: table.info(actor, refused[actor]) for actor in there},
+        )
+
+
+def _legal(table: _Table, actor: str) -> Any:
+    return lambda: table.legal(actor)
+
+
+def aec(name: str = "ma_household", **options: Any) -> WaywordAEC:
+    """An environment in which the actors take turns. Options as in :func:`wayword.envs.make`."""
+    return WaywordAEC(name, **options)
+
+
+def parallel(name: str = "ma_household", **options: Any) -> WaywordParallel:
+    """An environment in which all actors answer at once."""
+    return WaywordParallel(name, **options)

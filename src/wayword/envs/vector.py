@@ -1,0 +1,242 @@
+"""Many environments at once: in this process, or spread over workers.
+
+    envs = SyncVector("houses", 8)
+    envs = WorkerVector("household:generated_train", 32, workers=8)
+    observations, infos = envs.reset(seed=0)
+    observations, rewards, terminated, truncated, infos = envs.step(["stop"] * envs.count)
+
+All environments share one dataset, whose scenes are read-only; workers are forked from this
+process once it is open, so that they share its memory. Each has a seed of its own, counted up from
+the one given. After an episode's end the next step resets (``autoreset="next"``: what was said is
+not used, the reward is 0), or the same step does (``"same"``: the last observation and info are in
+``info["final_observation"]`` and ``info["final_info"]``), or nobody does (``"off"``), as in
+Gymnasium 1.x.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from typing import Any, Literal
+
+from wayword.core.episode import Json
+from wayword.core.errors import UsageError, WaywordError
+from wayword.envs.environment import Environment, Stepped, make
+from wayword.envs.game import Info
+from wayword.envs.views import Said
+
+Autoreset = Literal["next", "same", "off"]
+Batch = tuple[list[Json], list[float], list[bool], list[bool], list[Any]]
+
+
+@dataclass
+class _Seat:
+    """One environment and whether its episode is over."""
+
+    env: Environment
+    over: bool = False
+
+    def reset(self, seed: int | None) -> tuple[Json, Info]:
+        self.over = False
+        return self.env.reset(seed)
+
+    def step(self, said: Said, autoreset: Autoreset) -> Stepped:
+        if self.over and autoreset == "next":
+            seen, info = self.reset(None)
+            return seen, 0.0, False, False, info
+        seen, reward, ended, cut, info = self.env.step(said)
+        self.over = ended or cut
+        if self.over and autoreset == "same":
+            last, final = seen, info
+            seen, info = self.reset(None)
+            info["final_observation"], info["final_info"] = last, final
+        return seen, reward, ended, cut, info
+
+
+class SyncVector:
+    """``count`` environments in this process. Options are those of :func:`~.environment.make`."""
+
+    def __init__(
+        self, name: str, count: int, *, autoreset: Autoreset = "next", **options: Any
+    ) -> None:
+        _check(count, autoreset)
+        self.count, self._autoreset = count, autoreset
+        first = make(name, **options)
+        shared = {**options, "dataset": first.dataset}
+        self.envs = [first, *(make(name, **shared) for _ in range(count - 1))]
+        self._seats = [_Seat(env) for env in self.envs]
+
+    def reset(self, seed: int | None = None) -> tuple[list[Json], list[Info]]:
+        """Begin an episode in each; without a seed they draw from a common beginning."""
+        seeds = _seeds(seed, self.count)
+        pairs = [seat.reset(own) for seat, own in zip(self._seats, seeds, strict=True)]
+        return [seen for seen, _ in pairs], [info for _, info in pairs]
+
+    def step(self, said: Sequence[Said]) -> Batch:
+        """One answer for each."""
+        if len(said) != self.count:
+            raise UsageError(f"{len(said)} answers for {self.count} environments")
+        pairs = zip(self._seats, said, strict=True)
+        return _batch([seat.step(words, self._autoreset) for seat, words in pairs])
+
+    def close(self) -> None:
+        """Close all of them."""
+        for env in self.envs:
+            env.close()
+
+
+class WorkerVector:
+    """``count`` environments spread over ``workers`` processes.
+
+    Infos are plain dicts; of what is worked out when read they hold what ``include`` names. Raises
+    an environment's own error, and ``UsageError`` where a worker has died.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        count: int,
+        *,
+        workers: int = 2,
+        autoreset: Autoreset = "next",
+        include: Sequence[str] = (),
+        **options: Any,
+    ) -> None:
+        _check(count, autoreset)
+        if not 1 <= workers <= count:
+            raise UsageError(f"workers={workers} must lie between 1 and {count}, the environments")
+        self.count = count
+        self._shares = [range(n, count, workers) for n in range(workers)]
+        # A process with threads cannot be forked safely, and macOS has no safe fork at all.
+        forked = sys.platform == "linux" and threading.active_count() == 1
+        context: Any = multiprocessing.get_context("fork" if forked else "spawn")
+        if forked:
+            options["dataset"] = make(name, **options).dataset
+        self._pipes: list[Connection] = []
+        self._processes: list[Any] = []
+        for share in self._shares:
+            here, there = context.Pipe()
+            given = (there, name, len(share), autoreset, tuple(include), options)
+            process = context.Process(target=_serve, args=given, daemon=True)
+            process.start()
+            there.close()
+            self._pipes.append(here)
+            self._processes.append(process)
+
+    def reset(self, seed: int | None = None) -> tuple[list[Json], list[dict[str, Json]]]:
+        """Begin an episode in each."""
+        seeds = _seeds(seed, self.count)
+        found = self._ask("reset", lambda share: [seeds[n] for n in share])
+        return [seen for seen, _ in found], [info for _, info in found]
+
+    def step(self, said: Sequence[Said]) -> Batch:
+        """One answer for each."""
+        if len(said) != self.count:
+            raise UsageError(f"{len(said)} answers for {self.count} environments")
+        return _batch(self._ask("step", lambda share: [said[n] for n in share]))
+
+    def close(self) -> None:
+        """End the workers."""
+        for pipe in self._pipes:
+            pipe.close()
+        for process in self._processes:
+            process.join(5)
+            if process.is_alive():
+                process.terminate()
+                process.join()
+        self._pipes, self._processes = [], []
+
+    def __enter__(self) -> WorkerVector:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _ask(self, what: str, given: Callable[[range], Sequence[Any]]) -> list[Any]:
+        """Ask all workers at once, and put their answers in the environments' order."""
+        if not self._pipes:
+            raise UsageError("the workers were closed")
+        for pipe, share in zip(self._pipes, self._shares, strict=True):
+            pipe.send((what, given(share)))
+        found: list[Any] = [None] * self.count
+        problem: Exception | None = None
+        for pipe, share in zip(self._pipes, self._shares, strict=True):
+            try:
+                answer = pipe.recv()
+            except EOFError:
+                raise UsageError("a worker has died; see its message above") from None
+            if isinstance(answer, Exception):
+                problem = answer
+                continue
+            for number, one in zip(share, answer, strict=True):
+                found[number] = one
+        if problem is not None:
+            raise problem
+        return found
+
+
+def _serve(
+    pipe: Connection,
+    name: str,
+    count: int,
+    autoreset: Autoreset,
+    include: Sequence[str],
+    options: dict[str, Any],
+) -> None:
+    """A worker: its share of the environments, until the pipe is closed."""
+    seats: list[_Seat] = []
+    while True:
+        try:
+            what, given = pipe.recv()
+        except (EOFError, KeyboardInterrupt):
+            return
+        try:
+            if not seats:
+                first = make(name, **options)
+                shared = {**options, "dataset": first.dataset}
+                seats = [_Seat(first), *(_Seat(make(name, **shared)) for _ in range(count - 1))]
+            pipe.send(_answers(seats, what, given, autoreset, include))
+        except WaywordError as error:
+            pipe.send(UsageError(str(error)))
+
+
+def _answers(
+    seats: Sequence[_Seat],
+    what: str,
+    given: Sequence[Any],
+    autoreset: Autoreset,
+    include: Sequence[str],
+) -> list[Any]:
+    pairs = zip(seats, given, strict=True)
+    if what == "reset":
+        begun = [seat.reset(seed) for seat, seed in pairs]
+        return [(seen, info.only(include)) for seen, info in begun]
+    stepped = [seat.step(words, autoreset) for seat, words in pairs]
+    return [(*rest, _plain(info, include)) for *rest, info in stepped]
+
+
+def _plain(info: Info, include: Sequence[str]) -> dict[str, Json]:
+    final = dict.get(info, "final_info")
+    if isinstance(final, Info):
+        info["final_info"] = final.only(include)
+    return info.only(include)
+
+
+def _batch(stepped: Sequence[Any]) -> Batch:
+    columns = [list(column) for column in zip(*stepped, strict=True)]
+    return columns[0], columns[1], columns[2], columns[3], columns[4]
+
+
+def _seeds(seed: int | None, count: int) -> list[int | None]:
+    return [None] * count if seed is None else [seed + number for number in range(count)]
+
+
+def _check(count: int, autoreset: str) -> None:
+    if count < 1:
+        raise UsageError(f"count must be at least 1, got {count}")
+    if autoreset not in ("next", "same", "off"):
+        raise UsageError(f"autoreset={autoreset!r} must be 'next', 'same' or 'off'")

@@ -1,0 +1,124 @@
+"""The map of any family: walks between poses with coordinates, or reckoned from what was seen.
+
+    map      the entry point that each family's map module has: ``map(trajectory, sources)``
+    Map      everything that ``drawing.render`` draws, in metres, x to the east, y to the north
+
+A map module of a family (``indoor.py``, ``street.py``, ``household.py``) adds what it knows: the
+places of a graph, a floor plan, a house. Without a graph, a walk is reckoned from the heading and
+length of each way taken, which is exact between viewpoints; a street without coordinates is drawn
+with blocks of equal length, and its legend says so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from wayword.core.trajectory import Trajectory
+from wayword.viewer.data import Sources
+from wayword.viewer.maps.drawing import Map, Point, Stand, render
+from wayword.viewer.markup import Html
+
+AROUND_METRES = 12.0
+"""Margin around a walk within which the places of a graph are drawn: about two rooms or a street's
+width, so that the reader sees the turns that were not taken."""
+
+
+def map(trajectory: Trajectory, sources: Sources) -> Html | None:
+    """The walks alone."""
+    drawn = walked(trajectory, {})
+    return render(drawn) if drawn else None
+
+
+def walked(trajectory: Trajectory, known: Mapping[str, Point]) -> Map | None:
+    """Each actor's walk, by the points of ``known`` places if there are any, or None where no
+    pose has a position."""
+    walks = {
+        actor: list(_walk(trajectory, actor, known))
+        for actor in trajectory.start
+        if isinstance(trajectory.start[actor], Mapping)
+    }
+    walks = {actor: stands for actor, stands in walks.items() if stands}
+    if not walks:
+        return None
+    drawn = Map(walks, scale=bool(known) or _exact(trajectory))
+    if not known:
+        for stands in walks.values():
+            drawn.places |= {stand.place: stand.point for stand in stands if stand.place}
+    return drawn
+
+
+def add_gold(drawn: Map, path: Sequence[str], known: Mapping[str, Point], radius: float) -> None:
+    """The gold path where its places are known, and the circle within which an episode succeeds."""
+    drawn.gold = [(place, known[place]) for place in path if place in known]
+    drawn.radius = radius if drawn.gold else 0.0
+
+
+def nearby(drawn: Map, known: Mapping[str, Point]) -> dict[str, Point]:
+    """The places around the walks and the gold path."""
+    points = [stand.point for stands in drawn.walks.values() for stand in stands]
+    points += [point for _, point in drawn.gold]
+    xs, ys = [x for x, _ in points], [y for _, y in points]
+    margin = AROUND_METRES + 0.2 * max(max(xs) - min(xs), max(ys) - min(ys))
+    west, east = min(xs) - margin, max(xs) + margin
+    south, north = min(ys) - margin, max(ys) + margin
+    return {
+        name: (x, y) for name, (x, y) in known.items() if west <= x <= east and south <= y <= north
+    }
+
+
+def place_of(where: Any) -> str:
+    """The name of a place in ``step.where``, or empty."""
+    if not isinstance(where, Mapping):
+        return ""
+    return str(where.get("viewpoint") or where.get("panorama") or "")
+
+
+def _walk(trajectory: Trajectory, actor: str, known: Mapping[str, Point]) -> Iterator[Stand]:
+    """The actor's stands, as far as they have a position."""
+    where: Mapping[str, Any] = trajectory.start[actor]
+    point = _own_point(where, known) or ((0.0, 0.0) if place_of(where) and not known else None)
+    if point is None:
+        return
+    yield Stand(0, place_of(where), point, _number(where.get("heading")))
+    for number, step in enumerate(trajectory.steps, 1):
+        if step.actor != actor or not isinstance(step.pose, Mapping):
+            continue
+        moved = place_of(step.pose) != place_of(where)
+        reckoned = _reckoned(point, step.observation, step.pose) if moved else point
+        found = _own_point(step.pose, known) or (None if known else reckoned)
+        if found is None:
+            return
+        point, where = found, step.pose
+        yield Stand(number, place_of(where), point, _number(where.get("heading")))
+
+
+def _own_point(where: Mapping[str, Any], known: Mapping[str, Point]) -> Point | None:
+    x, y = _number(where.get("x")), _number(where.get("y"))
+    if x is not None and y is not None:
+        return x, y
+    return known.get(place_of(where))
+
+
+def _reckoned(point: Point, seen: Any, where: Mapping[str, Any]) -> Point:
+    """Along the way that was taken; a unit along the new heading where its length is unknown."""
+    place, heading, length = place_of(where), _number(where.get("heading")) or 0.0, 1.0
+    for way in seen.get("neighbors", ()) if isinstance(seen, Mapping) else ():
+        if isinstance(way, Mapping) and way.get("viewpoint") == place:
+            heading = _number(way.get("heading")) or 0.0
+            slope = math.radians(_number(way.get("elevation")) or 0.0)
+            length = (_number(way.get("distance")) or 0.0) * math.cos(slope)
+    angle = math.radians(heading)
+    return point[0] + length * math.sin(angle), point[1] + length * math.cos(angle)
+
+
+def _exact(trajectory: Trajectory) -> bool:
+    """Whether reckoned places are true: viewpoints and coordinates are, panoramas are not."""
+    return not any("panorama" in where for where in trajectory.start.values())
+
+
+def _number(value: Any) -> float | None:
+    """A finite number, or None: a folder from elsewhere may hold anything."""
+    usable = isinstance(value, int | float) and abs(value) < 1e9
+    return float(value) if usable else None

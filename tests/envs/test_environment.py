@@ -1,0 +1,245 @@
+"""Environments of every family: the rules, the rewards, the infos, and states that come back."""
+
+from __future__ import annotations
+
+import pickle
+from functools import cache
+from typing import Any
+
+import pytest
+
+from wayword.core.dataset import Dataset
+from wayword.core.errors import UsageError
+from wayword.core.solving import Solvable
+from wayword.envs import Environment, Info, make
+from wayword.metrics.scoring import score
+
+SMALL: dict[str, dict[str, Any]] = {
+    "houses": {"houses": 1, "episodes": 4},
+    "towns": {"towns": 1, "episodes": 2},
+    "household": {"homes": 1, "episodes": 2},
+    "grounding": {"levels": ("GoToObj",), "episodes": 2},
+    "apartments": {"homes": 1, "episodes": 2},
+    "two_phase": {},
+}
+"""One dataset a family, small enough to open at once."""
+
+
+@cache
+def opened(name: str) -> Dataset:
+    return make(name, settings=SMALL[name]).dataset
+
+
+def small(name: str, **options: Any) -> Environment:
+    return make(name, dataset=opened(name), settings=SMALL[name], **options)
+
+
+@pytest.fixture(scope="module")
+def homes() -> Environment:
+    return small("household")
+
+
+def solved(env: Environment) -> tuple[list[str], float, Info]:
+    """The expert's commands, the total reward, and the last info."""
+    _, info = env.reset(episode=0)
+    said, total, over = [], 0.0, False
+    while not over:
+        said.append(info["expert_action"])
+        _, reward, ended, cut, info = env.step(said[-1])
+        total, over = total + reward, ended or cut
+    return said, total, info
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_expert_is_paid_for_success_and_judged_as_runs_are(name: str) -> None:
+    env = small(name, reward="conditions")
+    said, total, info = solved(env)
+    assert info["success"] is True
+    assert total == pytest.approx(1.0)
+    (scores,) = score(env.dataset, [(env.game.task, env.trajectory())])
+    assert scores[env.dataset.family.success] == 1.0
+    assert isinstance(env.dataset, Solvable)
+    assert len(said) == env.dataset.expert_length(env.game.task)
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_stopping_at_once_is_judged_as_runs_are(name: str) -> None:
+    env = small(name)
+    env.reset(episode=1)
+    _, reward, ended, _, info = env.step("stop")
+    (scores,) = score(env.dataset, [(env.game.task, env.trajectory())])
+    assert ended
+    assert reward == float(info["success"]) == scores[env.dataset.family.success]
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_a_clone_goes_its_own_way_and_the_same_answers_give_the_same_words(name: str) -> None:
+    env = small(name)
+    seen, info = env.reset(episode=0)
+    first = info["expert_action"]
+    after, _, _, _, info = env.step(first)
+    second, told = info["admissible_commands"][0], [seen, after]
+    other = env.clone()
+    left = other.step(second)[0]
+    told.append(env.step(second)[0])
+    assert left == told[-1]
+    assert [env.reset(episode=0)[0], env.step(first)[0], env.step(second)[0]] == told
+    assert other.game is not env.game
+
+
+@pytest.mark.parametrize("name", ["houses", "towns", "two_phase"])
+def test_progress_adds_up_to_the_whole_way(name: str) -> None:
+    _, total, _ = solved(small(name, reward={"progress": 1.0}))
+    assert total == pytest.approx(1.0)
+
+
+def test_progress_in_homes_is_the_experts_remaining_length() -> None:
+    env = small("household", reward={"progress": 1.0, "cost": 0.1}, episodes=1)
+    _, info = env.reset()
+    left = env.game.remaining("agent")
+    assert left is not None
+    _, reward, _, _, info = env.step(info["expert_action"])
+    assert reward == pytest.approx(1 / left - 0.1)
+    assert env.reward.shaped == ("progress", "cost")
+    assert set(info["reward_terms"]) == {"progress", "cost"}
+
+
+def test_what_is_no_action_costs_a_turn_and_says_why(homes: Environment) -> None:
+    homes.reset(episode=0)
+    before = homes.game.world.state()
+    seen, _, _, _, info = homes.step("sing me a song")
+    assert info["rejected"]
+    assert info["rejection"] in seen
+    assert info["steps"] == 1
+    assert homes.game.world.state() == before
+
+
+@pytest.mark.parametrize(
+    "said", ["turn_left", "Action: turn_left", '{"action": "turn_left"}', "Turn left."]
+)
+def test_answers_are_read_as_those_of_strategies(homes: Environment, said: str) -> None:
+    homes.reset(episode=0)
+    homes.step(said)
+    assert str(homes.game.trajectory.steps[0].decision.action) == "turn_left"  # type: ignore[union-attr]
+
+
+def test_episodes_come_in_order_or_by_seed() -> None:
+    env = small("two_phase")
+    names = [env.reset()[1]["episode"] for _ in range(3)]
+    assert names == [task.episode.id for task in env.tasks[:3]]
+    drawn = [env.reset(seed=5)[1]["episode"], *(env.reset()[1]["episode"] for _ in range(5))]
+    again = [env.reset(seed=5)[1]["episode"], *(env.reset()[1]["episode"] for _ in range(5))]
+    assert drawn == again
+    assert len(set(drawn)) > 1
+    assert env.reset(episode=names[1])[1]["episode"] == names[1]
+    with pytest.raises(UsageError, match="no episode 'nowhere'"):
+        env.reset(episode="nowhere")
+
+
+def test_an_info_stays_true_of_its_own_step(homes: Environment) -> None:
+    _, info = homes.reset(episode=0)
+    kept = homes.clone().reset(episode=0)[1]
+    expected = kept["expert_action"], kept["admissible_commands"]
+    for _ in range(3):
+        homes.step("turn_left")
+    assert (info["expert_action"], info["admissible_commands"]) == expected
+
+
+def test_nothing_is_planned_before_it_is_read(
+    homes: Environment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*given: object) -> None:
+        raise AssertionError("planned")
+
+    monkeypatch.setattr("wayword.envs.game.plan_of", fail)
+    _, info = homes.reset(episode=0)
+    assert "expert_action" in info
+    assert set(info) >= {"expert_action", "admissible_commands", "success", "conditions", "rules"}
+    homes.step("turn_left")
+    with pytest.raises(AssertionError, match="planned"):
+        info["expert_action"]
+
+
+def test_an_info_is_a_plain_dict_once_pickled_or_copied() -> None:
+    _, info = small("two_phase").reset()
+    plain = pickle.loads(pickle.dumps(info))
+    assert type(plain) is dict
+    assert plain == info.copy() == dict(info)
+    assert info.get("expert_action") == plain["expert_action"] == "go[hallway]"
+    assert info.get("nothing", 3) == 3
+    assert "nothing" not in info
+    assert len(info) == len(plain)
+
+
+def test_the_limit_truncates_and_a_finished_episode_takes_no_step(homes: Environment) -> None:
+    env = make("household", dataset=homes.dataset, max_steps=2)
+    env.reset()
+    env.step("turn_left")
+    *_, ended, cut, info = env.step("turn_left")
+    assert (ended, cut, info["success"]) == (False, True, False)
+    assert info["admissible_commands"] == []
+    with pytest.raises(UsageError, match="call reset"):
+        env.step("turn_left")
+
+
+def test_menus_take_numbers_and_refuse_those_beyond(homes: Environment) -> None:
+    env = make("household", dataset=homes.dataset, actions="menu")
+    seen, info = env.reset()
+    assert f"1: {info['admissible_commands'][1]}" in seen
+    env.step(1)
+    assert env.game.trajectory.steps[0].decision.action.name == "turn_left"  # type: ignore[union-attr]
+    assert "no number 999" in env.step(999)[4]["rejection"]
+
+
+def test_structured_views_give_the_fields(homes: Environment) -> None:
+    env = make("household", dataset=homes.dataset, view="structured")
+    seen, _ = env.reset()
+    assert seen["task"]
+    assert seen["observation"]["room"]
+    assert env.step("turn_left")[0]["feedback"]["status"] == "ok"
+
+
+def test_saved_states_come_back_any_number_of_times(homes: Environment) -> None:
+    env = make("household", dataset=homes.dataset)
+    env.reset(episode=0)
+    env.step("turn_left")
+    saved = env.save()
+    after = [env.step("turn_left")[0], env.step("move_ahead")[0]]
+    for _ in range(2):
+        env.restore(saved)
+        assert [env.step("turn_left")[0], env.step("move_ahead")[0]] == after
+
+
+def test_others_play_along_by_an_agent() -> None:
+    options: dict[str, Any] = {"settings": {"homes": 1, "episodes": 1, "task": "Coffee"}}
+    env = make("ma_household", actor="follower", max_steps=40, **options)
+    _, info = env.reset()
+    assert info["actor"] == "follower"
+    env.step("turn_left")
+    order = [step.actor for step in env.game.trajectory.steps]
+    assert order[:3] == ["commander", "follower", "commander"]
+    clone = env.clone()
+    assert clone.step("turn_left")[0] == env.step("turn_left")[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"reward": "sucess"}, "did you mean 'success'"),
+        ({"reward": {"speed": 1}}, "no reward term"),
+        ({"actions": "buttons"}, "actions='buttons'"),
+        ({"vieuw": "text"}, "did you mean 'view'"),
+        ({"episodes": ["nowhere"]}, "no episode 'nowhere'"),
+        ({"max_steps": -1}, "max_steps must be at least 1"),
+        ({"view": "lgx"}, "objectnav"),
+        ({"view": "oracle"}, "asks no model"),
+    ],
+)
+def test_wrong_options_end_in_one_line(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        small("houses", **options).reset()
+
+
+def test_nothing_is_played_before_a_reset() -> None:
+    with pytest.raises(UsageError, match=r"call reset\(\)"):
+        small("two_phase").step("stop")

@@ -1,0 +1,75 @@
+"""Vector environments: shared datasets, seeds of their own, resets after an end."""
+
+from __future__ import annotations
+
+import pytest
+
+from wayword.core.errors import UsageError
+from wayword.envs import make
+from wayword.envs.vector import SyncVector, WorkerVector
+
+
+def test_each_has_a_seed_of_its_own_and_all_share_a_dataset() -> None:
+    envs = SyncVector("two_phase", 3)
+    seen, infos = envs.reset(seed=4)
+    alone = make("two_phase")
+    assert [alone.reset(seed=4 + number)[0] for number in range(3)] == seen
+    assert len({id(env.dataset) for env in envs.envs}) == 1
+    assert len(infos) == 3
+
+
+def test_the_step_after_an_end_resets() -> None:
+    envs = SyncVector("two_phase", 2)
+    envs.reset(seed=0)
+    _, _, ended, _, _ = envs.step(["stop", "go[hallway]"])
+    assert ended == [True, False]
+    seen, rewards, ended, _, infos = envs.step(["ignored", "stop"])
+    assert rewards[0] == 0.0
+    assert ended == [False, True]
+    assert infos[0]["steps"] == 0
+    assert seen[0].startswith("Task:")
+
+
+def test_the_same_step_may_reset_and_keeps_the_last() -> None:
+    envs = SyncVector("two_phase", 1, autoreset="same")
+    envs.reset(seed=0)
+    seen, _, ended, _, infos = envs.step(["stop"])
+    assert ended == [True]
+    assert seen[0].startswith("Task:")
+    assert infos[0]["final_info"]["steps"] == 1
+
+
+def test_nobody_may_reset() -> None:
+    envs = SyncVector("two_phase", 1, autoreset="off")
+    envs.reset()
+    envs.step(["stop"])
+    with pytest.raises(UsageError, match="the episode is over"):
+        envs.step(["stop"])
+
+
+def test_workers_do_what_one_process_does() -> None:
+    plain = SyncVector("two_phase", 3)
+    said = [["go[hallway]"] * 3, ["stop"] * 3, ["ignored"] * 3]
+    with WorkerVector("two_phase", 3, workers=2, include=("expert_action",)) as workers:
+        seen, infos = workers.reset(seed=1)
+        mine, own = plain.reset(seed=1)
+        assert seen == mine
+        assert [info["expert_action"] for info in infos] == ["go[hallway]"] * 3
+        for words in said:
+            assert workers.step(words)[:4] == plain.step(words)[:4]
+        assert "rules" not in infos[0]
+        assert own[0]["episode"] == infos[0]["episode"]
+
+
+def test_an_error_in_a_worker_comes_back_as_one_line() -> None:
+    with (
+        WorkerVector("two_phase", 2, workers=2, autoreset="off") as workers,
+        pytest.raises(UsageError, match=r"call reset\(\)"),
+    ):
+        workers.step(["stop", "stop"])
+
+
+@pytest.mark.parametrize(("count", "workers"), [(0, 1), (2, 3)])
+def test_numbers_that_make_no_sense_are_refused(count: int, workers: int) -> None:
+    with pytest.raises(UsageError):
+        WorkerVector("two_phase", count, workers=workers)

@@ -1,0 +1,151 @@
+"""What is spent is known, whatever ends a run, and little of it is spent in vain."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.loopback import Loopback, chat, serving
+from wayword.core.errors import RecordingError
+from wayword.runs import Plan, run
+from wayword.runs.config import SPENDING, Session, Spending, add_session, sessions
+from wayword.runs.folder import RunFolder
+
+TOKENS = 55  # of each answer of the loopback server
+
+
+def _answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+    return 200, chat("Thought: on.\nAction: 1")
+
+
+def _plan(server: Loopback, out: Path, **more: Any) -> Plan:
+    settings = {"model": {"base_url": server.address}}
+    given = {"limit": 40, "concurrency": 8, "out": out, "max_steps": 4, **more}
+    return Plan("navgpt", "houses", "openai:m", settings, **given)
+
+
+def _in_episodes(out: Path) -> int:
+    scored = RunFolder.read(out).scores()
+    return int(sum(s["prompt_tokens"] + s["completion_tokens"] for _, s in scored))
+
+
+def _logged(out: Path) -> int:
+    return sum(json.loads(line)["tokens"] for line in (out / SPENDING).read_text().splitlines())
+
+
+def test_episodes_under_way_are_finished_with_what_is_left(tmp_path: Path) -> None:
+    budget = 40 * TOKENS
+    with serving(_answer) as server:
+        result = run(_plan(server, tmp_path / "run", tokens=budget))
+    spent = len(server.asked) * TOKENS
+    assert result.outcome.exhausted.startswith(f"the budget of {budget:,} tokens is spent")
+    assert 0.6 * budget <= spent <= budget
+    assert _in_episodes(tmp_path / "run") >= 0.9 * spent
+    assert any("0 calls were under way" in line for line in result.notices)
+
+
+def test_a_budget_smaller_than_an_episode_each_still_finishes_some(tmp_path: Path) -> None:
+    """Eight begin at once and three can be paid for: five wait, and the oldest go on."""
+    with serving(_answer) as server:
+        run(_plan(server, tmp_path / "run", tokens=16 * TOKENS))
+    assert _in_episodes(tmp_path / "run") >= 8 * TOKENS
+    assert len(server.asked) < 16 + 8  # by no more than was under way
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_what_was_spent_survives_every_signal(tmp_path: Path, number: signal.Signals) -> None:
+    out = tmp_path / "run"
+
+    def slow(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        time.sleep(0.01)
+        return _answer(route, body, headers)
+
+    with serving(slow) as server:
+        command = [
+            *(sys.executable, "-m", "wayword", "run", "navgpt", "--on", "houses", "--limit", "40"),
+            *("--model", "openai:m", "--set", f"model.base_url={server.address}"),
+            *("--out", str(out), "--max-tokens", str(10**6), "--max-steps", "30"),
+        ]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+            while len(server.asked) < 25 and running.poll() is None:
+                time.sleep(0.01)
+            running.send_signal(number)
+            _, said = running.communicate()
+    assert running.returncode == (-number if number == signal.SIGKILL else 128 + number)
+    assert "Traceback" not in said
+    answered = len(server.asked) * TOKENS
+    assert answered - 8 * TOKENS <= _logged(out) <= answered  # eight at most were in the air
+    with serving(_answer) as server:
+        result = run(_plan(server, out, tokens=20 * TOKENS, max_steps=30))
+    assert "tokens is spent" in result.outcome.exhausted
+    assert len(server.asked) == 0
+    assert number == signal.SIGKILL or len(list(sessions(out))) == 2
+
+
+def test_answers_that_cannot_be_read_are_paid_for(tmp_path: Path) -> None:
+    """Half an answer, one of no choices, and one with odd log-probabilities: all were billed."""
+    whole = json.dumps(chat("Action: 1")).encode()
+    odd = [whole[: len(whole) // 2], {"choices": [], "usage": {}}, {"choices": [{"message": 3}, 4]}]
+    replies: list[Any] = [*odd, *[chat("Action: 1")] * 99]
+
+    def broken(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        return 200, replies.pop(0)
+
+    import wayword.models.parts.opening as opening
+
+    quick = opening.RetryPolicy(first=0.001)
+    original, opening.RetryPolicy = opening.RetryPolicy, lambda retries: quick  # type: ignore[assignment, misc]
+    try:
+        with serving(broken) as server:
+            plan = _plan(server, tmp_path / "run", limit=1, concurrency=1, max_steps=1)
+            result = run(plan)
+    finally:
+        opening.RetryPolicy = original  # type: ignore[misc]
+    (record,) = RunFolder.read(tmp_path / "run").records()
+    calls = list(record.trajectory.calls())
+    assert calls[0].answer is not None
+    assert calls[0].answer.usage.prompt > 50 + 3 * 100  # three prompts beside the one counted
+    assert _logged(tmp_path / "run") == _in_episodes(tmp_path / "run")
+    assert any("3 requests were made again" in line for line in result.notices)
+
+
+def test_a_log_of_spending_is_folded_and_goes_on(tmp_path: Path) -> None:
+    for _ in range(2):
+        log = Spending(tmp_path, (7, 0.5))
+        log.add(3, 0.25)
+        log.close()
+    assert (Spending(tmp_path, (0, 0.0)).tokens, log.dollars) == (13, 0.75)
+    lines = b'{"tokens":1,"dollars":0.0}\n' * 20_001
+    (tmp_path / SPENDING).write_bytes(lines)
+    assert Spending(tmp_path, (0, 0.0)).tokens == 20_001
+    assert (tmp_path / SPENDING).read_text() == '{"tokens":20001,"dollars":0.0}\n'
+
+
+@pytest.mark.parametrize("line", ['{"tokens":-4}', '{"tokens":"x"}', '{"dollars":NaN}', "[1]", "{"])
+def test_a_broken_line_of_spending_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / SPENDING).write_text(f'{{"tokens":1}}\n{line}\n')
+    with pytest.raises(RecordingError, match=r"spending\.jsonl: line 2: .*delete that line"):
+        Spending(tmp_path, (0, 0.0))
+
+
+@pytest.mark.parametrize("line", ['{"seconds":"x"}', '{"finished":-1}', "3", '{"a":'])
+def test_a_malformed_session_is_one_line(tmp_path: Path, line: str) -> None:
+    add_session(tmp_path, Session("now", 1.0, 3))
+    with (tmp_path / "sessions.jsonl").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(RecordingError, match=r"sessions\.jsonl: line 2: [^\n]*$"):
+        list(sessions(tmp_path))
+
+
+def test_a_closed_stream_is_no_traceback(tmp_path: Path) -> None:
+    command = f"{sys.executable} -m wayword table {tmp_path}/none <&- >&-"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert done.stderr == f"wayword: {tmp_path}/none: is no run folder: it has no config.json\n"

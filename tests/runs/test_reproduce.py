@@ -1,0 +1,178 @@
+"""Recipes of published tables: every one runs, resumes, and stands beside what was published."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+from typer.testing import CliRunner, Result
+
+from wayword.cli.app import app
+from wayword.core.errors import UsageError
+from wayword.metrics.intervals import Interval
+from wayword.runs import beside, reproduce
+from wayword.runs.beside import Beside
+from wayword.runs.parts import shared_datasets
+from wayword.runs.reproduce import Prepared, Recipe, Wishes
+from wayword.runs.running import run
+
+NAMED = (
+    *("navgpt/table-1", "navgpt/table-2", "navgpt/table-3"),
+    *("discussnav/table-1", "discussnav/table-2", "discussnav/table-3"),
+    *("velma/table-2", "velma/table-3", "velma/figure-5"),
+    *("lgx/table-1", "lgx/table-3", "lgx/table-4", "lgx/figure-5", "lgx/two-phase"),
+    *(f"langsuite/table-{number}" for number in range(3, 8)),
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_data() -> Iterator[None]:
+    """Without published data every row is played on its stand-in."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("WAYWORD_DATA", raising=False)
+        yield
+
+
+def wayword(*words: object) -> Result:
+    """The command in this process."""
+    return CliRunner().invoke(app, [str(word) for word in words])
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Beside]]:
+    """Every recipe at ``--limit 2``, all of its rows, with a scripted model."""
+    wishes = Wishes("scripted:first", limit=2, steps=2, seeds=1, out=tmp_path_factory.mktemp("all"))
+    told = {}
+    with shared_datasets():
+        for name in NAMED:
+            recipe = reproduce.open_recipe(name)
+            told[name] = [_row(recipe, row) for row in reproduce.prepare(recipe, wishes)]
+    return told
+
+
+def _row(recipe: Recipe, row: Prepared) -> Beside:
+    for plan in row.plans:
+        assert run(plan).outcome.complete
+    return beside.beside(row, list(recipe.metrics))
+
+
+def test_every_table_is_listed_with_its_published_rows() -> None:
+    assert set(NAMED) == set(reproduce.names())
+    told = wayword("reproduce").stdout
+    for name in (*NAMED, *reproduce.without_runs()):
+        assert name in told
+    for name in NAMED:
+        recipe = reproduce.open_recipe(name)
+        figures = [row for row in recipe.rows if row.published]
+        assert figures or name == "lgx/figure-5"  # that figure prints no numbers
+        for row in recipe.rows:
+            assert set(row.published) <= set(recipe.metrics), row.name
+            assert row.absent or (row.sources and row.agent and row.differs), row.name
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_each_runs_with_a_scripted_model(name: str, played: dict[str, list[Beside]]) -> None:
+    rows = played[name]
+    recipe = reproduce.open_recipe(name)
+    assert len(rows) == len(recipe.rows)
+    for row, source in zip(rows, recipe.rows, strict=True):
+        if source.absent:
+            assert not row.ours
+            assert row.missing == source.absent
+            continue
+        assert row.n == 2
+        assert row.cost == 0.0
+        stand_in = len(source.sources) > 1 and not source.sources[0].split.startswith("grounding:")
+        assert any(line.startswith("played on") for line in row.differs) == stand_in, row.name
+        if name != "lgx/figure-5":  # two episodes hold no more than two of its classes
+            assert row.ours, row.name
+    shown = beside.render(recipe, rows, "rich")
+    assert recipe.source in shown
+    assert all(f"({value:g})" in shown for row in recipe.rows for value in row.published.values())
+
+
+def test_rates_are_compared_in_percent(played: dict[str, list[Beside]]) -> None:
+    told = json.loads(
+        beside.render(reproduce.open_recipe("lgx/two-phase"), played["lgx/two-phase"], "json")
+    )
+    (lgx, *_) = told["rows"]
+    assert lgx["published"] == {"sr": 54.2}
+    assert 0.0 <= lgx["ours"]["sr"]["mean"] <= 100.0
+    assert lgx["ours"]["sr"]["mean"] in (0.0, 50.0, 100.0)
+    assert lgx["runs"]
+    ours = Beside("x", {"sr": 34.0}, {"sr": Interval(40.0, 30.0, 50.0)}, 10, 100, cost=1.5)
+    shown = beside.render(_small(), [ours], "markdown")
+    assert "| x | 10 of 100 | 40.00 ±10.00<br>(34) | $1.50 |" in shown
+
+
+def _small() -> Recipe:
+    return Recipe("a/b", "title", "source", {"sr": "SR"}, ())
+
+
+def test_the_same_command_goes_on_and_tables_share_runs(tmp_path: Path) -> None:
+    words = ["--model", "scripted:first", "--out", tmp_path, "--max-steps", 2, "--row"]
+    first = wayword("reproduce", "navgpt/table-2", *words, "3:", "--limit", 1, "--format", "json")
+    again = wayword("reproduce", "navgpt/table-3", *words, "3:", "--limit", 2, "--format", "json")
+    assert first.exit_code == again.exit_code == 0
+    one, two = (json.loads(done.stdout)["rows"][0] for done in (first, again))
+    assert one["runs"] == two["runs"]
+    assert (one["n"], two["n"]) == (1, 2)
+    assert "1 episodes were finished before" in again.stderr
+    assert "played on houses:test, not on r2r:sample72" in first.stderr
+    assert any("the first 1 episodes alone" in line for line in one["differs"])
+
+
+def test_no_money_is_spent_on_stand_in_data_unasked(tmp_path: Path) -> None:
+    wishes = Wishes("openai:gpt-4.1", limit=1, out=tmp_path)
+    recipe = reproduce.open_recipe("navgpt/table-1")
+    row = reproduce.prepare(recipe, wishes)[0]
+    assert not row.plans
+    assert "--stand-in plays houses:test instead" in row.missing
+    assert reproduce.prepare(recipe, replace(wishes, stand_in=True))[0].plans
+
+
+def test_what_the_user_says_wins_and_is_told(tmp_path: Path) -> None:
+    recipe = reproduce.open_recipe("lgx/table-3")
+    wishes = Wishes("scripted:first", limit=1, settings={"decoding": "constrained"}, out=tmp_path)
+    rows = {row.row.name: row for row in reproduce.prepare(recipe, wishes)}
+    (plan,) = rows["LGX, object lists"].plans
+    assert plan.settings["decoding"] == "constrained"
+    assert "decoding" not in rows["CoW"].plans[0].settings  # a baseline asks nothing
+    assert any("your settings" in line for line in rows["LGX, object lists"].differs)
+    with pytest.raises(UsageError, match="no agent of lgx/table-3 has a setting 'decodng'"):
+        reproduce.prepare(recipe, replace(wishes, settings={"decodng": "free"}))
+    with pytest.raises(UsageError, match="has no row"):
+        reproduce.prepare(recipe, replace(wishes, rows=("nothing",)))
+    with pytest.raises(UsageError, match="published with main: text-davinci-003"):
+        reproduce.prepare(recipe, replace(wishes, model=""))
+
+
+def test_models_by_role_are_those_of_the_paper_where_asked_for(tmp_path: Path) -> None:
+    recipe = reproduce.open_recipe("discussnav/table-1")
+    wishes = Wishes("published", out=tmp_path, stand_in=True)
+    (plan,) = reproduce.prepare(recipe, wishes)[0].plans
+    assert plan.model == "openai:gpt-4"
+    assert plan.settings["models"] == {
+        "summary": "openai:gpt-3.5-turbo",
+        "fusion": "openai:gpt-3.5-turbo",
+    }
+
+
+def test_a_name_that_is_no_recipe_is_answered_in_one_line() -> None:
+    with pytest.raises(UsageError, match="navgpt/table-1"):
+        reproduce.open_recipe("navgpt/table1")
+    with pytest.raises(UsageError, match=r"holds no number to run again: .*wayword retell"):
+        reproduce.open_recipe("navgpt/figure-4")
+
+
+def test_the_files_are_plain_data() -> None:
+    for name in NAMED:
+        tree = yaml.safe_load((reproduce.FOLDER / f"{name}.yaml").read_text("utf-8"))
+        assert set(tree) == {"title", "source", "metrics", "data", "defaults", "rows"}
+        for row in tree["rows"]:
+            told = {**tree["defaults"], **row}
+            assert "absent" in row or {"agent", "steps", "seeds", "data"} <= set(told), row

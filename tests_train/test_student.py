@@ -21,7 +21,8 @@ from wayword.training.examples import Source, read
 from wayword.training.export import write
 from wayword.training.loop import Run
 from wayword.training.recipes import Recipe, Task
-from wayword.training.student import Shape, Student, StudentModel, pruned
+from wayword.training.shape import Shape, pruned
+from wayword.training.student import Student, StudentModel
 
 HOUSES = {"houses": 2, "episodes": 4}
 TERSE = {"words": 1, "here": 0, "near": 0}

@@ -41,7 +41,8 @@ from wayword.training.examples import (
 from wayword.training.export import drawn
 from wayword.training.mirror import mirrored
 from wayword.training.recipes import Recipe, Task
-from wayword.training.student import Batch, Student, StudentModel, libraries
+from wayword.training.shape import libraries
+from wayword.training.student import Batch, Student, StudentModel
 
 Report = Callable[[str], None]
 """Told a line for a person."""

@@ -16,7 +16,7 @@ import yaml
 from wayword.core.errors import UsageError, suggest
 from wayword.training.examples import Source
 from wayword.training.labels import Method
-from wayword.training.student import Shape
+from wayword.training.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)

@@ -115,6 +115,7 @@ def pruned(words: Any, merges: int, texts: Iterable[str]) -> tuple[Any, list[int
 
 
 def transformers() -> Any:
+    """The library of that name, or one clear line."""
     libraries()
     import transformers
 

@@ -46,9 +46,9 @@ def drawn(rows: str, actions: Actions = "low", seed: int = 0) -> BabyAIWorld:
     world.names = LevelNames()
     world._note()
     if actions == "high":
-        from wayword.worlds.babyai.motions import Walker
+        from wayword.worlds.babyai.motions import LevelWalker
 
-        world._walker = Walker(world.level, world.names, world._note)
+        world._walker = LevelWalker(world.level, world.names, world._note)
     return world
 
 

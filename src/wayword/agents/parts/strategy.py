@@ -83,9 +83,9 @@ def actions(catalogue: str, space: ActionSpace) -> str:
 
     A line reads ``put[object, receptacle]: put down what you hold``.
     """
-    listed = dict.fromkeys([*(action.name for action in space.actions), *space.open_verbs])
+    listed = dict.fromkeys([*(action.name for action in space.listed), *space.open_verbs])
     lines = [line for line in catalogue.splitlines() if line.strip()]
-    shapes = {(action.name, bool(action.arguments)) for action in space.actions}
+    shapes = {(action.name, bool(action.arguments)) for action in space.listed}
     told = [line for line in lines if _has(line, space, shapes)]
     described = {_verb(line) for line in told}
     return "\n".join([*told, *(verb for verb in listed if verb not in described)])
@@ -218,7 +218,7 @@ class Strategy:
         answer = read_answer(reply, self._recipe, legal)
         self._note_state(answer)
         if len(space) <= REMEMBERED:
-            self._earlier.update(space.actions)
+            self._earlier.update(space.listed)
         rejected = isinstance(answer.outcome, Rejection)
         self._said = one_line(reply.text, ECHOED) if rejected else reply.text.strip()
         return answer.outcome

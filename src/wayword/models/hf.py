@@ -18,23 +18,12 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import (
-    Choice,
-    Completion,
-    Message,
-    Prompt,
-    Sampling,
-    TokenLogprob,
-    Usage,
-    user,
-)
+from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, TokenLogprob, Usage
 from wayword.models.parts.options import continued, longest, schema_in_words
 from wayword.models.parts.reasoning import thought_apart
-
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,10 +106,9 @@ class HfModel:
     @property
     def window(self) -> int:
         """Tokens of prompt and answer together; 0 where the weights do not say."""
-        known = self._settings.context or int(
-            getattr(self._config.get_text_config(), "max_position_embeddings", 0) or 0
-        )
-        return max(0, known - self._settings.thinking)
+        given, trained = self._settings, self._config.get_text_config()
+        known = given.context or int(getattr(trained, "max_position_embeddings", 0) or 0)
+        return max(0, known - given.thinking)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Write ``sampling.n`` continuations, in a batch with what else waits. Raises
@@ -128,7 +116,9 @@ class HfModel:
         if sampling.grammar is not None:
             raise ModelError(f"{self._name}: grammars are for local: models", fatal=True)
         if sampling.json_schema is not None:
-            prompt = _with(prompt, schema_in_words(sampling.json_schema))
+            told = [Message("user", prompt)] if isinstance(prompt, str) else prompt
+            asked = told[-1].content + schema_in_words(sampling.json_schema)
+            prompt = [*told[:-1], replace(told[-1], content=asked)]
         ids = await self._in_thread(lambda: self._encoded(prompt, sampling.max_tokens))
         loop = asyncio.get_running_loop()
         job = _Job(ids, sampling, not isinstance(prompt, str), loop.create_future())
@@ -141,7 +131,8 @@ class HfModel:
         """Rank options by their exact log-probability as next words. Raises ``ModelError``."""
         if not options or not all(option.strip() for option in options):
             raise ModelError("choose needs at least one option, and none may be empty")
-        return await self._in_thread(lambda: self._ranked(prompt, tuple(options)))
+        found: Choice = await self._in_thread(lambda: self._ranked(prompt, tuple(options)))
+        return found
 
     async def aclose(self) -> None:
         """Wait for what is under way, then free the memory."""
@@ -149,9 +140,8 @@ class HfModel:
         self._kept = [], None
         self.__dict__.pop("_network", None)
 
-    # Batches: one thread works, and whatever waits by then is its next batch.
-
     async def _work(self) -> None:
+        """One thread works, and whatever waits by then is its next batch."""
         while self._jobs:
             first = self._jobs[0].together
             batch = [self._jobs[0], *(job for job in self._jobs[1:] if job.together == first)]
@@ -169,13 +159,11 @@ class HfModel:
                 if not job.done.cancelled():
                     job.done.set_result(answer)
 
-    async def _in_thread(self, work: Callable[[], _Result]) -> _Result:
+    async def _in_thread(self, work: Callable[[], Any]) -> Any:
         try:
             return await asyncio.get_running_loop().run_in_executor(self._pool, work)
         except ModelError as error:
             raise ModelError(f"{self._name}: {error}") from None
-
-    # The network, its tokenizer and its settings, each loaded when it is first needed.
 
     @cached_property
     def _torch(self) -> Any:
@@ -199,8 +187,8 @@ class HfModel:
         given, dtype = self._settings, self._settings.dtype
         number = dtype if dtype == "auto" else getattr(self._torch, dtype)
         network = self._opened("AutoModelForCausalLM", torch_dtype=number)
-        automatic = "cuda" if self._torch.cuda.is_available() else "cpu"
-        return network.to(automatic if given.device == "auto" else given.device).eval()
+        gpu = "cuda" if self._torch.cuda.is_available() else "cpu"
+        return network.to(gpu if given.device == "auto" else given.device).eval()
 
     def _opened(self, kind: str, **more: Any) -> Any:
         import transformers
@@ -212,8 +200,6 @@ class HfModel:
             why = " ".join(str(error).split())[:200]
             raise UsageError(f"{self._name}: the weights cannot be read: {why}") from None
 
-    # Text to tokens and back.
-
     def _encoded(self, prompt: Prompt, room: int) -> list[int]:
         """The prompt's tokens. Raises ``ModelError`` for one that leaves no room."""
         if isinstance(prompt, str):
@@ -224,10 +210,8 @@ class HfModel:
             ids = list(self._words(self._templated(prompt), add_special_tokens=False)["input_ids"])
         window = self.window
         if window and len(ids) + min(room, 1) > window:
-            raise ModelError(
-                f"the prompt is {len(ids)} tokens long and the context holds {window}; "
-                "shorten the prompt"
-            )
+            told = f"the prompt is {len(ids)} tokens long and the context holds {window}"
+            raise ModelError(f"{told}; shorten it")
         return ids or [self._words.bos_token_id or self._words.eos_token_id]
 
     def _templated(self, messages: Sequence[Message]) -> str:
@@ -309,16 +293,11 @@ class HfModel:
         """Tokens as a completion."""
         sampling, read = job.sampling, [self._sample(job, ids) for ids in samples]
         read += read[:1] * (sampling.n - len(read))
-        thoughts = tuple(thought for _, thought, _, _ in read)
-        distinct = read[: len(samples)]
-        written = sum(count for _, _, _, count in distinct)
-        thought = sum(len(self._ids(thought)) for _, thought, _, _ in distinct if thought)
-        return Completion(
-            texts=tuple(text for text, _, _, _ in read),
-            finish=tuple(finish for _, _, finish, _ in read),
-            usage=Usage(len(job.ids), written, reasoning=min(thought, written)),
-            reasoning=thoughts if any(thoughts) else (),
-        )
+        texts, thoughts, ends, counts = zip(*read, strict=True)
+        written = sum(counts[: len(samples)])
+        thought = sum(len(self._ids(each)) for each in thoughts[: len(samples)] if each)
+        usage = Usage(len(job.ids), written, reasoning=min(thought, written))
+        return Completion(texts, ends, usage, reasoning=thoughts if any(thoughts) else ())
 
     def _sample(self, job: _Job, ids: Sequence[int]) -> tuple[str, str, str, int]:
         """Text, thought, why it ended, and how many tokens were written."""
@@ -350,8 +329,7 @@ class HfModel:
         """The first sample's tokens, with as many alternatives as were asked for."""
         if not job.sampling.logprobs:
             return ()
-        distinct = job.sampling.n if job.sampling.temperature > 0 else 1
-        row *= distinct
+        row *= job.sampling.n if job.sampling.temperature > 0 else 1
         written = made.sequences[row, -len(made.logits) :].tolist()
         found = []
         for token, logits in zip(written, made.logits, strict=True):
@@ -364,9 +342,8 @@ class HfModel:
             found.append(TokenLogprob(self._words.decode([token]), float(values[token]), listed))
         return tuple(found)
 
-    # Ranking: the prompt is read once and kept; the options go through together.
-
     def _ranked(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
+        """The prompt is read once and kept; the options go through together."""
         began, torch = time.perf_counter(), self._torch
         if isinstance(prompt, str):
             pairs = [continued(prompt, option) for option in options]
@@ -387,13 +364,11 @@ class HfModel:
         """Keys and values of a prompt, the logits after it, and how much of it was known."""
         torch, (known, cache) = self._torch, self._kept
         reused = min(_common(known, ids), len(ids) - 1)
-        if cache is None or not hasattr(cache, "crop"):
-            cache, reused = None, 0
-        elif reused < len(known):
-            try:
-                cache.crop(reused)
-            except (NotImplementedError, ValueError, RuntimeError):  # windows that slide
-                cache, reused = None, 0
+        try:
+            if reused < len(known):
+                cache.crop(reused - len(known))  # below zero: so many tokens go
+        except (AttributeError, NotImplementedError, ValueError, RuntimeError):
+            cache, reused = None, 0  # there is none yet, or its window slides
         new = torch.tensor([ids[reused:]], device=self._network.device)
         out = self._network(input_ids=new, past_key_values=cache, use_cache=True)
         self._kept = ids, out.past_key_values
@@ -402,11 +377,10 @@ class HfModel:
     def _endings(self, cache: Any, first: Any, endings: list[list[int]]) -> tuple[float, ...]:
         """The log-probability of each ending after the prompt."""
         torch, device = self._torch, self._network.device
-        begin = torch.log_softmax(first.float(), -1)
-        longest_one = max(len(ids) for ids in endings)
-        rows = [ids + [0] * (longest_one - len(ids)) for ids in endings]
+        begin, most = torch.log_softmax(first.float(), -1), max(map(len, endings))
+        rows = [ids + [0] * (most - len(ids)) for ids in endings]
         totals = [float(begin[ids[0]]) if ids else 0.0 for ids in endings]
-        if longest_one > 1:
+        if most > 1:
             copies = deepcopy(cache)
             copies.batch_repeat_interleave(len(endings))
             given = torch.tensor([row[:-1] for row in rows], device=device)
@@ -419,16 +393,8 @@ class HfModel:
 
 def _common(one: Sequence[int], other: Sequence[int]) -> int:
     """How many tokens two lists begin with together."""
-    pairs = zip(one, other, strict=False)
-    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
-
-
-def _with(prompt: Prompt, more: str) -> Prompt:
-    """The prompt with something added to its last message."""
-    if isinstance(prompt, str):
-        return [user(prompt + more)]
-    *before, last = prompt
-    return [*before, replace(last, content=last.content + more)]
+    unlike = (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+    return next(unlike, min(len(one), len(other)))
 
 
 model = HfModel

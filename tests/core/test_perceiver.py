@@ -8,7 +8,14 @@ from typing import get_args
 import pytest
 
 from wayword.core.errors import UsageError
-from wayword.core.perceiver import ABILITIES, Capability, Perceiver, Percept, need
+from wayword.core.perceiver import (
+    ABILITIES,
+    Capability,
+    Perceiver,
+    Percept,
+    WatchedPerceiver,
+    need,
+)
 
 
 class Bare(Perceiver):
@@ -49,3 +56,14 @@ def test_a_method_that_is_not_implemented_raises() -> None:
     with pytest.raises(UsageError, match="caption pictures"):
         asyncio.run(Bare().captions([]))
     assert Bare().flow("", "", 0) is None
+
+
+def test_a_watched_perceiver_is_the_other_one_and_hands_on_what_is_read() -> None:
+    read: list[Percept] = []
+    watched = WatchedPerceiver(Grown(), read.append)
+    assert watched.name == "grown"
+    assert watched.capabilities == {"perceive", "tags"}
+    assert asyncio.run(watched.tags([])) == [["bed"]]
+    assert read == []
+    assert watched.perceive("", "") == Bare().perceive("", "")
+    assert read == [Bare().perceive("", "")]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.model import Choice, Completion, Image, Message, Sampling, TokenLogprob, Usage
+from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import Feedback, Observation
 from wayword.runs.folder import EpisodeRecord
@@ -94,6 +95,10 @@ notes = st.builds(Note, text, mapping)
 rejections = st.builds(Rejection, text, text, text, text)
 actions = st.builds(Action, text, texts)
 decisions = rejections | st.builds(Decision, actions, text, st.none() | rejections)
+places = st.none() | floats
+sightings = st.builds(Sighting, text, floats, places, places)
+sectors = st.builds(Sector, floats, floats, text, st.lists(sightings, max_size=2).map(tuple))
+percepts = st.builds(Percept, st.lists(sectors, max_size=2).map(tuple), st.sampled_from("ab"))
 steps = st.builds(
     Step,
     text,
@@ -104,6 +109,7 @@ steps = st.builds(
     st.lists(calls, max_size=3),
     st.lists(notes, max_size=2),
     floats,
+    st.none() | percepts,
 )
 endings = st.sampled_from(["stopped", "step_limit", "failed"])
 verdicts = st.builds(Verdict, counts, counts, st.none() | st.booleans(), endings, counts)

@@ -18,8 +18,10 @@ from hypothesis import strategies as st
 from helpers.recorded import Seen, growing, prompt, trajectories, value, walk
 from wayword.core.errors import RecordingError
 from wayword.core.model import Completion, Message, system, user
+from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.trajectory import ModelCall, Trajectory
-from wayword.runs.codec import PromptReader, PromptWriter, common_prefix, from_json, to_json
+from wayword.runs.codec import from_json, to_json
+from wayword.runs.compact import PromptReader, PromptWriter, common_prefix
 from wayword.runs.jsonl import dump, plain, restore
 
 
@@ -126,6 +128,21 @@ def test_a_prompt_that_continues_a_later_call_is_refused(number: int) -> None:
     written = to_json(growing(["x" * 100, "x" * 100 + "y"]))
     written["steps"][1]["calls"][0]["prompt"]["from"] = number
     with pytest.raises(RecordingError, match=f"a prompt continues call {number}"):
+        from_json(written)
+
+
+def test_a_percept_read_again_is_written_once() -> None:
+    told, caption = walk("e", 3).trajectory, "a hall with a red door"
+    for step in told.steps:
+        step.percept = Percept((Sector(0.0, 45.0, caption, (Sighting("door", 12.0),)),))
+    written = through_text(to_json(told))
+    assert [step["percept"] for step in written["steps"]] == [
+        {"summary": "", "sectors": [[0.0, 45.0, caption, [["door", 12.0]]]]},
+        *(0, 0),
+    ]
+    assert from_json(written).steps[2].percept == told.steps[2].percept
+    written["steps"][1]["percept"] = 1
+    with pytest.raises(RecordingError, match="repeats percept 1, which does not come before"):
         from_json(written)
 
 

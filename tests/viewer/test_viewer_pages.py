@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -11,9 +12,12 @@ from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import make_run, told
 from wayword import viewer
 from wayword.core.errors import RecordingError, UsageError
+from wayword.datasets.houses import Houses
 from wayword.runs.folder import EpisodeRecord, RunFolder
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
+from wayword.viewer.data import Sources
+from wayword.viewer.episode import Links, episode_page
 
 
 @pytest.fixture(scope="module")
@@ -163,3 +167,17 @@ def test_a_corrupt_line_is_named(tmp_path: Path) -> None:
     path.write_text(broken)
     with pytest.raises(RecordingError, match=r"episodes.jsonl: line 1: field 'trajectory'"):
         viewer.write(folder)
+
+
+def test_what_was_read_of_a_place_is_recorded_and_shown_without_the_dataset(walked: Path) -> None:
+    seer = Houses("test", None, Houses.Settings()).perceiver()
+    record = next(iter(RunFolder.read(walked).records()))
+    for step in record.trajectory.steps:
+        seen = step.observation
+        assert isinstance(seen, Mapping)
+        assert step.percept == seer.perceive(seen["scene"], seen["viewpoint"])
+        step.calls = []  # a page leaves out what stands in the step's prompt
+    page = Page.parse(episode_page(record, (), Sources(), "run", Links()))
+    percept = record.trajectory.steps[0].percept
+    assert percept is not None
+    assert percept.sectors[0].caption in page.text

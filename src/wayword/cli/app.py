@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from wayword.cli import looking, playing, reporting, reproducing, running, training
+from wayword.cli import looking, playing, reporting, reproducing, running, serving, training
 
 app = typer.Typer(
     name="wayword",
@@ -28,6 +28,8 @@ app.command("retell")(reporting.retell)
 app.command("export")(reporting.export)
 app.command("train")(training.train)
 app.command("view")(playing.view)
+app.command("serve-env")(serving.serve_env)
+app.command("mcp")(serving.mcp)
 app.command("perceive")(looking.perceive)
 app.command("list")(looking.list_parts)
 app.command("doctor")(looking.doctor)

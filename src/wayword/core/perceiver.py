@@ -18,7 +18,7 @@ Methods on pictures are asynchronous, take a batch and return one answer per pic
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NoReturn, get_args
 
@@ -233,6 +233,27 @@ class Perceiver:
     def _lack(self, capability: Capability) -> NoReturn:
         need(self, capability, "this run")
         raise NotImplementedError(f"{type(self).__name__}.{capability} calls the base class")
+
+
+class WatchedPerceiver(Perceiver):
+    """Another perceiver in every respect, but that each percept read is handed on as well.
+
+    An episode records with it what an agent read of the places around it.
+    """
+
+    def __init__(self, inner: Perceiver, on_percept: Callable[[Percept], None]) -> None:
+        self._watched, self._on_percept = inner, on_percept
+
+    def __getattribute__(self, name: str) -> Any:
+        """Everything but ``perceive`` is the other's own, so that capabilities stay the same."""
+        if name in ("perceive", "_watched", "_on_percept"):
+            return object.__getattribute__(self, name)
+        return getattr(self._watched, name)
+
+    def perceive(self, scene: str, place: str) -> Percept:
+        percept = self._watched.perceive(scene, place)
+        self._on_percept(percept)
+        return percept
 
 
 def need(perceiver: Perceiver | None, capability: Capability, who: str) -> Perceiver:

@@ -27,6 +27,7 @@ from wayword.core.errors import (
     WaywordError,
 )
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, window_of
+from wayword.core.perceiver import Percept, WatchedPerceiver
 from wayword.core.replay import ActionPlan, carry_out
 from wayword.core.solving import Solvable
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
@@ -75,18 +76,28 @@ class Setup:
 
 
 class Log:
-    """Collects the model calls and notes of one episode until a step takes them."""
+    """Collects the model calls, notes and percept of one episode until a step takes them."""
 
     def __init__(self) -> None:
         self.calls: list[ModelCall] = []
         self.notes: list[Note] = []
+        self.percept: Percept | None = None
 
     def note(self, kind: str, **details: Json) -> None:
         """Record a visible event."""
         self.notes.append(Note(kind, details))
 
+    def read(self, percept: Percept) -> None:
+        """Keep the percept that an agent just read; of several in a turn, the last."""
+        self.percept = percept
+
+    def take_percept(self) -> Percept | None:
+        """Hand over the percept of this turn, and start anew."""
+        taken, self.percept = self.percept, None
+        return taken
+
     def take(self) -> tuple[list[ModelCall], list[Note]]:
-        """Hand over what has gathered, and start anew."""
+        """Hand over the calls and notes, and start anew."""
         taken = self.calls, self.notes
         self.calls, self.notes = [], []
         return taken
@@ -258,9 +269,10 @@ def actor_seed(seed: int, task: Task, actor: str) -> str:
 def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random, log: Log) -> Agent:
     """Build the agent of one actor, with its toolkit; an oracle is shown the answer."""
     dataset = setup.dataset
+    perceiver = dataset.perceiver()
     toolkit = Toolkit(
         models={role: RecordedModel(model, role, log) for role, model in setup.models.items()},
-        perceiver=dataset.perceiver(),
+        perceiver=WatchedPerceiver(perceiver, log.read) if perceiver else None,
         rng=rng,
         note=log.note,
         shared=setup.shared,
@@ -292,8 +304,9 @@ async def _turn(actor: str, agent: Agent, world: World, log: Log) -> Step:
     feedback = carry_out(world, actor, decision)
     agent.on_feedback(decision, feedback)
     calls, notes = log.take()
-    seconds = time.perf_counter() - began
-    return Step(actor, observation, decision, feedback, world.pose(actor), calls, notes, seconds)
+    seconds, pose = time.perf_counter() - began, world.pose(actor)
+    percept = log.take_percept()
+    return Step(actor, observation, decision, feedback, pose, calls, notes, seconds, percept)
 
 
 # Many episodes at once: a few workers draw tasks, and each finished episode is handed on at once.

@@ -13,6 +13,7 @@ from typing import Literal
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.model import Choice, Completion, Prompt, Sampling
+from wayword.core.perceiver import Percept
 from wayword.core.world import Feedback, Observation
 
 Ending = Literal["stopped", "step_limit", "failed"]
@@ -42,7 +43,11 @@ class Note:
 
 @dataclass(slots=True)
 class Step:
-    """One turn of one actor. ``pose`` is its true place and heading afterwards."""
+    """One turn of one actor. ``pose`` is its true place and heading afterwards.
+
+    ``percept`` is what the agent read of its surroundings from a perceiver in this turn, None where
+    it read nothing: the observation of an indoor world, say, has no words for what is around.
+    """
 
     actor: str
     observation: Observation | Mapping[str, Json]
@@ -52,6 +57,7 @@ class Step:
     calls: list[ModelCall] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
     seconds: float = 0.0
+    percept: Percept | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 r"""From names to numbers: plans, runs, the run folder, reports.
 
     plan parts run play       what is run, by which parts, carried out
-    folder config codec jsonl the run folder, and how its files are written
+    folder config codec compact jsonl
+                              the run folder, and how its files are written
     reports sweep retell export replaying perceive catalogue
 
 The run folder holds everything a run did, in files that any tool can read:
@@ -19,11 +20,12 @@ The run folder holds everything a run did, in files that any tool can read:
 A line of ``episodes.jsonl`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``. Rates in
 the scores are fractions of one. A trajectory holds ``start`` (each actor's place), ``steps``,
 ``state`` (of the world, at the end), ``ended`` (``stopped``, ``step_limit`` or ``failed``) and
-``seconds``. A step holds ``actor``, ``observation``, ``decision``, ``feedback``, ``where`` (the
-true place afterwards), ``calls`` and ``notes``. Of several trials it is the last one; those before
-it are in ``earlier`` and look the same, with the ``verdict`` that was told after them and the
-``closing_calls`` and ``closing_notes`` of reflections. What is empty is left out. Headings are
-degrees clockwise from north.
+``seconds``. A step holds ``actor``, ``observation``, ``decision``, ``feedback``, ``pose`` (the
+true place afterwards; older folders say ``where``), ``calls``, ``notes`` and ``percept`` (what the
+agent read of its surroundings from a perceiver, where it read anything). Of several trials it is
+the last one; those before it are in ``earlier`` and look the same, with the ``verdict`` that was
+told after them and the ``closing_calls`` and ``closing_notes`` of reflections. What is empty is
+left out. Headings are degrees clockwise from north.
 
 With ``jq``, in the folder:
 
@@ -34,14 +36,14 @@ With ``jq``, in the folder:
     jq -r 'select(.scores.sr == 0) | .episode' episodes.jsonl
     # one episode, step by step
     jq -c 'select(.episode == "5593_0") | .trajectory.steps[]
-        | [.decision.action // .decision.rejected, .decision.arguments, .where]' episodes.jsonl
+        | [.decision.action // .decision.rejected, .decision.arguments, .pose]' episodes.jsonl
     # prompt tokens of each episode
     jq '[.trajectory | .earlier[]?, . | .opening_calls, .steps[].calls, .closing_calls | .[]?
         | .answer.usage.prompt] | add' episodes.jsonl
 
-Prompts repeat most of the one before and are stored as what is new: ``wayword.runs.codec``
-says how, ``wayword.runs.jsonl`` how nan, bytes and arrays are written. In Python all of it
-comes back whole:
+Prompts repeat most of the one before and are stored as what is new, and a percept read again is
+the number of the first: ``wayword.runs.compact`` says how, ``wayword.runs.jsonl`` how nan, bytes
+and arrays are written. In Python all of it comes back whole:
 
     from wayword.runs import RunFolder
     for record in RunFolder.read("runs/first").records():

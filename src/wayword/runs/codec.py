@@ -15,177 +15,30 @@ back equal, where tuples within observations, places, details and states come ba
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Sequence
 from dataclasses import fields
 from typing import Any
 
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
-from wayword.core.model import (
-    Choice,
-    Completion,
-    Image,
-    Message,
-    Prompt,
-    Sampling,
-    TokenLogprob,
-    Usage,
-)
+from wayword.core.model import Choice, Completion, Sampling, TokenLogprob, Usage
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import Feedback
 from wayword.runs import earlier
+from wayword.runs.compact import PerceptReader, PerceptWriter, PromptReader, PromptWriter
 from wayword.runs.jsonl import plain, restore
 
-# Prompts that grow, stored in linear space.
-#
-# An agent's prompt repeats most of the one before: the task, the history so far, then something
-# new. Written whole, forty steps would take the space of eight hundred. So a prompt is written as
-# the part it shares with an earlier prompt of the same episode, and the rest:
-#
-#   "..."                                            a prompt written whole
-#   {"from": 3, "shared": 5120, "text": "..."}       the first 5,120 characters of call 3's prompt,
-#                                                    then this text
-#   [{"role": "user", "content": "..."}]             a conversation written whole
-#   {"from": 3, "shared": 2, "messages": [...]}      the first two messages of call 3's prompt, then
-#                                                    these; one with "shared" begins with that many
-#                                                    characters of call 3's message in its place
-#
-# Calls are numbered from 0 through the episode: the opening's, each step's, the closing's; those
-# of ``earlier`` trials come first. Characters are Unicode code points. Restoring is exact. In
-# ``jq``, for prompts that are texts:
-#
-#     [.trajectory | .earlier[]?, . | .opening_calls, .steps[].calls, .closing_calls
-#         | .[]? | .prompt] | reduce .[] as $p ([];
-#         . + [if $p | type == "object" then .[$p.from][:$p.shared] + $p.text else $p end])
 
-_HEAD = 64
-"""Prompts that agree in so many characters are of one template; less is not worth sharing."""
-
-Key = tuple[str, ...]
-
-
-class PromptWriter:
-    """Writes the prompts of one episode, in the order of its calls."""
+class _Writers:
+    """What one episode repeats is written once: prompts and percepts."""
 
     def __init__(self) -> None:
-        self._latest: dict[Key, tuple[int, Prompt]] = {}
-        self._count = 0
-
-    def write(self, prompt: Prompt) -> Json:
-        """The prompt, less what it shares with the latest one that began the same way."""
-        key = _key(prompt)
-        number, base = self._latest.get(key, (0, ""))
-        self._latest[key] = (self._count, prompt)
-        self._count += 1
-        if isinstance(prompt, str):
-            return _text(prompt, number, base)
-        return _conversation(prompt, number, base)
+        self.prompts, self.percepts = PromptWriter(), PerceptWriter()
 
 
-class PromptReader:
-    """Restores the prompts of one episode, in the order of its calls."""
-
+class _Readers:
     def __init__(self) -> None:
-        self._prompts: list[Prompt] = []
-
-    def read(self, written: Json) -> Prompt:
-        """The whole prompt. Raises ``KeyError``, ``TypeError``, ``ValueError`` on a wrong form."""
-        prompt = self._read(written)
-        self._prompts.append(prompt)
-        return prompt
-
-    def _read(self, written: Json) -> Prompt:
-        if isinstance(written, str):
-            return written
-        if isinstance(written, list):
-            return tuple(_restored(message) for message in written)
-        base, shared = self._base(written["from"]), int(written["shared"])
-        if not 0 <= shared <= len(base):
-            raise ValueError(f"call {written['from']} has no {shared} parts to share")
-        if isinstance(base, str):
-            return base[:shared] + str(written["text"])
-        rest = [
-            _restored(message, base[at] if at < len(base) else None)
-            for at, message in enumerate(written["messages"], shared)
-        ]
-        return (*base[:shared], *rest)
-
-    def _base(self, number: int) -> Prompt:
-        if not 0 <= number < len(self._prompts):
-            raise ValueError(f"a prompt continues call {number}, which does not come before it")
-        return self._prompts[number]
-
-
-def common_prefix(one: str, other: str) -> int:
-    """How many characters two texts share from the start; by halving, so C compares them."""
-    low, high = 0, min(len(one), len(other))
-    if one[:high] == other[:high]:
-        return high
-    while high - low > 1:
-        middle = (low + high) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle
-    return low
-
-
-def _text(prompt: str, number: int, base: Prompt) -> Json:
-    shared = common_prefix(base, prompt) if isinstance(base, str) else 0
-    if shared < _HEAD:
-        return prompt
-    return {"from": number, "shared": shared, "text": prompt[shared:]}
-
-
-def _conversation(prompt: Sequence[Message], number: int, base: Prompt) -> Json:
-    if isinstance(base, str):
-        return [_message(message) for message in prompt]
-    shared = 0
-    while shared < min(len(base), len(prompt)) and base[shared] == prompt[shared]:
-        shared += 1
-    rest = [
-        _message(prompt[at], base[at] if at < len(base) else None)
-        for at in range(shared, len(prompt))
-    ]
-    return {"from": number, "shared": shared, "messages": rest}
-
-
-def _key(prompt: Prompt) -> Key:
-    """What a template is known by: how the text, or its first two messages, begin."""
-    if isinstance(prompt, str):
-        return (prompt[:_HEAD],)
-    heads = [part for m in prompt[:2] for part in (m.role, m.content[:_HEAD])]
-    return ("messages", *heads)
-
-
-def _message(message: Message, base: Message | None = None) -> Json:
-    content = message.content
-    written: dict[str, Json] = {"role": message.role}
-    shared = common_prefix(base.content, content) if base is not None else 0
-    if shared >= _HEAD:
-        written["shared"], content = shared, content[shared:]
-    written["content"] = content
-    if message.images:
-        written["images"] = [
-            {"media_type": i.media_type, "data": base64.b64encode(i.data).decode()}
-            for i in message.images
-        ]
-    return written
-
-
-def _restored(written: Json, base: Message | None = None) -> Message:
-    content = str(written["content"])
-    if "shared" in written:
-        if base is None or not 0 <= written["shared"] <= len(base.content):
-            raise ValueError("a message shares more than there is")
-        content = base.content[: written["shared"]] + content
-    images = tuple(
-        Image(base64.b64decode(image["data"]), image["media_type"])
-        for image in written.get("images", ())
-    )
-    return Message(written["role"], content, images)
+        self.prompts, self.percepts = PromptReader(), PerceptReader()
 
 
 def to_json(trajectory: Trajectory) -> dict[str, Json]:
@@ -193,22 +46,22 @@ def to_json(trajectory: Trajectory) -> dict[str, Json]:
 
     Raises ``RecordingError`` where it holds a value that has no JSON form.
     """
-    return _write(trajectory, PromptWriter())
+    return _write(trajectory, _Writers())
 
 
-def _write(trajectory: Trajectory, prompts: PromptWriter) -> dict[str, Json]:
+def _write(trajectory: Trajectory, to: _Writers) -> dict[str, Json]:
     written: dict[str, Json] = {
         "episode_id": trajectory.episode_id,
         "ended": trajectory.ended,
         "error": trajectory.error,
         "seconds": plain(trajectory.seconds),
-        "earlier": [_write(trial, prompts) for trial in trajectory.earlier],
+        "earlier": [_write(trial, to) for trial in trajectory.earlier],
         "start": plain(trajectory.start),
-        "opening_calls": [_call(call, prompts) for call in trajectory.opening_calls],
+        "opening_calls": [_call(call, to.prompts) for call in trajectory.opening_calls],
         "opening_notes": [_note(note) for note in trajectory.opening_notes],
-        "steps": [_step(step, prompts) for step in trajectory.steps],
+        "steps": [_step(step, to) for step in trajectory.steps],
         "state": plain(trajectory.state),
-        "closing_calls": [_call(call, prompts) for call in trajectory.closing_calls],
+        "closing_calls": [_call(call, to.prompts) for call in trajectory.closing_calls],
         "closing_notes": [_note(note) for note in trajectory.closing_notes],
     }
     if trajectory.verdict is not None:
@@ -219,23 +72,23 @@ def _write(trajectory: Trajectory, prompts: PromptWriter) -> dict[str, Json]:
 def from_json(written: dict[str, Json]) -> Trajectory:
     """The trajectory that ``to_json`` wrote. Raises ``RecordingError`` where it is none."""
     try:
-        return _trajectory(written, PromptReader())
+        return _trajectory(written, _Readers())
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise RecordingError(f"is no trajectory ({type(error).__name__}: {error})") from error
 
 
-def _trajectory(written: dict[str, Json], prompts: PromptReader) -> Trajectory:
+def _trajectory(written: dict[str, Json], source: _Readers) -> Trajectory:
     """Read in the order of the calls, as prompts continue those before them."""
     verdict = written.get("verdict")
     return Trajectory(
         episode_id=written["episode_id"],
-        earlier=[_trajectory(trial, prompts) for trial in written.get("earlier", ())],
+        earlier=[_trajectory(trial, source) for trial in written.get("earlier", ())],
         start=restore(written["start"]),
-        opening_calls=[_read_call(c, prompts) for c in written.get("opening_calls", ())],
+        opening_calls=[_read_call(c, source.prompts) for c in written.get("opening_calls", ())],
         opening_notes=[_read_note(n) for n in written.get("opening_notes", ())],
-        steps=[_read_step(s, prompts) for s in written["steps"]],
+        steps=[_read_step(s, source) for s in written["steps"]],
         state=restore(written["state"]),
-        closing_calls=[_read_call(c, prompts) for c in written.get("closing_calls", ())],
+        closing_calls=[_read_call(c, source.prompts) for c in written.get("closing_calls", ())],
         closing_notes=[_read_note(n) for n in written.get("closing_notes", ())],
         verdict=None if verdict is None else _read_verdict(verdict),
         ended=written["ended"],
@@ -244,7 +97,7 @@ def _trajectory(written: dict[str, Json], prompts: PromptReader) -> Trajectory:
     )
 
 
-def _step(step: Step, prompts: PromptWriter) -> Json:
+def _step(step: Step, to: _Writers) -> Json:
     written = {
         "actor": step.actor,
         "observation": plain(step.observation),
@@ -256,23 +109,26 @@ def _step(step: Step, prompts: PromptWriter) -> Json:
     if step.feedback.details:
         written["feedback"]["details"] = plain(step.feedback.details)
     if step.calls:
-        written["calls"] = [_call(call, prompts) for call in step.calls]
+        written["calls"] = [_call(call, to.prompts) for call in step.calls]
     if step.notes:
         written["notes"] = [_note(note) for note in step.notes]
+    if step.percept is not None:
+        written["percept"] = to.percepts.write(step.percept)
     return written
 
 
-def _read_step(written: Json, prompts: PromptReader) -> Step:
-    feedback = written["feedback"]
+def _read_step(written: Json, source: _Readers) -> Step:
+    feedback, percept = written["feedback"], written.get("percept")
     return Step(
         actor=written["actor"],
         observation=earlier.observation(restore(written["observation"])),
         decision=_read_decision(written["decision"]),
         feedback=Feedback(feedback["status"], restore(feedback.get("details", {}))),
         pose=restore(written["pose"] if "pose" in written else written["where"]),
-        calls=[_read_call(call, prompts) for call in written.get("calls", ())],
+        calls=[_read_call(call, source.prompts) for call in written.get("calls", ())],
         notes=[_read_note(note) for note in written.get("notes", ())],
         seconds=restore(written["seconds"]),
+        percept=None if percept is None else source.percepts.read(percept),
     )
 
 

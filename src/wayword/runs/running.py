@@ -230,7 +230,7 @@ async def _run(
     on_progress: OnProgress,
     person: Person | None,
 ) -> RunResult:
-    config = _config(plan, dataset, agent, models)
+    config = config_of(plan, dataset, agent, models)
     path = plan.out or run_folder(plan, config["identity"])
     with RunFolder.open(path, config) as folder:
         tasks = choose_tasks(plan, dataset.tasks, folder)
@@ -324,9 +324,10 @@ async def _play(
             session.end()
 
 
-def _config(
+def config_of(
     plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
 ) -> dict[str, Any]:
+    """What a run folder is opened with: the run's identity, and what readers should know."""
     checksums = Checksums()
     perceiver = dataset.perceiver()
     return {

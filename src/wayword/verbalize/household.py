@@ -1,20 +1,25 @@
 """Houses in words: what an actor sees, and what came of its last action.
 
-Templates only. ``describe`` takes a ``HouseholdObservation``, ``feedback`` any feedback
-of its world; the types here name just the fields that are read.
+Templates only: ``SENTENCES`` for what came of an action, ``STATES`` for what shows on a thing (the
+word for a closed drawer), ``describe`` for a whole observation.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from wayword.core.action import ActionSpace
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import COMPASS, SelfState, Verbalizer
 from wayword.worlds.household.choices import KnownActions
-from wayword.worlds.household.observation import HouseholdObservation
+from wayword.worlds.household.observation import (
+    HeldObject,
+    HouseholdObservation,
+    SeenDoor,
+    SeenObject,
+)
 from wayword.worlds.household.verbs import Body
 
 SIDES = {"left": "On your left", "middle": "Ahead", "right": "On your right"}
@@ -87,84 +92,24 @@ SENTENCES: dict[str, str] = {
 """Status, or ``status.verb`` where a verb has its own, -> sentence."""
 
 
-class Seen(Protocol):
-    """What all things in view have: ``distance`` in metres."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def direction(self) -> str: ...
-    @property
-    def distance(self) -> float: ...
-
-
-class Object(Seen, Protocol):
-    """An object in view."""
-
-    @property
-    def preposition(self) -> str: ...
-    @property
-    def container(self) -> str: ...
-    @property
-    def attributes(self) -> tuple[str, ...]: ...
+STATES: dict[str, str] = {
+    "open": "open",
+    "closed": "closed",
+    "on": "on",
+    "off": "off",
+    "sliced": "sliced",
+    "cooked": "cooked",
+    "boiled": "boiled",
+    "dirty": "dirty",
+    "filled": "filled",
+    "coffee": "coffee",
+    "hot": "hot",
+    "cold": "cold",
+}
+"""State that shows (``Things.states``, or of a door) -> its word: ``drawer_1 (closed, 1.2 m)``."""
 
 
-class Door(Seen, Protocol):
-    """A door in view."""
-
-    @property
-    def open(self) -> bool: ...
-    @property
-    def rooms(self) -> tuple[str, ...]: ...
-
-
-class Other(Seen, Protocol):
-    """Another actor in view."""
-
-    @property
-    def holding(self) -> tuple[str, ...]: ...
-
-
-class Held(Protocol):
-    """Something in the hands."""
-
-    @property
-    def name(self) -> str: ...
-    @property
-    def attributes(self) -> tuple[str, ...]: ...
-    @property
-    def contents(self) -> tuple[str, ...]: ...
-
-
-class Said(Protocol):
-    """A message."""
-
-    @property
-    def sender(self) -> str: ...
-    @property
-    def text(self) -> str: ...
-
-
-class View(Protocol):
-    """The fields of a ``HouseholdObservation``; ``heading`` in degrees clockwise from north."""
-
-    @property
-    def room(self) -> str: ...
-    @property
-    def heading(self) -> float: ...
-    @property
-    def holding(self) -> Sequence[Held]: ...
-    @property
-    def objects(self) -> Sequence[Object]: ...
-    @property
-    def doors(self) -> Sequence[Door]: ...
-    @property
-    def others(self) -> Sequence[Other]: ...
-    @property
-    def messages(self) -> Sequence[Said]: ...
-
-
-def describe(view: View) -> str:
+def describe(view: HouseholdObservation) -> str:
     """An observation in words: where, holding, what is where, what was said; a line each."""
     lines = [f"You are in the {spoken(view.room)}, facing {facing(view.heading)}."]
     lines.append(f"You hold {listed([_held(h) for h in view.holding])}.")
@@ -270,23 +215,23 @@ def _template(status: str, details: Mapping[str, Any]) -> str | None:
     return SENTENCES.get(f"{status}.{verb}") or SENTENCES.get(status)
 
 
-def _object(thing: Object) -> str:
-    notes = [*thing.attributes]
+def _object(thing: SeenObject) -> str:
+    notes = [STATES[state] for state in thing.attributes]
     if thing.container:
         notes.append(f"{thing.preposition} {thing.container}")
     notes.append(f"{thing.distance:.1f} m")
     return f"{thing.name} ({', '.join(notes)})"
 
 
-def _door(door: Door, room: str) -> str:
-    state = "open" if door.open else "closed"
+def _door(door: SeenDoor, room: str) -> str:
+    state = STATES["open" if door.open else "closed"]
     beyond = [spoken(other) for other in door.rooms if other != room]
     to = f"to the {' and the '.join(beyond)}, " if beyond else ""
     return f"{door.name} ({state}, {to}{door.distance:.1f} m)"
 
 
-def _held(thing: Held) -> str:
-    notes = [*thing.attributes]
+def _held(thing: HeldObject) -> str:
+    notes = [STATES[state] for state in thing.attributes]
     if thing.contents:
         notes.append(f"with {listed(thing.contents)}")
     return f"{thing.name} ({', '.join(notes)})" if notes else thing.name

@@ -184,7 +184,7 @@ def _around(told: Trajectory, step: Step, sources: Sources) -> Html | None:
     place = place_of(seeing.as_mapping(step.observation))
     if step.calls or not place:
         return None
-    found = sources.percept(sources.scene(told.episode_id), place)
+    found = step.percept or sources.percept(sources.scene(told.episode_id), place)
     if found is None:
         return None
     return tag("details", tag("summary", "what there is around"), seeing.percept(found))

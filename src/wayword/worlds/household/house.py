@@ -259,9 +259,9 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
             preposition, container = NOWHERE
             if holder >= 0 and holder in view.things:
                 preposition, container = things.specs[holder].receptacle, names[holder]
-            labels = things.labels(i)
+            states = things.states(i)
             objects.append(
-                SeenObject(names[i], side, bearing, away, preposition, container, labels)
+                SeenObject(names[i], side, bearing, away, preposition, container, states)
             )
         elif i < things.first_actor:
             rooms = house.layout.scene.doors[i - things.objects].rooms
@@ -285,7 +285,7 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
 def _held(house: House, me: Actor, i: int) -> HeldObject:
     shows = not house.things.encloses[i] or house.things.open[i]
     contents = tuple(house.name(me, k) for k in house.things.contents(i)) if shows else ()
-    return HeldObject(house.name(me, i), house.things.labels(i), contents)
+    return HeldObject(house.name(me, i), house.things.states(i), contents)
 
 
 # Report: the whole true state of a house in JSON values, for judges and recordings.

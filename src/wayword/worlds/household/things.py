@@ -85,7 +85,7 @@ class Things:
         """(D,) which doors are shut."""
         self.version = 0
         """Grows whenever an object or a door moves, opens or shuts."""
-        self._labels: list[tuple[str, ...] | None] = [None] * size
+        self._states: list[tuple[str, ...] | None] = [None] * size
         for i in range(size):
             self.rebox(i)
         for i in range(self.objects):
@@ -151,20 +151,21 @@ class Things:
         self.version += 1
         self.open[i] = opens
         self.shut = np.logical_not(self.open[self.objects : self.first_actor])
-        self._labels[i] = None
+        self._states[i] = None
         for member in self.family(i):
             self._rehang(member)
 
     def mark(self, i: int, flag: str, value: int) -> None:
         """Set one of the states that are neither place nor lid: ``on``, ``dirty``, ``heated`` …"""
         getattr(self, flag)[i] = value
-        self._labels[i] = None
+        self._states[i] = None
 
-    def labels(self, i: int) -> tuple[str, ...]:
-        """The states of a thing that show: ``("open", "dirty")``."""
-        found = self._labels[i]
+    def states(self, i: int) -> tuple[str, ...]:
+        """The states of a thing that show, as symbols: ``("open", "dirty")``. Their words are in
+        ``verbalize/household.py``."""
+        found = self._states[i]
         if found is None:
-            found = self._labels[i] = tuple(self._shown(i))
+            found = self._states[i] = tuple(self._visible_states(i))
         return found
 
     def snapshot(self) -> dict[str, NDArray[np.generic]]:
@@ -177,21 +178,21 @@ class Things:
             getattr(self, name)[:] = value
         self.version += 1
         self.shut = np.logical_not(self.open[self.objects : self.first_actor])
-        self._labels = [None] * self.size
+        self._states = [None] * self.size
 
-    def _shown(self, i: int) -> list[str]:
-        shown = []
+    def _visible_states(self, i: int) -> list[str]:
+        found = []
         if self.openable[i]:
-            shown.append("open" if self.open[i] else "closed")
+            found.append("open" if self.open[i] else "closed")
         if self.on[i] or self.does(i, "toggleable"):
-            shown.append("on" if self.on[i] else "off")
-        shown += [
+            found.append("on" if self.on[i] else "off")
+        found += [
             *(flag for flag in ("sliced", "cooked") if getattr(self, flag)[i]),
             *(flag for flag in ("boiled", "dirty", "filled", "coffee") if getattr(self, flag)[i]),
         ]
         if self.temperature[i]:
-            shown.append(TEMPERATURES[self.temperature[i]])
-        return shown
+            found.append(TEMPERATURES[self.temperature[i]])
+        return found
 
     def _rehang(self, i: int) -> None:
         """Work out again which thing's visibility decides this one's."""

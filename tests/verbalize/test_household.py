@@ -6,7 +6,7 @@ import pytest
 
 from helpers.rooms_scenes import act, flat, start
 from wayword.core.world import Feedback
-from wayword.verbalize.household import describe, facing, feedback, listed
+from wayword.verbalize.household import STATES, describe, facing, feedback, listed
 
 
 def test_an_observation_in_words() -> None:
@@ -32,6 +32,15 @@ def test_holding_doors_and_nothing_in_words() -> None:
     act(world, "turn_right")
     act(world, "pan_right")
     assert "facing 210°" in describe(world.observe("agent"))
+
+
+def test_one_word_for_what_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(STATES, "closed", "shut tight")
+    world = start(flat(), (2.0, 1.0, 0.0))
+    assert "fridge_1 (shut tight, 1.8 m)" in describe(world.observe("agent"))
+    world = start(flat(), (2.5, 1.5, 90.0))
+    act(world, "close door_1")
+    assert "door_1 (shut tight, to the hall" in describe(world.observe("agent"))
 
 
 @pytest.mark.parametrize(

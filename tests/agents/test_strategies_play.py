@@ -201,14 +201,20 @@ def test_examples_show_actions_and_true_states_and_no_thoughts(decoding: str) ->
     assert '"action": "go_grab[mug_1]"' in prompt or "Action: go_grab[mug_1]" in prompt
 
 
-def test_examples_that_do_not_fit_are_dropped_whole_and_it_is_said() -> None:
+def test_examples_that_do_not_fit_are_refused_and_never_dropped() -> None:
     flat = SmallFlat(shown=[Action("turn_left")] * 40 + [Action("stop")])
-    notes = {}
-    for context in (20_000, 7_000, 1_000):
-        trajectory, model = play_in(flat, Act, ["{}"], 1, shots=2, context=context)
-        tasks = model.prompts[0].count("Task: ")
-        notes[context] = [n.details["left"] for n in trajectory.steps[0].notes] + [tasks]
-    assert notes == {20_000: [3], 7_000: [1, 2], 1_000: [0, 1]}
+    trajectory, model = play_in(flat, Act, ["{}"], 1, shots=2, context=20_000)
+    assert model.prompts[0].count("Task: ") == 3
+    assert not trajectory.steps[0].notes
+    with pytest.raises(UsageError, match=r"0 of 2 examples fit.* 1,000 tokens; raise context"):
+        play_in(flat, Act, ["{}"], 1, shots=2, context=1_000)
+
+
+def test_examples_are_told_beside_the_usual_prompt_where_no_window_is_known() -> None:
+    flat = SmallFlat(shown=[Action("turn_left")] * 200 + [Action("stop")])
+    trajectory, model = play_in(flat, Act, ["{}"] * 3, 3, shots=2)
+    assert model.prompts[-1].count("Task: ") == 3
+    assert not [note.kind for step in trajectory.steps for note in step.notes]
 
 
 def test_a_strategy_of_ones_own_is_one_text(tmp_path: Path) -> None:

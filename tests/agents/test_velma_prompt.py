@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,10 +22,11 @@ from helpers.small_street import (
     play,
 )
 from wayword.agents.velma import Velma, VelmaSettings
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Prompt, Usage
 from wayword.datasets.towns import Towns
+from wayword.models.scripted import ScriptedModel
 from wayword.verbalize import street
 
 NAMES = ["a park", "Corner Shop"]
@@ -128,7 +131,7 @@ def test_the_flow_of_traffic_is_told_once_at_the_start(flow: str | None, line: s
 
 def test_examples_are_whole_gold_walks_with_their_own_landmarks() -> None:
     eyes = Eyes({("j", 45, "Corner Shop"): 9.0, ("j", 0, "Corner Shop"): 1.0})
-    _, script = play(SmallStreet(eyes), ["stop"], VelmaSettings(shots=2))
+    _, script = play(SmallStreet(eyes), ["stop"], VelmaSettings(shots=2, draw="run"))
     assert script.prompts[0].split("\n\n")[1:3] == [
         'Navigation Instructions:\n"Example 0."\nAction Sequence:\n1. forward\n'
         "There is a 4-way intersection.\nYou see Corner Shop slightly right.\n"
@@ -164,7 +167,7 @@ def test_examples_are_dropped_later_if_tokens_turn_out_shorter_than_thought() ->
             return replace(choice, usage=Usage(len(str(prompt)), 1))
 
     spelling = Spelling(NORTH_THEN_EAST)
-    settings = VelmaSettings(shots=40, context=3600)
+    settings = VelmaSettings(shots=40, context=3600, draw="run")
     trajectory, _ = play(SmallStreet(), [], settings, main=spelling)
     assert trajectory.ended == "stopped"
     assert "examples_dropped" not in [note.kind for note in trajectory.opening_notes]
@@ -196,7 +199,7 @@ def test_the_prompt_of_a_generated_town_is_the_golden_one() -> None:
         world, perceiver = towns.world, towns.perceiver  # type: ignore[assignment]
         demonstrations = towns.demonstrations  # type: ignore[assignment]
 
-    trajectory, script = play(Town(), gold[1:], VelmaSettings(shots=1), max_steps=55)
+    trajectory, script = play(Town(), gold[1:], VelmaSettings(shots=1, draw="run"), max_steps=55)
     assert trajectory.ended == "stopped"
     golden = GOLDEN / "velma_towns.txt"
     assert script.prompts[-1] == golden.read_text(encoding="utf-8").rstrip("\n")
@@ -215,3 +218,22 @@ def test_sentences_of_observations_are_texts_that_a_folder_may_replace(tmp_path:
     assert street.observation(3, True) == ["There is a 3-way intersection."]
     agent = Velma(VelmaSettings(shots=0, prompts=str(tmp_path)), Toolkit({"main": script}))
     assert agent._sentences == sentences
+
+
+def test_examples_are_drawn_for_each_episode_unless_for_the_run() -> None:
+    def seeds(**settings: Any) -> list[int]:
+        asked: list[int] = []
+
+        def draw(count: int, seed: int) -> list[Demonstration]:
+            asked.append(seed)
+            return []
+
+        toolkit = Toolkit({"main": ScriptedModel(answers=[])}, demonstrations=draw)
+        for number in range(2):
+            episode = replace(SmallStreet().tasks[0].episode, id=f"episode {number}")
+            asyncio.run(Velma(VelmaSettings(**settings), toolkit).begin(episode))
+        return asked
+
+    assert seeds(draw="run") == [0, 0]
+    assert len({*seeds(), *seeds(examples=1)}) == 4
+    assert seeds() == seeds()

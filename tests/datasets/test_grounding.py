@@ -9,7 +9,7 @@ import pytest
 
 from wayword.agents.expert import Expert, ExpertSettings
 from wayword.core.errors import UsageError
-from wayword.core.replay import PlanningFailed
+from wayword.core.replay import PlanningFailed, replay
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.grounding import LEVELS, LISTED, Grounding, draw
@@ -17,6 +17,7 @@ from wayword.metrics.scoring import score
 from wayword.testing.contracts import check_dataset, check_world
 from wayword.worlds.babyai.expert import expert_length, plan
 from wayword.worlds.babyai.level import Level
+from wayword.worlds.babyai.motions import HIGH
 from wayword.worlds.babyai.world import BabyAIWorld
 
 EACH = 16
@@ -80,15 +81,14 @@ def test_where_the_bot_gives_up_the_expert_says_so() -> None:
             level.act(code)
 
 
-def test_the_expert_asks_for_the_levels_own_actions() -> None:
-    dataset = grounding(levels="GoToObj", episodes=1, actions="high")
+@pytest.mark.parametrize("level", ["PutNextLocalS6N4", "GoToObjMazeS4", "KeyInBox", "GoToSeqS5R2"])
+def test_an_expert_that_runs_errands_solves_levels_too(level: str) -> None:
+    dataset = grounding(levels=level, episodes=1, actions="high")
     (task,) = dataset.tasks
-    world = dataset.world(task.episode)
-    world.reset(task.episode)
-    with pytest.raises(UsageError, match=r"set dataset\.actions=low"):
-        dataset.plan(task, world, "agent", "expert")
-    with pytest.raises(UsageError, match=r"set dataset\.actions=low"):
-        dataset.demonstrations(1, 0)
+    actions = dataset.solve(task)
+    assert {action.name for action in actions} <= set(HIGH)
+    turns = list(replay(dataset.world(task.episode), task.episode, actions))
+    assert turns[-1].take().details["succeeded"]
 
 
 @pytest.mark.parametrize("actions", ["low", "high"])

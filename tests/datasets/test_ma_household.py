@@ -235,7 +235,7 @@ def test_the_commander_floats_and_has_no_hands() -> None:
     world = dataset.world(episode)
     world.reset(episode)
     assert world.actors == ("commander", "follower")
-    verbs = {action.name for action in world.action_space("commander").actions}
+    verbs = {action.name for action in world.action_space("commander").listed}
     moves = {"move_ahead", "turn_left", "turn_right", "pan_left", "pan_right"}
     assert verbs <= {*moves, "wait", "stop"}
     assert Action("pick_up", ("mug_1",)) not in world.action_space("commander")

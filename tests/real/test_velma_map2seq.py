@@ -58,7 +58,7 @@ def test_the_prompt_of_a_real_episode_is_the_golden_one(map2seq: Map2seq, tmp_pa
     for word in words:
         where = world.pose("agent")
         places.append((where["panorama"], where["heading"]))
-        world.step("agent", next(a for a in world.action_space("agent").actions if a.name == word))
+        world.step("agent", next(a for a in world.action_space("agent").listed if a.name == word))
     names = tidy(task.episode.extra["landmarks"]).names
     scores = synthetic_scores(tmp_path, places, list(names))
     settings = VelmaSettings(shots=0, scores="recorded", scores_file=str(scores))
@@ -84,7 +84,7 @@ def test_gold_answers_walk_real_routes_to_their_goals(map2seq: Map2seq) -> None:
 
 
 def test_shots_are_routes_of_the_training_area(map2seq: Map2seq) -> None:
-    _, script = play(First(map2seq), ["stop"], VelmaSettings(shots=2))
+    _, script = play(First(map2seq), ["stop"], VelmaSettings(shots=2, draw="run"))
     task, one, other, route = script.prompts[0].split("\n\n")
     assert task.startswith("Follow")
     for example in (one, other):
@@ -92,9 +92,9 @@ def test_shots_are_routes_of_the_training_area(map2seq: Map2seq) -> None:
         assert 20 <= example.count("forward") <= 60
         assert "-way intersection." in example
     assert route.endswith("1. forward\n2.")
-    _, again = play(First(map2seq, 5), ["stop"], VelmaSettings(shots=2))
+    _, again = play(First(map2seq, 5), ["stop"], VelmaSettings(shots=2, draw="run"))
     assert again.prompts[0].split("\n\n")[:3] == [task, one, other], "the same for every episode"
-    _, seeded = play(First(map2seq), ["stop"], VelmaSettings(shots=2, examples=1))
+    _, seeded = play(First(map2seq), ["stop"], VelmaSettings(shots=2, examples=1, draw="run"))
     assert seeded.prompts[0].split("\n\n")[1:3] != [one, other]
 
 

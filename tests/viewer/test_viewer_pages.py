@@ -165,7 +165,7 @@ def test_a_corrupt_line_is_named(tmp_path: Path) -> None:
     path = folder / "episodes.jsonl"
     broken = path.read_text().replace('"steps":[', '"turns":[', 1)
     path.write_text(broken)
-    with pytest.raises(RecordingError, match=r"episodes.jsonl: line 1: field 'trajectory'"):
+    with pytest.raises(RecordingError, match=r"episodes.jsonl: line 1: is not what this run wrote"):
         viewer.write(folder)
 
 

@@ -154,7 +154,7 @@ class NavGPT:
             raise UsageError("navgpt reads indoor observations only")
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         description = indoor.observation(observation, percept, self._telling)
-        legal = [action.arguments[0] for action in space.actions if action.name == "goto"]
+        legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
         self._map.arrive(observation.viewpoint, legal)
         messages = self._shown(observation, self._messages(observation.viewpoint, description))
         moved = observation.viewpoint != self._viewpoint

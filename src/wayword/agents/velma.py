@@ -17,6 +17,7 @@ Language Navigation in Street View", section 5, figure 7.
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -34,7 +35,6 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Sampling
 from wayword.core.perceiver import Perceiver
-from wayword.core.replay import replay
 from wayword.core.world import Feedback, Observation
 from wayword.perception.landmarks import TAU, visible
 from wayword.perception.opening import neural_scorer, recorded_scorer
@@ -58,12 +58,14 @@ _NUMBERED = re.compile(r"\s*(?:(\d+)\s*[.):]\s*)?(.*)", re.DOTALL)
 class VelmaSettings:
     """How VELMA sees, asks and is answered.
 
-    ``shots``: solved examples of a training split, drawn by ``examples`` (a seed), the same for all
-    episodes. ``landmarks``: the ``recorded`` lists, or a list by the ``model`` (role ``landmarks``,
-    where it has a model of its own), or ``none``. ``scores``: which landmarks are in view is told
-    by the ``dataset`` itself (towns; published ones have no pictures, the paper's "no image"), by
-    ``recorded`` scores (``scores_file``), by a ``neural`` model (``clip``) on the panoramas in
-    ``images``, standardised on the seen area of ``nodes`` (a graph's nodes.txt), or by ``none``.
+    ``shots``: solved examples of a training split, drawn by ``examples`` (a seed) for each
+    ``episode`` anew, as the released code does, or once a ``run`` (``draw``), so that a model can
+    reuse what it has read of them. ``landmarks``: the ``recorded`` lists, or a list by the
+    ``model`` (role ``landmarks``, where it has a model of its own), or ``none``. ``scores``:
+    which landmarks are in view is told by the ``dataset`` itself (towns; published ones have no
+    pictures, the paper's "no image"), by ``recorded`` scores (``scores_file``), by a ``neural``
+    model (``clip``) on the panoramas in ``images``, standardised on the seen area of ``nodes`` (a
+    graph's nodes.txt), or by ``none``.
     ``tau``: the threshold on standardised scores. ``traffic``: tell the flow of traffic at starts
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
@@ -75,6 +77,7 @@ class VelmaSettings:
 
     shots: int = 2
     examples: int = 0
+    draw: Literal["episode", "run"] = "episode"
     landmarks: Literal["recorded", "model", "none"] = "recorded"
     scores: Literal["dataset", "recorded", "neural", "none"] = "dataset"
     scores_file: str = ""
@@ -137,7 +140,7 @@ class Velma:
         self._oriented = bool(self._forced)
         self._walk = self._route(episode)
         if self._settings.shots:
-            drawn = self._toolkit.demonstrations(self._settings.shots, self._settings.examples)
+            drawn = self._toolkit.demonstrations(self._settings.shots, self._seed(episode))
             self._examples = [await self._solved(example) for example in drawn]
         self._fit(RESERVE)
 
@@ -245,6 +248,11 @@ class Velma:
         found: Landmarks = known[episode.id]
         return found
 
+    def _seed(self, episode: Episode) -> int:
+        """The seed of the episode's examples."""
+        seed = self._settings.examples
+        return seed if self._settings.draw == "run" else zlib.crc32(f"{seed}/{episode.id}".encode())
+
     def _route(self, episode: Episode) -> str:
         return self._prompts.fill("route", instruction=_line(episode.instruction)) + "\n"
 
@@ -253,7 +261,7 @@ class Velma:
         landmarks = await self._listed(example.episode)
         turned = bool(example.episode.extra.get("opening"))
         lines = []
-        turns = replay(example.world(), example.episode, example.actions)
+        turns = example.replay()
         for number, (turn, action) in enumerate(zip(turns, example.actions, strict=True), 1):
             if isinstance(turn.observation, StreetObservation):
                 lines += self._lines(turn.observation, landmarks, turned)

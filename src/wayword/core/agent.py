@@ -7,7 +7,7 @@ and training.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
@@ -16,18 +16,31 @@ from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import UsageError
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
-from wayword.core.replay import ActionPlan
+from wayword.core.replay import ActionPlan, Turn, replay
 from wayword.core.trajectory import Verdict
 from wayword.core.world import Feedback, Observation, World
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A solved episode of a *training* split, for in-context examples: replay it in ``world()``."""
+    """A solved episode of a *training* split, for in-context examples: replay it in ``world()``.
+
+    ``actions`` are those of the first actor. Where several act, ``turns`` are everybody's, each
+    with its actor's name, in the order in which they were taken.
+    """
 
     episode: Episode
     actions: tuple[Action, ...]
     world: Callable[[], World]
+    turns: tuple[tuple[str, Action], ...] = ()
+
+    def replay(self) -> Iterator[Turn]:
+        """Every turn of it, in a fresh world."""
+        return replay(self.world(), self.episode, self.turns or self.actions)
+
+
+Demonstrations = Callable[[int, int], Sequence[Demonstration]]
+"""How many, and a seed -> solved training episodes."""
 
 
 def _no_demonstrations(count: int, seed: int) -> Sequence[Demonstration]:
@@ -64,7 +77,7 @@ class Toolkit:
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     note: Callable[..., None] = _ignore
     shared: dict[str, Any] = field(default_factory=dict)
-    demonstrations: Callable[[int, int], Sequence[Demonstration]] = _no_demonstrations
+    demonstrations: Demonstrations = _no_demonstrations
 
     def model(self, role: str = "main") -> Model:
         """The model for a role, or the main one where the role has none of its own."""

@@ -104,10 +104,8 @@ def _assigns(path: Path, name: str) -> bool:
     return f"\n{name} = " in path.read_text(encoding="utf-8")
 
 
-@cache
 def _plugged(kind: Kind) -> dict[str, EntryPoint]:
-    """Parts that other packages bring. Read once: looking through all installed packages takes
-    some 30 ms, and strategies look their family's words up at every step."""
+    """Parts that other packages bring."""
     group = "wayword.families" if kind == "family" else f"wayword.{kind}s"
     return _entries(group, tuple(sys.path))
 

@@ -75,15 +75,15 @@ class Turn:
 def replay(
     world: World,
     episode: Episode,
-    actions: Trajectory | ActionPlan | Iterable[Action],
+    actions: Trajectory | ActionPlan | Iterable[Action | tuple[str, Action]],
     actor: str = "",
 ) -> Iterator[Turn]:
     """Reset the world to the episode at once, and play its actions turn by turn.
 
-    The steps of a trajectory name their actors; anything else is played by ``actor``, the world's
-    first where empty. A trajectory or list gives a turn for each of its items. A plan is sent the
-    feedback of each action, and is over as soon as its actor is done; it may raise
-    ``PlanningFailed``.
+    The steps of a trajectory name their actors, as do pairs of an actor and an action; the rest is
+    played by ``actor``, the world's first where empty. A trajectory or list gives a turn for each
+    of its items. A plan is sent the feedback of each action, and is over as soon as its actor
+    is done; it may raise ``PlanningFailed``.
     """
     world.reset(episode)
     actor = actor or world.actors[0]
@@ -92,7 +92,8 @@ def replay(
         return _listed(world, recorded)
     if isinstance(actions, Generator):
         return follow(world, actor, actions)
-    return _listed(world, ((actor, Decision(action)) for action in actions))
+    pairs = (each if isinstance(each, tuple) else (actor, each) for each in actions)
+    return _listed(world, ((name, Decision(action)) for name, action in pairs))
 
 
 def _listed(world: World, given: Iterable[tuple[str, Decision | Rejection]]) -> Iterator[Turn]:

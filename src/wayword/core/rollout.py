@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Protocol, cast
 
 from wayword.core.action import legal
-from wayword.core.agent import Agent, Learner, Oracle, Toolkit
+from wayword.core.agent import Agent, Demonstrations, Learner, Oracle, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import (
@@ -61,6 +61,7 @@ class Setup:
     is the agents' own memory over the run: see :class:`~wayword.core.agent.Toolkit`. ``trials``
     is how often agents that learn may play an episode, and ``judge`` ends that at a success; with
     none they are told nothing. ``purse`` decides whether another episode can be paid for.
+    ``demonstrations`` draws solved examples, where not the dataset does.
     """
 
     dataset: Dataset
@@ -73,6 +74,7 @@ class Setup:
     trials: int = 1
     judge: Judge | None = None
     purse: Purse | None = None
+    demonstrations: Demonstrations | None = None
 
 
 class Log:
@@ -276,7 +278,7 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
         rng=rng,
         note=log.note,
         shared=setup.shared,
-        demonstrations=dataset.demonstrations,
+        demonstrations=setup.demonstrations or dataset.demonstrations,
     )
     agent = setup.make_agent(toolkit, actor)
     if sees_answer(agent):

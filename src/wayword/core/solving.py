@@ -44,6 +44,10 @@ class Training:
         return random.Random(f"{self.salt}{seed}" if self.salt else seed)
 
 
+MakeDemonstration = Callable[["Solvable", Task], Demonstration | None]
+"""A dataset and one of its training tasks -> the task solved, None where it is not."""
+
+
 class Solvable(ABC):
     """A dataset whose tasks can be solved by one who knows the answers.
 
@@ -100,12 +104,16 @@ class Solvable(ABC):
             self._lengths[task.episode.id] = task.reference, length
         return length
 
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
+    def demonstrations(
+        self, count: int, seed: int, make: MakeDemonstration | None = None
+    ) -> Sequence[Demonstration]:
         """Solved training episodes, drawn by seed; where one cannot be solved, another is drawn.
 
-        Raises ``UsageError`` where there is no training split or it has fewer than ``count``.
+        ``make`` solves one where :meth:`demonstration` is not to. Raises ``UsageError`` where there
+        is no training split or it has fewer than ``count``.
         """
         training = self.training()
+        solved = make or (lambda dataset, task: dataset.demonstration(task))
         dataset, tasks, rng = training.dataset, training.tasks, training.rng(seed)
         if count > len(tasks):
             raise UsageError(
@@ -113,11 +121,11 @@ class Solvable(ABC):
                 "lower shots"
             )
         chosen = rng.sample(range(len(tasks)), count)
-        tried, found = set(chosen), [dataset.demonstration(tasks[number]) for number in chosen]
+        tried, found = set(chosen), [solved(dataset, tasks[number]) for number in chosen]
         while None in found and len(tried) < len(tasks):
             number = rng.choice([n for n in range(len(tasks)) if n not in tried])
             tried.add(number)
-            found[found.index(None)] = dataset.demonstration(tasks[number])
+            found[found.index(None)] = solved(dataset, tasks[number])
         return [each for each in found if each is not None]
 
     def demonstration(self, task: Task) -> Demonstration | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
@@ -75,6 +75,8 @@ LEVELS = tuple(RENAMED.get(name, name) for name in LISTED if name not in ABSENT)
 
 STREAMS = ("test", "train")
 """Even numbers draw test episodes, odd ones train episodes."""
+TRAINED = 500
+"""Episodes that there are at least to draw examples from, however few are played."""
 ROOM_FOR = 1_000_000
 """Episodes of a level that a seed has numbers for."""
 
@@ -165,10 +167,9 @@ class Grounding(SolvableLevels):
         """Observations say it all."""
 
     def training(self) -> Training:
-        """The train split. Raises ``UsageError`` with ``actions=high``: the bot's are low-level."""
-        if self.settings.actions != "low":
-            raise UsageError("the expert's examples are low-level; set dataset.actions=low")
-        source = self if self.split == "train" else Grounding("train", settings=self.settings)
+        """The train split."""
+        settings = replace(self.settings, episodes=max(self.settings.episodes, TRAINED))
+        source = self if self.split == "train" else Grounding("train", settings=settings)
         return Training(source, source.tasks)
 
     def _drawn(self, stream: str) -> Sequence[Task]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.core.errors import UsageError, suggest
-from wayword.core.solving import Training
 from wayword.datasets.procedural.homes.episodes import (
     CARRY,
     GENERATED,
@@ -66,6 +65,7 @@ class MaHousehold(SourcedTasks[MaHouseholdSettings]):
     name: ClassVar[str] = "ma_household"
     Settings: ClassVar[type[MaHouseholdSettings]] = MaHouseholdSettings
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
+    published_train: ClassVar[str] = SPLITS[0]
     redrawn: ClassVar[str] = (
         "TEACh's games are not read: parameters and the rooms' first state are drawn by seed"
     )
@@ -79,10 +79,6 @@ class MaHousehold(SourcedTasks[MaHouseholdSettings]):
         if self.folder is None:
             raise UsageError(f"ma_household:{split} needs the data folder; name it with --data")
         return FloorPairs(split, self.folder, self.settings, kinds, self.settings.followers)
-
-    def training(self) -> Training:
-        """There is none: no actor's part makes sense without the other's."""
-        raise UsageError("ma_household has no examples for a single actor; set shots=0")
 
 
 dataset = MaHousehold

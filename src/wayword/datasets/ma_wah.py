@@ -12,7 +12,6 @@ from typing import ClassVar
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
-from wayword.core.solving import Training
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     Case,
@@ -71,6 +70,7 @@ class MaWah(SourcedTasks[MaWahSettings]):
     name: ClassVar[str] = "ma_wah"
     Settings: ClassVar[type[MaWahSettings]] = MaWahSettings
     splits: ClassVar[tuple[str, ...]] = (*GENERATED, "logs", "homes")
+    published_train: ClassVar[str] = GENERATED[1]
     max_steps: ClassVar[int] = 1000
 
     def source(self, split: str) -> Source:
@@ -78,10 +78,6 @@ class MaWah(SourcedTasks[MaWahSettings]):
         if split in GENERATED:
             return _generated(split, self.settings)
         return Published(split, self.folder, self.settings)
-
-    def training(self) -> Training:
-        """There is none: no actor's part makes sense without the others'."""
-        raise UsageError("ma_wah has no examples for a single actor; set shots=0")
 
 
 class Published:

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from wayword.core.agent import Demonstration
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
+from wayword.core.solving import Training
 from wayword.datasets.sources.procthor import house_lines, scene_of
 from wayword.worlds.objectnav.ground import length
 from wayword.worlds.objectnav.observation import Camera
@@ -96,8 +96,8 @@ class Procthor(SolvableSearches):
     def perceiver(self) -> None:
         """Agents bring their own detectors."""
 
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """None: searching agents are zero-shot."""
+    def training(self) -> Training:
+        """There is none: searching agents are zero-shot."""
         raise UsageError("procthor has no solved examples to show; set shots=0")
 
     @cached_property

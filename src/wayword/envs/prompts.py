@@ -30,6 +30,7 @@ from wayword.core.rollout import Log, Setup, actor_seed, seat
 from wayword.core.trajectory import Step
 from wayword.envs.game import Game
 from wayword.envs.views import Said, View
+from wayword.runs.showing import demonstrations
 from wayword.settings import make
 
 T = TypeVar("T")
@@ -137,7 +138,9 @@ class AgentPrompts:
         self._question: Question | None = None
         self._ready: Decision | Rejection | None = None
         policy = Policy(self._questions, self._window)
-        setup = Setup(game.dataset, self._made, {"main": policy}, self._seed)
+        draw = demonstrations(game.dataset)
+        models = {"main": policy}
+        setup = Setup(game.dataset, self._made, models, self._seed, demonstrations=draw)
         rng = random.Random(actor_seed(self._seed, game.task, self._actor))
         self._agent = seat(game.task, setup, game.world, self._actor, rng, self._log)
         self._loop.run(self._start(self._begin()))

@@ -107,7 +107,7 @@ class Words:
             return Decision(exact)
         found = read_answer(words, self._recipe, Legal(space, self._earlier)).outcome
         if len(space) <= REMEMBERED:  # by now they are listed anyway
-            self._earlier.update(space.actions)
+            self._earlier.update(space.listed)
         return found
 
     def told(self, step: Step) -> None:
@@ -129,7 +129,7 @@ class Words:
 
     def _listed(self) -> list[Action]:
         over = self._game.ended or self._game.world.done(self._actor)
-        return [] if over else list(self._game.space(self._actor).actions)
+        return [] if over else list(self._game.space(self._actor).listed)
 
     def _system(self) -> str:
         """Worked out from a game at its start, so that it does not hang on when it is asked for."""

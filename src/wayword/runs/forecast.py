@@ -41,6 +41,7 @@ from wayword.runs.plan import Plan, run_folder
 from wayword.runs.play import expert_scores
 from wayword.runs.rehearsal import Rehearsal
 from wayword.runs.running import Choices, choose_tasks, open_models, tokens_of
+from wayword.runs.showing import demonstrations
 
 SLACK = 1.1
 """Steps of a language model for one of the expert's: it takes detours and is rejected at times."""
@@ -135,9 +136,10 @@ class _Stage:
     def _played(
         self, task: Task, agent: AgentParts, most: int, models: Mapping[str, Model]
     ) -> Trajectory:
-        return asyncio.run(
-            rollout(task, Setup(self.dataset, agent.maker(), models, self.plan.seed, most))
-        )
+        draw = demonstrations(self.dataset)
+        make, seed = agent.maker(), self.plan.seed
+        setup = Setup(self.dataset, make, models, seed, most, demonstrations=draw)
+        return asyncio.run(rollout(task, setup))
 
     def _models(self) -> dict[str, Model]:
         windows = {role: window_of(model) for role, model in self.opened.items()}

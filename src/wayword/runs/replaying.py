@@ -16,6 +16,7 @@ from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
 from wayword.core.replay import Turn, replay
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback
+from wayword.runs.showing import demonstrations
 from wayword.worlds.household.observation import Answerer
 
 Written = dict[str, str]
@@ -112,7 +113,7 @@ class _Player:
             told.prompts.append(self._model.prompts[-1])
             told.answers.append(self._model.next)
             told.unlisted += (
-                action not in list(space.actions) and action.name not in space.open_verbs
+                action not in list(space.listed) and action.name not in space.open_verbs
             )
         feedback = turn.take()
         self.strategy.on_feedback(decided, feedback)
@@ -147,7 +148,7 @@ async def retold(
                 "perceiver": dataset.perceiver(),
                 "rng": random.Random(f"{task.episode.id}/{actor}"),
                 "shared": shared,
-                "demonstrations": dataset.demonstrations,
+                "demonstrations": demonstrations(dataset),
             },
         )
         for actor in world.actors

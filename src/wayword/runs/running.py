@@ -42,6 +42,7 @@ from wayword.runs.parts import (
     versions,
 )
 from wayword.runs.plan import Plan, run_folder
+from wayword.runs.showing import demonstrations
 
 # The models of a run, one a role, with the run's wrappers around them.
 
@@ -312,6 +313,7 @@ async def _play(
         plan.max_steps or going.dataset.max_steps,
         on_step=going.stepped,
         shared={PERSON: person} if person else {},
+        demonstrations=demonstrations(going.dataset),
         purse=account,
         **trials(going.agent, going.dataset),
     )

@@ -6,8 +6,6 @@ trajectories are read only for the episodes that get a page.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,21 +13,15 @@ from typing import Any
 
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
-from wayword.core.episode import Json, PathReference
-from wayword.core.errors import RecordingError, WaywordError
+from wayword.core.episode import PathReference
+from wayword.core.errors import WaywordError
 from wayword.core.family import Family
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import Trajectory
-from wayword.runs.codec import from_json
 from wayword.runs.config import Checksums, success_of
 from wayword.runs.folder import EpisodeRecord, RecordedRun
-from wayword.runs.jsonl import corrupt, parse_line, read_lines, restore
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
-
-_STRING = rb'"(?:[^"\\]|\\.)*"'
-_ID = re.compile(rb'\{"episode":(' + _STRING + rb")")
-_ENDED = re.compile(rb',"trajectory":\{"episode_id":' + _STRING + rb',"ended":"([a-z_]+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +36,7 @@ class Head:
 
 def heads(run: RecordedRun) -> list[Head]:
     """Failed episodes first (those not finished since), then the finished ones as they ended."""
-    scored = run.scores()  # first, as it says clearly what is wrong with a line
-    endings = dict(_endings(run))
-    finished = [Head(name, endings.get(name, ""), scores) for name, scores in scored]
+    finished = [Head(e.episode_id, e.ended, e.scores) for e in run.entries()]
     there = {head.episode_id for head in finished}
     failed = {
         failure.episode_id: Head(failure.episode_id, "failed", {}, failure.reason)
@@ -61,13 +51,9 @@ def records(run: RecordedRun, wanted: Set[str]) -> Iterator[EpisodeRecord]:
 
     A failure without a trajectory comes with an empty one.
     """
-    path = run.path / "episodes.jsonl"
-    finished = set()
-    for number, line in read_lines(path):
-        if _episode(line) in wanted:
-            parsed = parse_line(path, number, line)
-            finished.add(str(parsed["episode"]))
-            yield EpisodeRecord(str(parsed["episode"]), *_whole(path, number, parsed))
+    entries = [entry for entry in run.entries() if entry.episode_id in wanted]
+    finished = {entry.episode_id for entry in entries}
+    yield from run.pick(entries)
     failed: dict[str, Trajectory] = {}
     for failure in run.failures() if wanted - finished else ():
         name = failure.episode_id
@@ -76,35 +62,6 @@ def records(run: RecordedRun, wanted: Set[str]) -> Iterator[EpisodeRecord]:
             failed[name] = failure.trajectory or empty
     for name, trajectory in failed.items():
         yield EpisodeRecord(name, {}, trajectory)
-
-
-def _whole(path: Path, number: int, parsed: Json) -> tuple[dict[str, float], Trajectory]:
-    try:
-        told = from_json(parsed["trajectory"])
-    except RecordingError as error:
-        raise corrupt(path, number, f"field 'trajectory' {error}") from error
-    scores = restore(parsed["scores"])
-    return {k: v for k, v in scores.items() if isinstance(v, int | float)}, told
-
-
-def _endings(run: RecordedRun) -> Iterator[tuple[str, str]]:
-    path = run.path / "episodes.jsonl"
-    for number, line in read_lines(path):
-        found = _ENDED.search(line)
-        if found is not None:
-            yield _episode(line), found[1].decode()
-            continue
-        parsed = parse_line(path, number, line)
-        told = parsed.get("trajectory")
-        yield str(parsed.get("episode")), str(told.get("ended") if isinstance(told, dict) else "")
-
-
-def _episode(line: bytes) -> str:
-    found = _ID.match(line)
-    if found is None:  # a line written by other means, with its fields in another order
-        parsed = json.loads(line)
-        return str(parsed.get("episode")) if isinstance(parsed, dict) else ""
-    return str(json.loads(found[1]))
 
 
 # The dataset behind a run, where it can be opened: instructions, gold paths, maps.

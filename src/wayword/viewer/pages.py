@@ -263,12 +263,19 @@ def _claim(folder: Path, config: Mapping[str, Any]) -> None:
     digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
     mark = folder / _MARK
     if not mark.is_file():
-        if folder.is_dir() and any(folder.iterdir()):
+        if folder.is_dir() and not _begun(folder):
             raise UsageError(f"{folder}: holds other files; give an empty or new folder with --out")
     elif mark.read_text(encoding="utf-8").strip() != digest:
         raise UsageError(f"{folder}: holds the pages of another run; give a new folder with --out")
-    (folder / "episodes").mkdir(parents=True, exist_ok=True)
+    folder.mkdir(parents=True, exist_ok=True)
     _put(mark, digest + "\n")
+    (folder / "episodes").mkdir(exist_ok=True)
+
+
+def _begun(folder: Path) -> bool:
+    """Whether it holds no more than a start that was killed before its mark leaves behind."""
+    others = [path for path in folder.iterdir() if path.name != f".{_MARK}.new"]
+    return all(p.name == "episodes" and p.is_dir() and not any(p.iterdir()) for p in others)
 
 
 def _put(path: Path, text: str) -> None:

@@ -63,6 +63,12 @@ def context_tokens(given: int, toolkit: Toolkit, usual: int = USUAL_CONTEXT) -> 
     return given or window * 7 // 8 or usual
 
 
+def window_known(given: int, toolkit: Toolkit) -> bool:
+    """Whether a setting or the model itself says how many tokens a prompt may take."""
+    main = toolkit.models.get("main")
+    return bool(given or (main is not None and window_of(main)))
+
+
 # A chat that only grows: what was said is never rewritten, so a model can reuse what it has read.
 #
 # Where the budget forces a cut, whole steps go, half of them at once, as

@@ -1,6 +1,6 @@
-"""Solved training episodes as turns of the conversation.
+"""Solved training episodes as turns of the conversation, and examples from a file of one's own.
 
-An example is replayed in its own world and shows what a replay can know: observations, actions,
+A drawn example is replayed in its own world and shows what a replay can know: observations, actions
 and, where the recipe asks for a state, the true place, heading and holdings. Thoughts and plans
 are not invented: no text of ours stands in an example as if a solver had thought it.
 """
@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 from wayword.agents.parts.conversation import Turn
 from wayword.agents.parts.reading import ARGUMENT, Recipe
 from wayword.core.action import Action
-from wayword.core.agent import Demonstration
+from wayword.core.agent import Demonstration, Demonstrations
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute
-from wayword.core.replay import replay
 from wayword.core.world import Observation
 from wayword.verbalize import generic
 
@@ -81,38 +82,142 @@ Tell = Callable[[Observation, str], str]
 """An observation, and what came of the action before it, as a user message."""
 
 
+class Unshowable(Exception):
+    """Why a solved episode makes no example here, in a few words."""
+
+
 def turns(
-    demonstration: Demonstration, recipe: Recipe, tell: Tell, opening: str, constrained: bool
+    demonstration: Demonstration,
+    recipe: Recipe,
+    tell: Tell,
+    opening: str,
+    constrained: bool,
+    actor: str = "",
 ) -> list[Turn]:
-    """One example. ``opening`` is put before its first observation."""
+    """One example: the turns of ``actor`` (the first one where empty), whoever else acts.
+
+    ``opening`` is put before its first observation. Raises ``Unshowable`` for one that takes
+    actions that bodies here do not have, and where the actor only stops.
+    """
+    me = actor or demonstration.episode.actors[0]
     found: list[Turn] = []
     feedback = ""
-    actions = demonstration.actions
-    played = replay(demonstration.world(), demonstration.episode, actions)
-    for turn, action in zip(played, actions, strict=True):
+    for turn in demonstration.replay():
+        if turn.actor != me:
+            turn.take()
+            continue
         if turn.action is None:
-            raise UsageError(
-                f"the example {demonstration.episode.id} takes {action}, which actors here cannot; "
-                "set dataset.actions=all or shots=0"
-            )
+            raise Unshowable(f"it takes actions that {me} does not have; set dataset.actions=all")
         seen = turn.observation
         told = tell(seen, feedback)
         told = f"{opening}\n\n{told}" if not found else told
         spoken = turn.space.open_verbs if constrained else None
-        found.append((told, answer(action, seen, recipe, spoken)))
+        found.append((told, answer(turn.action, seen, recipe, spoken)))
         feedback = generic.feedback(turn.take(), generic.verbalizer(seen))
+    if len(demonstration.episode.actors) > 1 and len(found) < 2:
+        raise Unshowable(f"{me} only stops in it")
     return found
 
 
-def fitting(shown: Sequence[Sequence[Turn]], characters: float) -> list[Sequence[Turn]]:
-    """The examples that together have at most ``characters``: whole ones, the last ones kept."""
-    kept: list[Sequence[Turn]] = []
-    for example in reversed(shown):
-        characters -= sum(len(told) + len(said) for told, said in example)
-        if characters < 0:
-            break
-        kept.insert(0, example)
-    return kept
+DRAWS = 12
+"""How often examples are drawn again for those that do not fit, or are none."""
+COMFORTABLE = 60_000
+"""Characters of examples from which on shorter ones are looked for where no context is known."""
+
+
+def fitting(
+    draw: Demonstrations,
+    show: Callable[[Demonstration], list[Turn]],
+    count: int,
+    seed: int,
+    room: float | None,
+) -> list[list[Turn]]:
+    """So many examples, each within its share of ``room`` (characters); others are drawn in place
+    of those that are too long or cannot be shown.
+
+    With no room known, short ones are looked for and the shortest found are taken. Raises
+    ``Unshowable`` where too few are found.
+    """
+    shown: list[list[Turn]] = []
+    longer: list[list[Turn]] = []
+    seen: set[str] = set()
+    why = ""
+    left = COMFORTABLE if room is None else room
+    for attempt in range(3 if room is None else DRAWS):
+        lacking = count - len(shown)
+        if not lacking:
+            return shown
+        again = zlib.crc32(f"{seed}/{attempt}".encode()) if attempt else seed
+        for example in draw(lacking, again):
+            if attempt and example.episode.id in seen:
+                continue
+            seen.add(example.episode.id)
+            try:
+                told = show(example)
+            except Unshowable as reason:
+                why = f" ({example.episode.id}: {reason})"
+                continue
+            if letters(told) <= left / (count - len(shown)):
+                left -= letters(told)
+                shown.append(told)
+            else:
+                longer.append(told)
+    if room is None:
+        shown += sorted(longer, key=letters)[: count - len(shown)]
+    if len(shown) < count:
+        tried = f"{len(shown)} of {count} examples fit, of {len(seen)} that were tried"
+        raise Unshowable(tried + why)
+    return shown
+
+
+def letters(shown: Sequence[Turn]) -> int:
+    """Characters of an example."""
+    return sum(len(told) + len(said) for told, said in shown)
+
+
+def from_file(path: Path) -> list[list[Turn]]:
+    """Examples of one's own, thoughts included, from JSON lines or YAML.
+
+    A line of ``.jsonl`` is a conversation as ``wayword export`` writes it, ``{"messages": [{"role",
+    "content"}, …]}``; its system message is left out. ``.yaml`` holds a list of examples, each a
+    list of ``{told: …, said: …}``. Raises ``UsageError`` for any other form.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"examples_file={path}: cannot be read: {error}") from None
+    if path.suffix in (".yaml", ".yml"):
+        found = _from_yaml(path, text)
+    else:
+        lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
+        found = [_from_line(path, n, line) for n, line in lines]
+    if not found:
+        raise UsageError(f"{path}: holds no example; `wayword export` writes some")
+    return found
+
+
+def _from_yaml(path: Path, text: str) -> list[list[Turn]]:
+    import yaml
+
+    try:
+        given = yaml.safe_load(text)
+        return [[(str(t["told"]), str(t["said"])) for t in example] for example in given]
+    except (yaml.YAMLError, TypeError, KeyError):
+        problem = "is no list of examples, each a list of {told: …, said: …}"
+        raise UsageError(f"{path}: {problem}") from None
+
+
+def _from_line(path: Path, number: int, line: str) -> list[Turn]:
+    try:
+        chat = [(m["role"], str(m["content"])) for m in json.loads(line)["messages"]]
+    except (ValueError, TypeError, KeyError):
+        problem = 'is no conversation: {"messages": [{"role": …, "content": …}, …]}'
+        raise UsageError(f"{path}: line {number}: {problem}") from None
+    spoken = [each for each in chat if each[0] != "system"]
+    roles = [role for role, _ in spoken]
+    if roles != ["user", "assistant"] * (len(roles) // 2) or not roles:
+        raise UsageError(f"{path}: line {number}: user and assistant do not take turns in it")
+    return [(spoken[n][1], spoken[n + 1][1]) for n in range(0, len(spoken), 2)]
 
 
 def answer(action: Action, seen: Observation, recipe: Recipe, spoken: Sequence[str] | None) -> str:

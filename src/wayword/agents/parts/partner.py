@@ -233,9 +233,9 @@ class Partner:
     def _search(self, space: ActionSpace, again: bool) -> Action | None:
         """The next room to look around in, or what opens there to look into; rooms that no way has
         led to yet come last. ``again`` also looks around where others have searched already."""
-        rooms = [a.arguments[0] for a in space.actions if a.name == "go_explore"]
+        rooms = [a.arguments[0] for a in space.listed if a.name == "go_explore"]
         known = self.knowledge
-        checks = [a.arguments[0] for a in space.actions if a.name == "go_check"]
+        checks = [a.arguments[0] for a in space.listed if a.name == "go_check"]
         boxes = [name for name in checks if name in known.boxes]
         for room in self._order(rooms):
             explore = Action("go_explore", (room,))

@@ -220,7 +220,7 @@ def _action(space: ActionSpace) -> Json:
         return {"type": "string", "pattern": pattern(space)}
     return {
         "type": "string",
-        "enum": list(dict.fromkeys([*map(str, space.actions), *space.open_verbs])),
+        "enum": list(dict.fromkeys([*map(str, space.listed), *space.open_verbs])),
     }
 
 
@@ -232,7 +232,7 @@ def pattern(space: ActionSpace) -> str:
     '^(goto\\\\[(a|b)\\\\]|stop)$'
     """
     slots: dict[tuple[str, int], list[dict[str, None]]] = {}
-    for action in space.actions:
+    for action in space.listed:
         words = action.arguments
         options = slots.setdefault((action.name, len(words)), [{} for _ in words])
         for known, word in zip(options, words, strict=True):

@@ -13,20 +13,28 @@ Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from pathlib import Path
+from typing import Any, ClassVar, Literal
 
 from wayword.agents.parts import examples
 from wayword.agents.parts import reading as recipe
 from wayword.agents.parts.answers import Reply, one_line, replies
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.conversation import Conversation, TokenRate, Turn, context_tokens
+from wayword.agents.parts.conversation import (
+    Conversation,
+    TokenRate,
+    Turn,
+    context_tokens,
+    window_known,
+)
 from wayword.agents.parts.examples import FACING, HOLDING, PLACE, stated
 from wayword.agents.parts.legal import Legal
 from wayword.agents.parts.reading import Answer, Lengths, Recipe, answer_schema, read_answer
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling
@@ -75,9 +83,9 @@ def actions(catalogue: str, space: ActionSpace) -> str:
 
     A line reads ``put[object, receptacle]: put down what you hold``.
     """
-    listed = dict.fromkeys([*(action.name for action in space.actions), *space.open_verbs])
+    listed = dict.fromkeys([*(action.name for action in space.listed), *space.open_verbs])
     lines = [line for line in catalogue.splitlines() if line.strip()]
-    shapes = {(action.name, bool(action.arguments)) for action in space.actions}
+    shapes = {(action.name, bool(action.arguments)) for action in space.listed}
     told = [line for line in lines if _has(line, space, shapes)]
     described = {_verb(line) for line in told}
     return "\n".join([*told, *(verb for verb in listed if verb not in described)])
@@ -111,6 +119,13 @@ def knowable(asked: Recipe, own: SelfState, owner: type) -> Recipe:
     return asked if kept == lines else recipe.read("\n".join(kept), owner.__name__)
 
 
+def _drawn_by(settings: StrategySettings, episode: Episode | None) -> int:
+    """The seed of an episode's examples."""
+    if settings.draw == "run" or episode is None:
+        return settings.examples
+    return zlib.crc32(f"{settings.examples}/{episode.id}".encode())
+
+
 REMEMBERED = 200
 """Menus up to this long are remembered, to tell an impossible action from one of earlier."""
 ECHOED = 300
@@ -128,7 +143,10 @@ class StrategySettings:
     agent's place, heading and holdings are told ``always``, or only at the ``start``, so that it
     has to keep track of them (as in most of LangSuitE's tasks). ``list_actions``: tell the legal
     actions at every step. ``shots``: solved examples of a training split, drawn by ``examples`` (a
-    seed), the same for all episodes; whole ones, in at most half of the context. ``context``:
+    seed) once a ``run``, or for each ``episode`` anew (``draw``). They are told whole: one that
+    does not fit its share of half the context is drawn again, and a run for which none fits is
+    refused. ``examples_file``: examples of one's own instead, thoughts included, in the form of
+    ``wayword export`` or as YAML. ``context``:
     tokens that a prompt may take before old steps are dropped, 0 for what the model holds.
     ``thought_length``: characters of a constrained section or part of one, 0 for as many as leave
     the answer within ``max_tokens``. ``prompts``: a folder of texts to use instead of the shipped
@@ -140,6 +158,8 @@ class StrategySettings:
     list_actions: bool = False
     shots: int = 0
     examples: int = 0
+    draw: Literal["run", "episode"] = "run"
+    examples_file: str = ""
     context: int = 0
     thought_length: int = 0
     max_tokens: int = 1000
@@ -151,6 +171,8 @@ class StrategySettings:
             raise UsageError(
                 "strategies: shots, context and thought_length are at least 0, max_tokens 8"
             )
+        if self.shots and self.examples_file:
+            raise UsageError("strategies: examples are drawn (shots) or read (examples_file)")
 
 
 class Strategy:
@@ -196,7 +218,7 @@ class Strategy:
         answer = read_answer(reply, self._recipe, legal)
         self._note_state(answer)
         if len(space) <= REMEMBERED:
-            self._earlier.update(space.actions)
+            self._earlier.update(space.listed)
         rejected = isinstance(answer.outcome, Rejection)
         self._said = one_line(reply.text, ECHOED) if rejected else reply.text.strip()
         return answer.outcome
@@ -242,7 +264,8 @@ class Strategy:
                 self._prompts, self._verbalizer, form, self._episode, self._actor, space
             )
             if shown:
-                fixed += "\n\n" + self._prompts["examples"]
+                whose = "examples_file" if self._settings.examples_file else "examples"
+                fixed += "\n\n" + self._prompts[whose]
             self._conversation = Conversation(fixed, self._opening(self._episode), shown)
         return self._conversation
 
@@ -255,25 +278,43 @@ class Strategy:
         return self._task(episode)
 
     def _examples(self) -> list[Turn]:
+        """The examples' turns, worked out once a run where they are the same for all episodes."""
         settings = self._settings
-        if not settings.shots:
+        if not (settings.shots or settings.examples_file):
             return []
-        drawn = self._toolkit.demonstrations(settings.shots, settings.examples)
-        shown = [
-            examples.turns(
-                example,
-                self._recipe,
-                lambda seen, feedback: self._told(seen, feedback, bool(feedback), None),
-                self._task(example.episode),
-                self._constrained,
-            )
-            for example in drawn
-        ]
-        kept = examples.fitting(shown, self._context / 2 * self._rate.characters_per_token)
-        if gone := len(shown) - len(kept):
-            left, context = len(kept), self._context
-            self._toolkit.note("examples_dropped", count=gone, left=left, context=context)
-        return [turn for example in kept for turn in example]
+        seed = _drawn_by(settings, self._episode)
+        key = f"{type(self).__name__} examples", settings, self._actor, seed
+        shared: dict[Any, Any] = self._toolkit.shared
+        if key not in shared:
+            own = settings.examples_file
+            drawn = examples.from_file(Path(own)) if own else self._drawn(seed)
+            shared[key] = [turn for example in drawn for turn in example]
+        shown: list[Turn] = shared[key]
+        if not window_known(settings.context, self._toolkit):
+            self._context += int(examples.letters(shown) / self._rate.characters_per_token)
+        return shown
+
+    def _drawn(self, seed: int) -> list[list[Turn]]:
+        """As many examples as asked for, in at most half of a context that is known."""
+        room = None
+        if window_known(self._settings.context, self._toolkit):
+            room = self._context / 2 * self._rate.characters_per_token
+        count, draw = self._settings.shots, self._toolkit.demonstrations
+        try:
+            return examples.fitting(draw, self._shown, count, seed, room)
+        except examples.Unshowable as why:
+            context = f"half of a prompt's {self._context:,} tokens"
+            raise UsageError(f"{why} in {context}; raise context, or lower shots") from None
+
+    def _shown(self, example: Demonstration) -> list[Turn]:
+        return examples.turns(
+            example,
+            self._recipe,
+            lambda seen, feedback: self._told(seen, feedback, bool(feedback), None),
+            self._task(example.episode),
+            self._constrained,
+            self._actor if self._actor in example.episode.actors else "",
+        )
 
     def _told(
         self, observation: Observation, feedback: str, begun: bool, space: ActionSpace | None

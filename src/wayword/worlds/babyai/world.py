@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from wayword.core.action import STOP, Action, ActionSpace, ListedWhenAsked
+from wayword.core.action import STOP, Action, ActionSpace, ListedLater
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
 from wayword.core.world import Feedback
@@ -44,10 +44,10 @@ from wayword.worlds.babyai.view import BabyAIObservation, Names, look
 # KnownErrands: what an actor may try, made only when listed.
 
 
-class KnownErrands(ListedWhenAsked):
+class KnownErrands:
     """The closed choices of an actor that runs errands.
 
-    *Listed* are the errands that suit the things it has seen and that are still there. *Contained*
+    *Listed* are the errands that suit the things it has seen and that are still there. *Accepted*
     is every well-formed errand; the world answers it, with a failure where it must.
     """
 
@@ -55,16 +55,17 @@ class KnownErrands(ListedWhenAsked):
         self._level, self._names = level, names
         self._count = len(names.thing)
 
-    def __contains__(self, action: object) -> bool:
-        if not isinstance(action, Action) or action.name not in HIGH:
-            return False
+    def accepts(self, action: Action) -> bool:
+        """Whether the errand is well-formed."""
         words = action.arguments
-        return len(words) == (action.name in ONE) and all(words)
+        return action.name in HIGH and len(words) == (action.name in ONE) and all(words)
 
     def knows(self, action: Action) -> bool:
-        return action in self and all(word in self._names.thing for word in action.arguments)
+        """Whether it is, and its words are names as they are written here."""
+        return self.accepts(action) and all(word in self._names.thing for word in action.arguments)
 
     def listed(self) -> list[Action]:
+        """The choices, verb by verb."""
         known = list(self._names.thing)[: self._count]
         there = [name for name in known if self._level.find(self._names.thing[name])]
         return [
@@ -134,11 +135,12 @@ class BabyAIWorld:
         self._check(actor)
         if self._walker is None:
             return ActionSpace(_LOW)
-        return ActionSpace(KnownErrands(self.level, self.names))
+        known = KnownErrands(self.level, self.names)
+        return ActionSpace(ListedLater(known.listed), accepts=known.accepts, named=known.knows)
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out an action of the menu; others raise ``ValueError``."""
-        if self.done(actor) or action not in self.action_space(actor).actions:
+        if self.done(actor) or action not in self.action_space(actor):
             raise ValueError(f"{action} is not on the menu of {actor}")
         verb, before = action.name, self.level.steps
         status, details = self._do(verb, action.arguments)

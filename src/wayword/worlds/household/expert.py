@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action
+from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
@@ -35,6 +36,8 @@ from wayword.worlds.household.goals import (
     Stacked,
     Trait,
 )
+from wayword.worlds.household.high_errands import NEEDED as HIGH_NEEDED
+from wayword.worlds.household.high_errands import HighErrands
 from wayword.worlds.household.verbs import LOW_LEVEL, VERBS
 from wayword.worlds.household.world import HouseholdWorld
 
@@ -46,19 +49,23 @@ ROUNDS = 3
 """How often the goals are gone through: the second time for what was undone by another."""
 
 
-def solve(world: HouseholdWorld, actor: str, reference: HouseholdReference) -> ActionPlan:
-    """Every low-level action up to the stop. Raises ``PlanningFailed`` for a goal beyond it."""
+def solve(
+    world: HouseholdWorld, actor: str, reference: HouseholdReference, high: bool = False
+) -> ActionPlan:
+    """Every action up to the stop, low-level ones alone unless ``high``. Raises ``PlanningFailed``
+    for a goal beyond it."""
+    kind = HighErrands if high else Errands
     if isinstance(reference, AnswerReference):
-        yield from _look(Errands(world, actor), reference.look, reference.enough)
+        yield from _look(kind(world, actor), reference.look, reference.enough)
         yield Action("stop", (reference.answer,))
         return
     if isinstance(reference, PlannedReference):
         if actor == reference.worker:
-            yield from carry_out(Errands(world, actor), reference.plan)
+            yield from carry_out(kind(world, actor), reference.plan)
         yield STOP
         return
     tidy = any(isinstance(goal, Restored) for goal in reference.goals)
-    errands = Errands(world, actor, tidy)
+    errands = kind(world, actor, tidy)
     for _ in range(ROUNDS):
         state = world.state()
         left = [goal for goal in reference.goals if goal.met(state) < goal.parts]
@@ -71,50 +78,89 @@ def solve(world: HouseholdWorld, actor: str, reference: HouseholdReference) -> A
     yield STOP
 
 
-def play(world: HouseholdWorld, actor: str, reference: HouseholdReference) -> list[Action]:
+def play(
+    world: HouseholdWorld, actor: str, reference: HouseholdReference, high: bool = False
+) -> list[Action]:
     """The expert's actions, the stop included, carried out in a world that was reset."""
-    turns = follow(world, actor, solve(world, actor, reference))
+    turns = follow(world, actor, solve(world, actor, reference, high))
     return [turn.action for turn in turns if turn.action is not None]
 
 
-def rehearse(
-    world: HouseholdWorld, episode: Episode, reference: HouseholdReference
-) -> list[Action]:
-    """The expert's actions for an episode, with a body that is able to do all there is to do."""
-    actor = reference.worker if isinstance(reference, PlannedReference) else episode.actors[0]
+def able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
+    """The episode with bodies for these actors that do all there is to do, without a limit."""
     given = episode.start.get("bodies", {})
-    able = {**given, actor: {**given.get(actor, {}), "actions": list(VERBS), "step_limit": 0}}
-    world.reset(replace(episode, start={**episode.start, "bodies": able}))
-    return play(world, actor, reference)
+    more = {a: {**given.get(a, {}), "actions": list(VERBS), "step_limit": 0} for a in actors}
+    return replace(episode, start={**episode.start, "bodies": {**given, **more}})
+
+
+def rehearse(
+    world: HouseholdWorld, episode: Episode, reference: HouseholdReference, high: bool = False
+) -> list[Action]:
+    """The expert's actions for an episode, with a body that is able to do all there is to do, or
+    with its own where that walks by ``high``-level actions."""
+    actor = reference.worker if isinstance(reference, PlannedReference) else episode.actors[0]
+    world.reset(episode if high else able_bodies(episode, [actor]))
+    return play(world, actor, reference, high)
+
+
+def walks_high(world: HouseholdWorld, actor: str) -> bool:
+    """Whether a body runs whole errands and cannot be steered step by step."""
+    own = world.house.actors[actor].body.actions
+    return not set(NEEDED) <= set(own) and set(HIGH_NEEDED) <= set(own)
 
 
 class SolvableHousehold(Solvable):
-    """Household tasks: ``expert`` brings the goals about by low-level actions alone.
+    """Household tasks: ``expert`` brings the goals about, by low-level actions where the body has
+    them, else by whole errands.
 
-    L* is the reference's where it gives one. Examples are solved with bodies that have every
-    action, whatever the dataset's bodies have.
+    L* counts low-level actions, and is the reference's where it gives one. It is worked out with a
+    body that has every action; examples show actions that the dataset's own bodies have.
     """
 
-    hows: ClassVar[tuple[str, ...]] = ("expert",)
+    hows: ClassVar[tuple[str, ...]] = ("expert", "errands")
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         reference = task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             raise UsageError(f"episode {task.episode.id} has no goals in a house; try `oracle`")
+        if how == "errands" or walks_high(world, actor):
+            return solve(world, actor, reference, high=True)
         bodies = {each.name: each.body.actions for each in world.house.actors.values()}
-        if actor in able(bodies, NEEDED, "all"):
+        others_work = any(walks_high(world, name) for name in bodies)
+        if not others_work and actor in able(bodies, NEEDED, "all"):
             return solve(world, actor, reference)
         return listed(lambda: [STOP])  # no hands to help with
 
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
-        """The expert's actions. Raises ``PlanningFailed`` where they do not meet the goals."""
+        """The expert's actions, high-level ones for ``how="errands"``. Raises ``PlanningFailed``
+        where they do not meet the goals."""
         world, reference = self.world(task.episode), task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             raise UsageError(f"episode {task.episode.id} has no goals in a house")
-        actions = rehearse(world, task.episode, reference)
+        actions = rehearse(world, task.episode, reference, how == "errands")
         if reference.met(world.state()) < reference.parts():
             raise PlanningFailed("the expert's actions do not meet the goals")
         return tuple(actions)
+
+    def demonstration(self, task: Task) -> Demonstration | None:
+        """A task with the actions that solve it, such as its body has; None where none are known.
+
+        Raises ``UsageError`` for a task for several actors, whose parts only a team plays.
+        """
+        if len(task.episode.actors) > 1:
+            raise UsageError(
+                f"episode {task.episode.id} is for several actors; their examples are played by "
+                "the team (wayword.runs.showing), or set shots=0"
+            )
+        world = self.world(task.episode)
+        world.reset(task.episode)
+        actor = task.episode.actors[0]
+        high = isinstance(world, HouseholdWorld) and walks_high(world, actor)
+        try:
+            actions = self.solve(task, "errands" if high else "expert")
+        except PlanningFailed:
+            return None
+        return Demonstration(task.episode, actions, lambda: self.world(task.episode))
 
     def _length(self, task: Task) -> int | None:
         known = getattr(task.reference, "expert_length", None)

@@ -64,11 +64,11 @@ class ObjectsWorld(IndoorWorld):
 
     def action_space(self, actor: str) -> ActionSpace:
         stops = (Action("stop", (thing.id,)) for thing in self._objects(self._viewpoint))
-        return ActionSpace((*super().action_space(actor).actions, *stops))
+        return ActionSpace((*super().action_space(actor).listed, *stops))
 
     def step(self, actor: str, action: Action) -> Feedback:
         if action.name == STOP.name and action.arguments:
-            if action not in self.action_space(actor).actions:
+            if action not in self.action_space(actor):
                 raise ValueError(f"{action} is not on the menu at {self._viewpoint}")
             self._named = action.arguments[0]
             return super().step(actor, STOP)

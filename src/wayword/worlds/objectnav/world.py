@@ -42,7 +42,16 @@ from wayword.core.replay import ActionPlan, PlanningFailed
 from wayword.core.solving import Solvable, listed
 from wayword.core.world import Feedback, World
 from wayword.worlds.household.scene import HouseObject, Scene
-from wayword.worlds.objectnav.base import AHEAD, Base, Motions, Moved, goto, numbers, rotate
+from wayword.worlds.objectnav.base import (
+    AHEAD,
+    LISTED,
+    Base,
+    Moved,
+    goto,
+    is_motion,
+    numbers,
+    rotate,
+)
 from wayword.worlds.objectnav.observation import Camera, View
 from wayword.worlds.objectnav.simulated import STEP, Place, SimulatedBase
 
@@ -104,7 +113,7 @@ def _around(thing: HouseObject, within: float) -> list[Point]:
     return [(i * GRID, j * GRID) for j in rows for i in columns]
 
 
-MENU = ActionSpace(Motions())
+MENU = ActionSpace(LISTED, accepts=is_motion)
 
 
 class ObjectNavWorld:

@@ -32,6 +32,8 @@ KEPT = 64
 GENERATED = ("generated_test", "generated_train")
 """Splits that every dataset of generated homes has, the one to test on first."""
 HANDS = ("pick_up", "drop", "put", "open", "close", "toggle_on", "toggle_off", "slice", "stop")
+TRAINED = 100
+"""Generated episodes that there are at least to draw examples from, however few are played."""
 ACTIONS: dict[str, tuple[str, ...]] = {
     "all": tuple(VERBS),
     "low": (*LOW_LEVEL, "chat", "ask"),
@@ -207,7 +209,8 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     def training(self) -> Training:
         """The train split: the published one for a published split."""
         train = GENERATED[1] if self.split in GENERATED else self.published_train
-        source = self if self.split == train else type(self)(train, self.folder, self.settings)
+        settings = replace(self.settings, episodes=max(self.settings.episodes, TRAINED))
+        source = self if self.split == train else type(self)(train, self.folder, settings)
         return Training(source, source.tasks)
 
 

@@ -1,0 +1,110 @@
+"""Solved examples in every task for homes and grids, by single steps and by whole errands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wayword.core.errors import UsageError
+from wayword.core.model import Message
+from wayword.core.trajectory import Trajectory
+from wayword.runs import Plan, run
+from wayword.runs.folder import RunFolder
+
+TASKS: list[tuple[str, dict[str, Any]]] = [
+    ("household", {}),
+    ("rearrangement", {"rooms": 1}),
+    ("iqa", {}),
+    ("grounding", {"levels": "GoToObjS4"}),
+    ("grounding_homes", {}),
+    ("ma_wah", {"agents": 1, "rooms": 3}),
+    ("ma_household", {"task": "Coffee", "rooms": 3}),
+    ("ma_wah", {"rooms": 3}),
+]
+
+
+def first_prompts(
+    out: Path, on: str, dataset: dict[str, Any], agent: str = "act", **settings: Any
+) -> tuple[list[Sequence[Message]], Trajectory]:
+    """What each actor is asked at its first turn."""
+    home = {} if on == "grounding" else {"homes": 1, "rooms": 2}
+    tree = {"dataset": {"episodes": 1, **home, **dataset}, **settings}
+    run(Plan(agent, on, "scripted:first", tree, limit=1, max_steps=1, out=out))
+    (record,) = RunFolder.read(out).records()
+    asked = [call.prompt for call in record.trajectory.calls()]
+    assert asked
+    assert not record.trajectory.error
+    return [prompt for prompt in asked if not isinstance(prompt, str)], record.trajectory
+
+
+@pytest.mark.parametrize("actions", ["low", "high"])
+@pytest.mark.parametrize(("on", "dataset"), TASKS)
+def test_examples_are_shown_in_every_task(
+    tmp_path: Path, on: str, dataset: dict[str, Any], actions: str
+) -> None:
+    given = {**dataset, "actions": actions}
+    prompts, played = first_prompts(tmp_path / "run", on, given, shots=1)
+    several = on in ("ma_household", "ma_wah") and dataset.get("agents") != 1
+    assert len(prompts) == (2 if several else 1)
+    for prompt in prompts:
+        said = [json.loads(m.content)["action"] for m in prompt if m.role == "assistant"]
+        assert len(said) >= (1 if on == "grounding" else 2), prompt
+        errands = any(each.startswith("go") for each in said)
+        assert not (errands if actions == "low" else "move_ahead" in said), said
+    assert not [note.kind for note in played.notes() if note.kind != "state"]
+
+
+def test_an_actors_example_tells_what_the_others_said(tmp_path: Path) -> None:
+    commander, follower = first_prompts(
+        tmp_path / "run", "ma_household", {"actions": "high", "task": "Coffee", "rooms": 3}, shots=1
+    )[0]
+    assert "commander says: Please " in follower[1].content + follower[3].content
+    spoken = [json.loads(m.content) for m in commander if m.role == "assistant"]
+    assert any(each["action"] == "chat" and each["argument"] for each in spoken)
+
+
+def test_a_context_that_has_no_room_for_examples_refuses_the_run(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"0 of 2 examples fit.* raise context, or lower shots"):
+        first_prompts(tmp_path / "run", "iqa", {}, shots=2, context=1100)
+
+
+def test_examples_may_be_drawn_for_each_episode(tmp_path: Path) -> None:
+    home = {"homes": 1, "rooms": 2, "episodes": 2}
+    tree = {"dataset": {**home, "actions": "high"}, "shots": 1, "draw": "episode"}
+    run(Plan("act", "iqa", "scripted:first", tree, limit=2, max_steps=1, out=tmp_path / "run"))
+    records = list(RunFolder.read(tmp_path / "run").records())
+    told = [next(iter(r.trajectory.calls())).prompt[1].content for r in records]
+    assert told[0] != told[1]
+
+
+HAND = """
+- - told: "Task: Is there a mug?"
+    said: '{"thought": "I look first.", "action": "go_explore[kitchen]"}'
+  - told: "You see mug_1."
+    said: '{"thought": "There it is.", "action": "stop[yes]"}'
+"""
+
+
+def test_examples_with_thoughts_come_from_a_file(tmp_path: Path) -> None:
+    (tmp_path / "hand.yaml").write_text(HAND)
+    chat = [("system", "You …"), ("user", "Task: Is there a cup?"), ("assistant", "Thought: no.")]
+    line = json.dumps({"messages": [{"role": r, "content": c} for r, c in chat]})
+    (tmp_path / "export.jsonl").write_text(line + "\n")
+    for name, count, words in (("hand.yaml", 2, "There it is."), ("export.jsonl", 1, "no.")):
+        file = str(tmp_path / name)
+        prompts, _ = first_prompts(tmp_path / name[:4], "iqa", {}, "react", examples_file=file)
+        said = [m.content for m in prompts[0] if m.role == "assistant"]
+        assert len(said) == count
+        assert words in said[-1]
+        assert "Answer in their form" in prompts[0][0].content
+
+
+def test_a_file_of_another_form_is_refused_by_its_line(tmp_path: Path) -> None:
+    file = tmp_path / "own.jsonl"
+    file.write_text('{"messages": [{"role": "assistant", "content": "go"}]}\n')
+    with pytest.raises(UsageError, match=r"own\.jsonl.*line 1.*take turns"):
+        first_prompts(tmp_path / "run", "iqa", {}, examples_file=str(file))

@@ -42,6 +42,7 @@ from wayword.runs.parts import (
     versions,
 )
 from wayword.runs.plan import Plan, run_folder
+from wayword.runs.progress import Reporter
 from wayword.runs.showing import demonstrations
 
 # The models of a run, one a role, with the run's wrappers around them.
@@ -141,6 +142,7 @@ class _Run:
     tasks: list[Task]
     on_progress: OnProgress
     person: Person | None = None
+    reporter: Reporter | None = None
     done: int = 0
     finished_tokens: int = 0
     finished_dollars: float = 0.0
@@ -148,14 +150,18 @@ class _Run:
     noted: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
 
-    def stepped(self, step: Step) -> None:
+    def stepped(self, episode: str, step: Step) -> None:
         """A sign of life: with a slow model the first episode takes a while to end."""
         self.steps += 1
+        if self.reporter:
+            self.reporter.stepped(episode, step, self.done)
         self.on_progress(self.done, len(self.tasks), {"steps_so_far": self.steps})
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
         """Put the episode on disk, then tell of it."""
         name = task.episode.id
+        if self.reporter:
+            self.reporter.ended(name, self.done)
         self.noted.update({note.kind for note in trajectory.notes()})
         if trajectory.ended == "failed":
             self.folder.fail(name, trajectory.error, trajectory)
@@ -305,12 +311,14 @@ async def _play(
     plan, person = going.plan, going.person
     spending = add_earlier(account, going.folder)
     session = _Session(going, account)
+    most = plan.max_steps or going.dataset.max_steps
+    going.reporter = Reporter(going.folder.path, len(going.tasks), most)
     setup = Setup(
         answered_by(going.dataset, person) if person else going.dataset,
         going.agent.maker(),
         models,
         plan.seed,
-        plan.max_steps or going.dataset.max_steps,
+        most,
         on_step=going.stepped,
         shared={PERSON: person} if person else {},
         demonstrations=demonstrations(going.dataset),
@@ -320,6 +328,7 @@ async def _play(
     try:
         return await run_episodes(todo, setup, going.ended, 1 if person else plan.concurrency)
     finally:
+        going.reporter.over(going.done)
         try:
             spending.close()
         finally:

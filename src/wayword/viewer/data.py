@@ -1,12 +1,8 @@
-"""What the pages need of a run folder, without holding it in memory.
-
-The table of a run needs ids, scores and endings, which stand at the beginning of each line; whole
-trajectories are read only for the episodes that get a page.
-"""
+"""What the pages show of an episode: its line in the table, and what the dataset adds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,9 +13,7 @@ from wayword.core.episode import PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.family import Family
 from wayword.core.perceiver import Percept
-from wayword.core.trajectory import Trajectory
 from wayword.runs.config import Checksums, success_of
-from wayword.runs.folder import EpisodeRecord, RecordedRun
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
 
@@ -32,36 +26,6 @@ class Head:
     ended: str
     scores: dict[str, float]
     error: str = ""
-
-
-def heads(run: RecordedRun) -> list[Head]:
-    """Failed episodes first (those not finished since), then the finished ones as they ended."""
-    finished = [Head(e.episode_id, e.ended, e.scores) for e in run.entries()]
-    there = {head.episode_id for head in finished}
-    failed = {
-        failure.episode_id: Head(failure.episode_id, "failed", {}, failure.reason)
-        for failure in run.failures()
-        if failure.episode_id not in there
-    }
-    return [*failed.values(), *finished]
-
-
-def records(run: RecordedRun, wanted: Set[str]) -> Iterator[EpisodeRecord]:
-    """The episodes asked for, one in memory at a time; of a failed one, its latest try.
-
-    A failure without a trajectory comes with an empty one.
-    """
-    entries = [entry for entry in run.entries() if entry.episode_id in wanted]
-    finished = {entry.episode_id for entry in entries}
-    yield from run.pick(entries)
-    failed: dict[str, Trajectory] = {}
-    for failure in run.failures() if wanted - finished else ():
-        name = failure.episode_id
-        if name in wanted and name not in finished:
-            empty = Trajectory(name, {}, ended="failed", error=failure.reason)
-            failed[name] = failure.trajectory or empty
-    for name, trajectory in failed.items():
-        yield EpisodeRecord(name, {}, trajectory)
 
 
 # The dataset behind a run, where it can be opened: instructions, gold paths, maps.

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
 from wayword.runs.folder import EpisodeRecord
-from wayword.viewer import index, maps
+from wayword.viewer import figures, maps
 from wayword.viewer import words as seeing
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.generic import place_of
@@ -24,14 +24,20 @@ ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """File names of the pages before and after; empty where there is none."""
+    """Addresses of the pages before and after, empty where there is none, and of the run's."""
 
     before: str = ""
     after: str = ""
+    up: str = "../index.html"
 
 
 def episode_page(
-    record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources, run: str, links: Links
+    record: EpisodeRecord,
+    metrics: Sequence[Metric],
+    sources: Sources,
+    run: str,
+    links: Links,
+    served: bool = False,
 ) -> str:
     """The whole document. ``run`` is what the run is called."""
     told = record.trajectory
@@ -45,7 +51,7 @@ def episode_page(
             ),
         ]
     )
-    return page(f"{record.episode_id} · {run}", body, "episode")
+    return page(f"{record.episode_id} · {run}", body, "episode", served)
 
 
 def _top(record: EpisodeRecord, run: str, links: Links) -> Html:
@@ -53,7 +59,7 @@ def _top(record: EpisodeRecord, run: str, links: Links) -> Html:
     after = tag("a", "→", href=links.after, rel="next", title="next episode (j)")
     return tag(
         "nav",
-        tag("a", "‹ ", run, href="../index.html", rel="up", title="all episodes (u)"),
+        tag("a", "‹ ", run, href=links.up, rel="up", title="all episodes (u)"),
         tag("span", tag("bdi", record.episode_id), class_="grow"),
         before if links.before else None,
         after if links.after else None,
@@ -117,10 +123,10 @@ def _trials(told: Trajectory) -> Html | None:
 
 def _scores(scores: Mapping[str, float], metrics: Sequence[Metric]) -> Html | None:
     cells = [
-        tag("div", tag("dt", index.title(metric), title=metric.doc), tag("dd", text))
+        tag("div", tag("dt", figures.title(metric), title=metric.doc), tag("dd", text))
         for metric in metrics
         if metric.key in scores
-        for text in [index.value(metric, scores[metric.key])]
+        for text in [figures.value(metric, scores[metric.key])]
     ]
     return tag("dl", *cells, class_="scores") if cells else None
 

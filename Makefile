@@ -3,11 +3,12 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
-.PHONY: help install demo test test-vision test-train test-envs lint docs bench constraints clean
+.PHONY: help install demo test chaos test-vision test-train test-envs lint docs bench constraints clean
 
 help:
 	@echo 'make demo     install, then run NavGPT with the embedded model over generated houses'
 	@echo 'make test     lint, types, import contract, tests, documentation snippets'
+	@echo 'make chaos    kills, damaged files and server storms in their long form: about half an hour'
 	@echo 'make test-vision  tests that need torch, in an environment of their own'
 	@echo 'make test-train   tests of training, with torch in an environment of its own'
 	@echo 'make test-envs    tests with TRL, verifiers, Inspect and OpenEnv, in an environment of their own'
@@ -37,6 +38,10 @@ lint: install
 
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal tests
+
+# The short form is part of `make test`; docs/reliability.md quotes the counts of this one.
+chaos: install
+	WAYWORD_CHAOS=long $(BIN)/pytest -q -s --timeout 7200 tests/chaos
 
 # Torch has an environment of its own: it is large, and nothing else needs it.
 test-vision:

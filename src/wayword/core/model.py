@@ -213,6 +213,11 @@ class Wrapper:
         return lessons_of(self._inner)
 
     @property
+    def warnings(self) -> Sequence[str]:
+        """What a person should know: see :func:`warnings_of`."""
+        return warnings_of(self._inner)
+
+    @property
     def window(self) -> int:
         """Tokens that the model can hold: see :func:`window_of`."""
         return window_of(self._inner)
@@ -258,6 +263,11 @@ def _piece(piece: str) -> int:
 def lessons_of(model: Model) -> Sequence[str]:
     """What a server has refused and is done without since, in words; none for most models."""
     return tuple(getattr(model, "lessons", ()))
+
+
+def warnings_of(model: Model) -> Sequence[str]:
+    """What went wrong around a model without stopping the run, in words."""
+    return tuple(getattr(model, "warnings", ()))
 
 
 def window_of(model: Model) -> int:

@@ -4,7 +4,7 @@
 (function () {
   const steps = [...document.querySelectorAll(".step")];
   const slider = document.getElementById("now");
-  const said = document.getElementById("said");
+  const place = document.getElementById("said");
   const hand = document.querySelector(".time .hand");
   const scrubber = document.querySelector(".scrubber");
   let now = 0; // 0: before the first step
@@ -28,7 +28,7 @@
     }
     for (const part of document.querySelectorAll('.time [data-step="' + number + '"]')) part.classList.add("now");
     if (slider) slider.value = number;
-    if (said) said.textContent = number + " / " + steps.length;
+    if (place) place.textContent = number + " / " + steps.length;
     if (hand) {
       const at = (1000 * (number - 0.5)) / steps.length;
       hand.setAttribute("x1", at);

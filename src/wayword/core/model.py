@@ -139,7 +139,9 @@ class Choice:
     """A ranking: the log-probability of each option, in the order they were offered.
 
     ``picked`` marks a backend without log-probabilities: the model wrote one of the options, so
-    the winner is known and the order of the others is not.
+    the winner is known and the order of the others is not. ``reasoning`` holds what a reasoning
+    model wrote to itself before it did, once for each time it was asked, where the backend shows
+    it.
     """
 
     options: tuple[str, ...]
@@ -149,6 +151,7 @@ class Choice:
     seconds: float = 0.0
     cached: bool = False
     picked: bool = False
+    reasoning: tuple[str, ...] = ()
 
     @property
     def best(self) -> str:
@@ -211,6 +214,11 @@ class Wrapper:
         return lessons_of(self._inner)
 
     @property
+    def warnings(self) -> Sequence[str]:
+        """What a person should know: see :func:`warnings_of`."""
+        return warnings_of(self._inner)
+
+    @property
     def window(self) -> int:
         """Tokens that the model can hold: see :func:`window_of`."""
         return window_of(self._inner)
@@ -236,6 +244,11 @@ def estimated_tokens(prompt: Prompt) -> int:
 def lessons_of(model: Model) -> Sequence[str]:
     """What a server has refused and is done without since, in words; none for most models."""
     return tuple(getattr(model, "lessons", ()))
+
+
+def warnings_of(model: Model) -> Sequence[str]:
+    """What went wrong around a model without stopping the run, in words."""
+    return tuple(getattr(model, "warnings", ()))
 
 
 def window_of(model: Model) -> int:

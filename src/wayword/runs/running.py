@@ -21,7 +21,7 @@ from typing import Any
 from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, suggest
-from wayword.core.model import Model, lessons_of, prepare
+from wayword.core.model import Model, lessons_of, prepare, warnings_of
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import ModelCall, Step, Trajectory
@@ -248,6 +248,7 @@ async def _run(
         outcome = await _play(going, todo, models, account) if todo else Outcome()
         learnt = [line for model in models.values() for line in lessons_of(model)]
         told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
+        told += dict.fromkeys(line for model in models.values() for line in warnings_of(model))
         spent = _spent(account, outcome)
         return RunResult(path, outcome, resumed, [*_notices(going), *told, *spent])
 

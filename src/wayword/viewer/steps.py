@@ -276,10 +276,11 @@ def _to(call: ModelCall) -> str:
 def _answer(call: ModelCall) -> Html:
     if call.answer is None:
         return _part("No answer", tag("p", call.error or "the call failed", class_="why"))
-    if isinstance(call.answer, Choice):
-        return _part("Ranked", _options(call.answer), _small(call, call.answer))
     answer = call.answer
     thoughts = [tag("pre", text, class_="said reasoning") for text in answer.reasoning if text]
+    if isinstance(answer, Choice):
+        ranked = _part("Ranked", _options(answer), _small(call, answer))
+        return tag("div", _part("Reasoning", *thoughts), ranked) if thoughts else ranked
     texts = [tag("pre", text, class_="said answer") for text in answer.texts]
     small = _small(call, answer)
     if not thoughts:

@@ -141,7 +141,9 @@ class Choice:
     """A ranking: the log-probability of each option, in the order they were offered.
 
     ``picked`` marks a backend without log-probabilities: the model wrote one of the options, so
-    the winner is known and the order of the others is not.
+    the winner is known and the order of the others is not. ``reasoning`` holds what a reasoning
+    model wrote to itself before it did, once for each time it was asked, where the backend shows
+    it.
     """
 
     options: tuple[str, ...]
@@ -151,6 +153,7 @@ class Choice:
     seconds: float = 0.0
     cached: bool = False
     picked: bool = False
+    reasoning: tuple[str, ...] = ()
 
     @property
     def best(self) -> str:

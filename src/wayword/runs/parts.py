@@ -353,7 +353,7 @@ def identity(
     cls: Any = type(dataset)
     data_settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     own_file = file_checksum(plan.dataset_name)
-    named = _named_files(asdict(data_settings))
+    named = _named_files(asdict(data_settings), but="pictures")  # a scan has gigabytes of them
     return {
         **agent.identity(),
         "dataset": split_name(plan, dataset),

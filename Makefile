@@ -3,13 +3,15 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
-.PHONY: help install demo test test-vision test-train lint docs bench constraints clean
+.PHONY: help install demo test chaos test-vision test-train test-envs lint docs bench constraints clean
 
 help:
 	@echo 'make demo     install, then run NavGPT with the embedded model over generated houses'
 	@echo 'make test     lint, types, import contract, tests, documentation snippets'
+	@echo 'make chaos    kills, damaged files and server storms in their long form: about half an hour'
 	@echo 'make test-vision  tests that need torch, in an environment of their own'
 	@echo 'make test-train   tests of training, with torch in an environment of its own'
+	@echo 'make test-envs    tests with TRL, verifiers, Inspect and OpenEnv, in an environment of their own'
 	@echo 'make bench    speed as ratios against plain reference implementations'
 	@echo 'make lint     ruff, mypy and the import contract alone'
 	@echo 'make install  the environment of all of these, in .venv'
@@ -29,13 +31,17 @@ demo: install
 	@$(BIN)/wayword demo
 
 lint: install
-	$(BIN)/ruff format --check src tests tests_vision tests_train benchmarks examples tools
-	$(BIN)/ruff check src tests tests_vision tests_train benchmarks examples tools
+	$(BIN)/ruff format --check src tests tests_vision tests_train tests_envs benchmarks examples tools
+	$(BIN)/ruff check src tests tests_vision tests_train tests_envs benchmarks examples tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
 test: lint
 	$(BIN)/pytest -n 2 --dist worksteal tests
+
+# The short form is part of `make test`; docs/reliability.md quotes the counts of this one.
+chaos: install
+	WAYWORD_CHAOS=long $(BIN)/pytest -q -s --timeout 7200 tests/chaos
 
 # Torch has an environment of its own: it is large, and nothing else needs it.
 test-vision:
@@ -49,6 +55,12 @@ test-train:
 	.venv-train/bin/python -m pip install --quiet torch==2.13.0
 	.venv-train/bin/python -m pip install --quiet -e '.[train,local]' pytest
 	HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests_train
+
+test-envs:
+	@$(PYTHON) -m venv --upgrade-deps .venv-envs
+	.venv-envs/bin/python -m pip install --quiet torch==2.13.0
+	.venv-envs/bin/python -m pip install --quiet -e '.[trl,verifiers,inspect,serve,mcp,babyai]' openenv-core==0.3.0 pytest
+	HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_envs
 
 docs: install
 	$(BIN)/python tools/reference.py

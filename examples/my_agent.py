@@ -34,7 +34,7 @@ class Straight:
         if self.left == 0 or not observation.neighbors:
             return Decision(STOP, "far enough")
         turns = [abs(relative(way.heading, observation.heading)) for way in observation.neighbors]
-        return Decision(space.actions[turns.index(min(turns))], "straight on")
+        return Decision(space.listed[turns.index(min(turns))], "straight on")
 
     def on_feedback(self, decision, feedback):
         self.left -= 1

@@ -21,7 +21,8 @@ from wayword.training.examples import Source, read
 from wayword.training.export import write
 from wayword.training.loop import Run
 from wayword.training.recipes import Recipe, Task
-from wayword.training.student import Shape, Student, StudentModel, pruned
+from wayword.training.shape import Shape, pruned
+from wayword.training.student import Student, StudentModel
 
 HOUSES = {"houses": 2, "episodes": 4}
 TERSE = {"words": 1, "here": 0, "near": 0}
@@ -166,6 +167,36 @@ def test_a_cut_student_keeps_the_ends(tiny: Path) -> None:
     assert cut.config.num_hidden_layers == len(cut.model.layers) == 2
     kept = cut.model.layers[1].mlp.up_proj.weight
     assert torch.equal(kept, whole.model.layers[2].mlp.up_proj.weight)
+
+
+def test_new_layers_stand_on_the_base_s_embeddings(tiny: Path, tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    student = Student.from_base(Shape(str(tiny), layers=2, width=64))
+    old = Student.from_base(Shape(str(tiny))).network.get_input_embeddings().weight
+    new = student.network.get_input_embeddings().weight
+    assert student.network.config.num_hidden_layers == 2
+    near = torch.pdist((old - old.mean(0)).detach()) / torch.pdist(new.detach())
+    assert near.std() / near.mean() < 1e-3  # as wide as the base: distances hold but for the scale
+    student.network.eval()
+    assert write(student, tmp_path / "new.gguf") > 0
+    local, prompt = LocalModel(str(tmp_path / "new.gguf")), "Here: a kitchen\nChoice:"
+    try:
+        found = asyncio.run(local.choose(prompt, ["A", "stop"]))
+    finally:
+        asyncio.run(local.aclose())
+    mine = asyncio.run(StudentModel(student).choose(prompt, ["A", "stop"]))
+    assert found.logprobs == pytest.approx(mine.logprobs, abs=0.1)
+    with pytest.raises(UsageError, match="wider than"):
+        Student.from_base(Shape(str(tiny), layers=2, width=128))
+
+
+def test_the_text_itself_is_learnt_where_asked(tiny: Path, tmp_path: Path) -> None:
+    curves = []
+    for number, weight in enumerate((0.0, 1.0)):
+        folder = tmp_path / str(number)
+        Run(recipe(tiny, epochs=1, language=weight, mirror=True), folder, None).train()
+        curves.append(losses(folder))
+    assert curves[1][0] > curves[0][0] + 1  # choices among few letters, words among hundreds
 
 
 def test_the_gguf_file_ranks_as_the_student_does(tiny: Path, tmp_path: Path) -> None:

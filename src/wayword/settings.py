@@ -13,6 +13,9 @@ from typing import Any
 
 from wayword.core.errors import UsageError, suggest
 
+_MOST_VALUES = 100_000
+"""In one YAML file; nine lines of aliases can name a billion."""
+
 
 def make(settings: type[Any], given: Mapping[str, Any], owner: str) -> Any:
     """An instance of ``settings`` with the given values; strings are read as the field's type.
@@ -56,11 +59,35 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
         if not sign or not key:
             raise UsageError(f"--set {pair}: write key=value, for example --set decoding=free")
         try:
-            value = yaml.safe_load(text) if text else ""
-        except yaml.YAMLError:
+            value = load_yaml(text) if text else ""
+        except (yaml.YAMLError, RecursionError, ValueError):
             value = text
         _put(tree, key.split("."), value, pair)
     return tree
+
+
+def load_yaml(text: str) -> Any:
+    """The values of a YAML text. Raises ``yaml.YAMLError`` where it is none, and for one that
+    contains itself or grows beyond all measure by its aliases."""
+    import yaml
+
+    loaded = yaml.safe_load(text)
+    left = [_MOST_VALUES]
+
+    def walk(value: Any, above: tuple[int, ...]) -> None:
+        left[0] -= 1
+        if id(value) in above or left[0] < 0:
+            raise yaml.YAMLError("an alias leads back to itself, or there are too many")
+        if isinstance(value, dict | list):
+            inner = value.values() if isinstance(value, dict) else value
+            for item in inner:
+                walk(item, (*above, id(value)))
+
+    try:
+        walk(loaded, ())
+    except RecursionError:
+        raise yaml.YAMLError("is nested too deeply") from None
+    return loaded
 
 
 def merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

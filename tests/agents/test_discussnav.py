@@ -335,7 +335,7 @@ def test_directions_are_numbered_clockwise_from_the_front() -> None:
     house = SmallHouse()
     world = house.world(house.tasks[0].episode)
     world.reset(house.tasks[0].episode)
-    world.step("agent", world.action_space("agent").actions[0])
+    world.step("agent", world.action_space("agent").listed[0])
     directions = around(world.observe("agent"), SmallPerceiver().perceive("small", "b"))
     assert {d.id: str(d.action) for d in directions if d.action} == {
         1: "goto[d]",

@@ -62,7 +62,7 @@ def test_nothing_is_offered_that_nobody_and_nothing_is_there_for() -> None:
 
 
 def listed(world: Any, actor: str = "agent") -> set[str]:
-    return {str(action) for action in world.action_space(actor).actions}
+    return {str(action) for action in world.action_space(actor).listed}
 
 
 def test_what_cannot_be_done_is_not_listed() -> None:

@@ -17,7 +17,7 @@ KNOWN = re.findall(
     html head meta title style body script main header section div p span b i a nav h1 h2 h3 h4
     dl dt dd ul li table thead tbody tr th td details summary pre code bdi button aside figure svg
     g line circle rect text path polyline defs marker blockquote input select option output
-    noscript kbd img
+    noscript kbd img small meter label br form textarea
     """,
 )
 """Every tag that the viewer writes."""
@@ -113,6 +113,7 @@ def check_safe(page: Page) -> None:
     """Only what the viewer itself writes can run or load anything."""
     policy = page.policy
     assert policy["default-src"] == ["'none'"]
+    assert policy.get("connect-src", ["'self'"]) == ["'self'"]
     code = [e for e in page.all("script") if e.attributes.get("type") != "application/json"]
     assert [digest(e.text) for e in code] == policy["script-src"]
     assert [digest(e.text) for e in page.all("style")] == policy["style-src"]
@@ -126,6 +127,9 @@ def check_safe(page: Page) -> None:
 
 
 LINK = (
-    r"#step-\d+|(\.\./)?index\.html|(episodes/)?[a-z0-9_-]+\.html"
+    r"#step-\d+|#end|(\.\./)?index\.html|(episodes/)?[a-z0-9_-]+\.html"
     r"|data:image/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/=]*"
+    r"|/|\./|\.\./\.\./|play|(run/[A-Za-z0-9_.-]+/)?(episode\?id=[A-Za-z0-9_.~%-]*)?"
+    r"|(\.\./)*(compare|play|continue)\?[A-Za-z0-9_.~%&=-]*"
 )
+"""What a page may point at: its own steps, the pages beside it, and pictures inside it."""

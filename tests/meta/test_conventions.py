@@ -109,5 +109,5 @@ def test_the_base_install_is_small_and_without_torch() -> None:
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert len(project["dependencies"]) < 10
+    assert len(project["dependencies"]) <= 10
     assert not any("torch" in line for line in project["dependencies"])

@@ -183,3 +183,11 @@ def test_pooled_seeds_clusters_and_caveats_are_told_wherever_a_row_is_written() 
     found = json.loads(render([row], "json"))["rows"][0]
     assert (found["clustered"], found["runs"]) == ("scene", 2)
     assert found["caveats"] == ["floors inferred from elsewhere"]
+
+
+def test_latex_escapes_and_marks_the_best(rows: Sequence[Row]) -> None:
+    others = replace(rows[1], sees_answer=True), replace(rows[0], name="my_run")
+    lines = render([rows[0], *others], "latex").splitlines()
+    assert lines[0].startswith(r"\begin{tabular}{llll")
+    assert any(line.startswith(r"my\_run & local:smollm2") for line in lines)
+    assert sum(r"\mathbf{" in line for line in lines) == 2  # a tie; none for one shown the answer

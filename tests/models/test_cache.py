@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import math
+import socket
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from wayword.core.errors import DataError, ModelError, RecordingError
+from wayword.core.errors import DataError, ModelError
 from wayword.core.model import Completion, Image, Message, Model, Sampling, TokenLogprob, Usage
-from wayword.models.middleware.cache import AnswerCache, CachedModel
+from wayword.models.middleware.cache import CLAIMED, AnswerCache, CachedModel
 from wayword.models.scripted import ScriptedModel
 
 
@@ -149,22 +150,72 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
         AnswerCache(tmp_path / "file" / "c.db")
 
 
-def test_a_kept_value_of_another_kind_ends_the_run_in_one_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "value", ["{", "[1]", '{"texts": [""]}', '{"texts": [], "finish": []}', '{"texts": 3}', "null"]
+)
+def test_a_broken_row_is_asked_again_and_mended(tmp_path: Path, value: str) -> None:
     path = tmp_path / "c.db"
     asyncio.run(_texts(CachedModel(_counting(), AnswerCache(path)), ("x", Sampling())))
     with sqlite3.connect(path) as db:
-        db.execute("UPDATE answers SET value = ?", (json.dumps({"foreign": 1}),))
+        db.execute("UPDATE answers SET value = ?", (value,))
     db.close()
-    with pytest.raises(RecordingError, match=r"c\.db: holds an unreadable answer"):
-        asyncio.run(_texts(CachedModel(_counting(), AnswerCache(path)), ("x", Sampling())))
+    broken = CachedModel(ScriptedModel(answers=["new"] * 2), AnswerCache(path))
+    assert asyncio.run(_texts(broken, ("x", Sampling()), ("x", Sampling()))) == ["new", "new"]
+    after = CachedModel(ScriptedModel(answers=[]), AnswerCache(path))
+    assert asyncio.run(_texts(after, ("x", Sampling()))) == ["new"]
 
 
-def test_a_file_damaged_under_way_ends_the_run_in_one_line(tmp_path: Path) -> None:
-    path = tmp_path / "c.db"
-    cache = AnswerCache(path)
-    with sqlite3.connect(path) as db:
-        db.execute("DROP TABLE answers")
-    db.close()
-    with pytest.raises(RecordingError, match="the answer cache failed: no such table"):
-        cache.put("a", 1)
-    cache.close()
+def test_a_file_that_breaks_later_stops_no_run(tmp_path: Path) -> None:
+    """A full disk, a table that is gone: nothing is kept, once it is said, and answers go on."""
+    cache = AnswerCache(tmp_path / "c.db")
+    model = CachedModel(_counting(), cache)
+    cache._db.execute("DROP TABLE answers")
+    cache._db.execute("DROP TABLE claims")
+    asked = [("x", Sampling()), ("y", Sampling()), ("x", Sampling())]
+    assert asyncio.run(_texts(model, *asked)) == ["0", "1", "2"]
+    assert len(model.warnings) == 2
+    assert any("could not keep an answer (no such table" in line for line in model.warnings)
+
+
+def test_two_processes_do_not_pay_twice(tmp_path: Path) -> None:
+    """Two caches of one file, each with a model of its own, as two processes have them."""
+    calls = 0
+
+    async def slow(prompt: object, sampling: Sampling) -> str:
+        nonlocal calls
+        calls += 1
+        await asyncio.sleep(0.01)
+        return str(prompt)
+
+    async def both() -> None:
+        path = tmp_path / "c.db"
+        models = [CachedModel(ScriptedModel(answers=slow), AnswerCache(path)) for _ in range(2)]
+        questions = [m.complete(str(i), Sampling()) for i in range(12) for m in models]
+        found = await asyncio.gather(*questions)
+        assert sum(answer.cached for answer in found) == 12
+        for model in models:
+            await model.aclose()
+
+    asyncio.run(both())
+    assert calls == 12
+
+
+@pytest.mark.parametrize("owner", ["999999999 {host} x", "1 {host} x", "7 elsewhere x"])
+def test_the_claim_of_a_dead_process_is_over(tmp_path: Path, owner: str) -> None:
+    cache = AnswerCache(tmp_path / "c.db")
+    name, since = owner.format(host=socket.gethostname()), time.time()
+    cache._db.execute("INSERT INTO claims VALUES ('k', ?, ?)", (name, since))
+    assert cache.claim("k") is owner.startswith("9")
+    cache._db.execute("INSERT INTO claims VALUES ('old', ?, ?)", (name, since - CLAIMED - 1))
+    assert cache.claim("old")
+    assert cache.claim("old")  # its own
+    cache.release("old")
+    assert cache._db.execute("SELECT * FROM claims WHERE key = 'old'").fetchall() == []
+
+
+def test_a_call_that_fails_lets_others_ask(tmp_path: Path) -> None:
+    one, other = AnswerCache(tmp_path / "c.db"), AnswerCache(tmp_path / "c.db")
+    with pytest.raises(ModelError):
+        asyncio.run(CachedModel(ScriptedModel(answers=[]), one).complete("x", Sampling()))
+    assert asyncio.run(_texts(CachedModel(_counting(), other), ("x", Sampling()))) == ["0"]
+    one.close()

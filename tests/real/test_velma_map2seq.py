@@ -58,7 +58,7 @@ def test_the_prompt_of_a_real_episode_is_the_golden_one(map2seq: Map2seq, tmp_pa
     for word in words:
         where = world.pose("agent")
         places.append((where["panorama"], where["heading"]))
-        world.step("agent", next(a for a in world.action_space("agent").actions if a.name == word))
+        world.step("agent", next(a for a in world.action_space("agent").listed if a.name == word))
     names = tidy(task.episode.extra["landmarks"]).names
     scores = synthetic_scores(tmp_path, places, list(names))
     settings = VelmaSettings(shots=0, scores="recorded", scores_file=str(scores))

@@ -315,7 +315,7 @@ def test_reading_what_is_no_run_folder(tmp_path: Path) -> None:
 def test_a_stranger_can_read_it_as_plain_json(tmp_path: Path) -> None:
     """What the package's docstring shows for jq holds for any JSON reader."""
     first = json.loads(lines(written(tmp_path))[0])
-    assert list(first) == ["episode", "scores", "trajectory"]
+    assert list(first) == ["episode", "scores", "trajectory", "sum"]
     step = first["trajectory"]["steps"][0]
     assert step["decision"] == {"action": "goto", "arguments": ["p1"]}
     assert step["pose"] == {"place": "p1"}

@@ -123,7 +123,7 @@ def test_a_line_that_the_disk_takes_only_half_of_is_rolled_back(tmp_path: Path) 
         "finished episodes are safe; make room and run the same command again"
     )
     content = (tmp_path / "episodes.jsonl").read_bytes()
-    assert content.endswith(b"}}\n")
+    assert content.endswith(b'"}\n')
     assert 0 < len(content) < 5000
     with RunFolder.open(tmp_path, CONFIG) as run:
         assert len(run.finished) == int(count) == content.count(b"\n") > 0

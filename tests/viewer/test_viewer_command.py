@@ -9,8 +9,8 @@ import typer
 from typer.testing import CliRunner
 
 from helpers.recorded_run import make_run
-from wayword.cli.playing import view
-from wayword.viewer.pages import PageServer
+from wayword.cli.viewing import view
+from wayword.viewer.app import Server
 
 app = typer.Typer()
 app.command()(view)
@@ -18,7 +18,7 @@ app.command()(view)
 
 def test_it_writes_pages_and_prints_their_address(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "a run")
-    done = CliRunner().invoke(app, [str(folder), "--limit", "1"])
+    done = CliRunner().invoke(app, [str(folder), "--write", "--limit", "1"])
     assert done.exit_code == 0, done.output
     assert done.stdout.splitlines()[-1] == (folder / "pages" / "index.html").as_uri()
     assert "1 of 2 episodes have a page, 1 written now." in done.stdout
@@ -28,12 +28,11 @@ def test_it_writes_pages_and_prints_their_address(tmp_path: Path) -> None:
 
 def test_it_serves_until_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[str] = []
-
-    def stop(server: PageServer) -> None:
-        served.append(server.address)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(PageServer, "serve_forever", stop)
-    done = CliRunner().invoke(app, [str(make_run(tmp_path / "run")), "--serve"])
+    monkeypatch.setattr(Server, "serve", lambda server: served.append(server.address))
+    run = str(make_run(tmp_path / "run"))
+    done = CliRunner().invoke(app, [run, "--port", "0"])
     assert done.exit_code == 0, done.output
     assert served[0] in done.stdout
+    assert served[0].startswith("http://127.0.0.1:")
+    open_to_all = CliRunner().invoke(app, [run, "--port", "0", "--host", "0.0.0.0"])
+    assert "?token=" in open_to_all.stdout

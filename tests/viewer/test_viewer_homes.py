@@ -128,7 +128,7 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Page:
     first = Page.read(index)
     assert any(chip.text.startswith("expert, bob: ") for chip in first.all("span", class_="chip"))
     (row,) = first.data["rows"]
-    found = Page.read(index.parent / "episodes" / row[2])
+    found = Page.read(index.parent / row[2])
     check_safe(found)
     return found
 
@@ -199,7 +199,7 @@ def test_homes_of_every_task_are_drawn(on: str, tmp_path: Path) -> None:
     done = run(Plan("expert", on, limit=1, out=tmp_path / "run"))
     index = viewer.write(done.path)
     (row,) = Page.read(index).data["rows"]
-    page = Page.read(index.parent / "episodes" / row[2])
+    page = Page.read(index.parent / row[2])
     check_safe(page)
     assert len(page.all("path", class_="floor")) == 5
     assert len(page.all("rect", class_="furniture")) > 10

@@ -15,7 +15,7 @@ from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
-from wayword.viewer import index, maps, words
+from wayword.viewer import figures, maps, words
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import drawing, household, indoor, street
 
@@ -101,7 +101,7 @@ finite = st.lists(st.floats(-1e6, 1e6) | st.integers(0, 9).map(float), max_size=
 
 @given(finite, st.sampled_from([RATE, COUNT]))
 def test_every_score_is_in_one_bin(scores: list[float], metric: Metric) -> None:
-    found = index.bins(metric, scores)
+    found = figures.bins(metric, scores)
     assert sum(each.count for each in found) == len(scores)
     assert all(each.low < each.high for each in found)
     assert len(found) <= 12
@@ -115,11 +115,11 @@ def test_numbers_as_people_read_them() -> None:
         Metric("cost", "C", "dollars", None, ""),
     )
     took = Metric("seconds", "S", "seconds", None, "")
-    assert index.value(RATE, 0.4667) == "46.7%"
-    assert index.value(metres, 7.371) == "7.37 m"
-    assert index.value(metres, math.inf) == "∞"
-    assert index.value(metres, math.nan) == index.value(metres, None) == "–"
-    assert index.value(cost, 0.00123) == "$0.0012"
-    assert index.value(took, 0.0301) == "30 ms"
-    assert index.interval(metres, {"low": 1.0, "high": 2.5}) == "95%: 1.00 to 2.50 m"
-    assert index.interval(metres, {"low": None, "high": None}).startswith("too few")
+    assert figures.value(RATE, 0.4667) == "46.7%"
+    assert figures.value(metres, 7.371) == "7.37 m"
+    assert figures.value(metres, math.inf) == "∞"
+    assert figures.value(metres, math.nan) == figures.value(metres, None) == "–"
+    assert figures.value(cost, 0.00123) == "$0.0012"
+    assert figures.value(took, 0.0301) == "30 ms"
+    assert figures.interval(metres, {"low": 1.0, "high": 2.5}) == "95%: 1.00 to 2.50 m"
+    assert figures.interval(metres, {"low": None, "high": None}).startswith("too few")

@@ -37,9 +37,9 @@ def test_the_index_tells_what_was_run_and_what_came_out(walked: Path) -> None:
     first = page.data["rows"][0]
     assert first[0] == row["episode"]
     assert first[1] != ""
-    shown = dict(zip(names, first[4:], strict=True))
+    shown = dict(zip(names, first[6:], strict=True))
     assert shown["ne"] == pytest.approx(row["scores"]["ne"], rel=1e-4)
-    assert [c["key"] for c in page.data["columns"]][:3] == ["sr", "ne", "steps"]
+    assert page.data["shown"][:3] == ["sr", "ne", "steps"]
 
 
 def test_every_link_leads_to_a_page(walked: Path) -> None:
@@ -47,7 +47,7 @@ def test_every_link_leads_to_a_page(walked: Path) -> None:
     pages = [row[2] for row in Page.read(index).data["rows"]]
     assert len(pages) == 4
     for name in pages:
-        page = Page.read(index.parent / "episodes" / name)
+        page = Page.read(index.parent / name)
         check_safe(page)
         for link in page.all("a"):
             target = link.attributes["href"] or ""
@@ -88,7 +88,13 @@ def test_a_limit_and_single_episodes(tmp_path: Path) -> None:
     assert (written.new, written.pages, written.of) == (2, 2, 5)
     page = Page.read(written.index)
     assert "2 of 5 episodes have a page" in page.text
-    assert [row[2] for row in page.data["rows"]] == ["way0.html", "way1.html", None, None, None]
+    assert [row[2] for row in page.data["rows"]] == [
+        "episodes/way0.html",
+        "episodes/way1.html",
+        None,
+        None,
+        None,
+    ]
     again = viewer.write_pages(folder, episodes=["way3"])
     assert (again.new, again.pages) == (1, 3)
     (before,) = Page.read(again.index.parent / "episodes" / "way3.html").all("a", rel="prev")
@@ -165,7 +171,7 @@ def test_a_corrupt_line_is_named(tmp_path: Path) -> None:
     path = folder / "episodes.jsonl"
     broken = path.read_text().replace('"steps":[', '"turns":[', 1)
     path.write_text(broken)
-    with pytest.raises(RecordingError, match=r"episodes.jsonl: line 1: field 'trajectory'"):
+    with pytest.raises(RecordingError, match=r"episodes.jsonl: line 1: is not what this run wrote"):
         viewer.write(folder)
 
 

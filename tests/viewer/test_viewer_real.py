@@ -18,7 +18,7 @@ def test_an_r2r_walk_is_drawn_on_its_scan(data: Path, tmp_path: Path) -> None:
     index = viewer.write(done.path, data=data)
     for row in Page.read(index).data["rows"]:
         assert len(row[1].split()) > 5
-        page = Page.read(index.parent / "episodes" / row[2])
+        page = Page.read(index.parent / row[2])
         check_safe(page)
         assert len(page.all("polyline", class_="gold")) == 1
         assert len(page.all("line", class_="edge")) > 10
@@ -39,7 +39,7 @@ def test_published_houses_are_drawn_as_they_were_at_each_step(
     done = run(Plan(agent, on, limit=1, data=data, out=tmp_path / "run"))
     index = viewer.write(done.path, data=data)
     (row,) = Page.read(index).data["rows"]
-    page = Page.read(index.parent / "episodes" / row[2])
+    page = Page.read(index.parent / row[2])
     check_safe(page)
     assert len(page.all("path", class_="floor")) >= rooms
     assert len(page.all("rect", class_="furniture")) > 20

@@ -1,72 +1,262 @@
-"""The server gives out the pages of one folder, to this machine, and nothing else."""
+"""The served viewer: pages made on demand, for this machine and nobody else."""
 
 from __future__ import annotations
 
 import http.client
+import json
 import threading
+import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+from urllib.parse import quote
 
 import pytest
 
-from wayword.core.errors import UsageError
-from wayword.viewer.pages import PageServer
+from helpers.parsed_page import Page, check_safe
+from helpers.recorded_run import make_run
+from wayword.core.errors import RecordingError, UsageError
+from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+from wayword.viewer.app import Server, token_for
+from wayword.viewer.content import Content
+from wayword.viewer.library import Library, Rows
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[PageServer]:
-    folder = tmp_path / "pages"
-    (folder / "episodes").mkdir(parents=True)
-    (folder / "index.html").write_text("the index")
-    (folder / "episodes" / "e.html").write_text("an episode")
-    (folder / ".wayword-pages").write_text("hidden")
-    (tmp_path / "secret.txt").write_text("secret")
-    (folder / "way-out.txt").symlink_to(tmp_path / "secret.txt")
-    with PageServer(folder) as running:
-        thread = threading.Thread(target=running.serve_forever, args=(0.01,))
+@contextmanager
+def serving(*paths: Path, **options: Any) -> Iterator[Server]:
+    with Server(Content(Library(list(paths))), **options) as server:
+        thread = threading.Thread(target=server.serve, daemon=True)
         thread.start()
+        yield server
+        server.stop()
+        thread.join(10)
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    top = tmp_path_factory.mktemp("served") / "runs"
+    run(Plan("navgpt", "houses", "scripted:first", limit=3, out=top / "walked"))
+    make_run(top / "deep" / "er <b>", ("one", "two"))
+    (top / ".hidden").mkdir()
+    (top / "notes.txt").write_text("secret")
+    (top / "out").symlink_to(top.parent)
+    return top
+
+
+@pytest.fixture(scope="module")
+def server(runs: Path) -> Iterator[Server]:
+    with serving(runs) as running:
         yield running
-        running.shutdown()
-        thread.join()
 
 
-def get(server: PageServer, path: str, host: str = "") -> tuple[int, str]:
-    connection = http.client.HTTPConnection("127.0.0.1", server.server_address[1], timeout=10)
-    connection.putrequest("GET", path, skip_host=True)
-    connection.putheader("Host", host or f"127.0.0.1:{server.server_address[1]}")
+def ask(
+    server: Server, path: str, method: str = "GET", **headers: str
+) -> tuple[int, str, dict[str, str]]:
+    port = int(server.address.split(":")[2].partition("/")[0])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    connection.putrequest(method, path, skip_host=True)
+    connection.putheader("Host", headers.pop("Host", f"127.0.0.1:{port}"))
+    for name, value in headers.items():
+        connection.putheader(name, value)
     connection.endheaders()
     response = connection.getresponse()
-    found = response.status, response.read().decode()
+    found = response.status, response.read().decode(), dict(response.getheaders())
     connection.close()
     return found
 
 
-def test_pages_are_served(server: PageServer) -> None:
-    assert server.address.startswith("http://127.0.0.1:")
-    assert get(server, "/") == (200, "the index")
-    assert get(server, "/episodes/e.html", "localhost:8000") == (200, "an episode")
+def page(server: Server, path: str) -> Page:
+    status, text, _ = ask(server, path)
+    assert status == 200, text
+    found = Page.parse(text)
+    check_safe(found)
+    return found
+
+
+def test_the_home_page_lists_every_run_below(server: Server) -> None:
+    home = page(server, "/")
+    links = [e.attributes["href"] for e in home.all("a")]
+    assert "run/walked/" in links
+    (deep,) = [link for link in links if link and link.startswith("run/deep-er-b-")]
+    assert len([link for link in links if link and link.startswith("run/")]) == 2
+    assert "deep/er <b>" in home.text
+    assert "3 of 3" in home.text
+    page(server, f"/{deep}")
+
+
+def test_a_run_page_has_its_rows_at_once_and_the_rest_when_asked(server: Server) -> None:
+    walked = page(server, "/run/walked/")
+    rows = walked.data["rows"]
+    assert len(rows) == 3
+    assert walked.data["later"] == "texts"
+    assert "interval to come" in walked.text
+    status, part, _ = ask(server, "/run/walked/metrics")
+    assert status == 200
+    assert "95%" in part
+    texts = json.loads(ask(server, "/run/walked/texts")[1])
+    assert all(len(text.split()) > 3 for text, _, _ in texts["rows"])
+    assert "ran out" in ask(server, "/run/walked/causes")[1]
+    page(server, f"/run/walked/{rows[0][2]}")
+
+
+def test_every_episode_has_a_page_with_neighbours(server: Server) -> None:
+    ids = [row[0] for row in page(server, "/run/walked/").data["rows"]]
+    middle = page(server, f"/run/walked/episode?id={quote(ids[1])}")
+    (before,) = middle.all("a", rel="prev")
+    (after,) = middle.all("a", rel="next")
+    assert before.attributes["href"] == f"episode?id={quote(ids[0])}"
+    assert after.attributes["href"] == f"episode?id={quote(ids[2])}"
+    assert len(middle.all("section", class_="step")) > 1
 
 
 @pytest.mark.parametrize(
     "path",
     [
-        "/../secret.txt", "/%2e%2e/secret.txt", "/episodes/../../secret.txt", "/way-out.txt",
-        "/..%2fsecret.txt", "//../secret.txt", "/.wayword-pages", "/episodes/", "/none.html",
+        "/../notes.txt", "/%2e%2e/notes.txt", "/run/../../notes.txt", "/run/..%2f..%2fnotes.txt/",
+        "/notes.txt", "/run/out/", "/run/.hidden/", "/run/walked/episode?id=../../config.json",
+        "/run/walked/episode?id=none",
+        "/run/walked/config.json", "/run/%00/", "/run/walked/episode", "/static/x",
     ],
 )  # fmt: skip
-def test_nothing_else_is(server: PageServer, path: str) -> None:
-    status, text = get(server, path)
+def test_nothing_else_is_served(server: Server, path: str) -> None:
+    status, text, _ = ask(server, path)
     assert status == 404
-    assert "secret" not in text.replace("secret.txt", "")
+    assert "secret" not in text
+    check_safe(Page.parse(text))
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1.evil.example:80"])
-def test_a_name_from_elsewhere_is_refused(server: PageServer, host: str) -> None:
-    assert get(server, "/", host)[0] == 403
+def test_a_name_from_elsewhere_is_refused(server: Server, host: str) -> None:
+    assert ask(server, "/", Host=host)[0] == 403
 
 
-def test_a_taken_port_is_one_clear_line(server: PageServer) -> None:
+def test_requests_of_other_pages_are_refused(server: Server) -> None:
+    assert ask(server, "/", Origin="http://evil.example")[0] == 403
+    assert ask(server, "/", Origin="null")[0] == 403
+    assert ask(server, "/", "POST")[0] == 403, "a form of another page says no origin we know"
+    headers = ask(server, "/")[2]
+    assert headers["x-content-type-options"] == "nosniff"
+    assert headers["cache-control"] == "no-store"
+    assert "access-control-allow-origin" not in headers
+
+
+def test_a_token_is_asked_for_where_one_is_set(runs: Path) -> None:
+    assert token_for("127.0.0.1", "") == ""
+    assert len(token_for("0.0.0.0", "")) > 20
+    with serving(runs, token="s3cret") as server:
+        assert server.address.endswith("/?token=s3cret")
+        assert ask(server, "/")[0] == 401
+        assert ask(server, "/run/walked/?token=wrong")[0] == 401
+        status, _, headers = ask(server, "/?token=s3cret")
+        assert status == 303
+        cookie = headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=strict" in cookie
+        assert ask(server, "/", Cookie=cookie.partition(";")[0])[0] == 200
+        assert ask(server, "/", Cookie="wayword_token=wrong")[0] == 401
+
+
+def test_a_taken_port_and_a_missing_folder_are_one_clear_line(
+    server: Server, tmp_path: Path
+) -> None:
+    port = int(server.address.split(":")[2].partition("/")[0])
     with pytest.raises(UsageError, match=r"port \d+: .*--port"):
-        PageServer(server.folder, server.server_address[1])
+        Server(Content(Library([tmp_path])), port)
     with pytest.raises(UsageError, match="--port"):
-        PageServer(server.folder, 99_999)
+        Server(Content(Library([tmp_path])), 99_999)
+    with pytest.raises(RecordingError, match="no such folder"):
+        Library([tmp_path / "none"])
+
+
+def test_an_index_reads_on_where_it_stopped(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "run", ("one", "two"), failed={"three": None})
+    rows = Rows(RunFolder.read(path)).refresh()
+    assert rows.names() == ["three", "one", "two"]
+    first = next(iter(RunFolder.read(path).records()))
+    with RunFolder.open(path, RunFolder.read(path).config) as folder:
+        told = first.trajectory
+        told.episode_id = "three"
+        folder.append(EpisodeRecord("three", {"sr": 0.0, "new": 2.0}, told))
+    rows.refresh()
+    assert rows.names() == ["one", "two", "three"]
+    assert rows.scores(2) == {"sr": 0.0, "new": 2.0}
+    assert rows.record("two").trajectory.steps[0].decision.action.name == "goto"
+    with (path / "episodes.jsonl").open("rb+") as file:
+        file.truncate(0)
+    assert rows.refresh().ids == []
+
+
+def test_a_run_that_goes_on_is_told_of(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "runs" / "going", ("one",))
+    now = {"process": 1, "done": 1, "total": 9, "over": False, "episodes": [
+        {"id": "<i>", "step": 4, "of": 15, "actor": "agent", "action": "goto[b]", "ok": True}
+    ]}  # fmt: skip
+    (path / ".progress.json").write_text(json.dumps(now))
+    with serving(tmp_path / "runs") as server:
+        assert "going on" in page(server, "/").text
+        port = int(server.address.split(":")[2].partition("/")[0])
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+        connection.request("GET", "/run/going/live")
+        response = connection.getresponse()
+        lines = [response.readline().decode() for _ in range(3)]
+        told = json.loads(lines[2].removeprefix("data: "))
+        response.close()
+        assert told["going"]
+        assert told["episodes"][0]["step"] == 4
+        assert told["episodes"][0]["href"] == "episode?id=%3Ci%3E"
+        connection.close()
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[]", '{"done": "x"}', '{"process": null}'])
+def test_a_broken_progress_file_is_no_progress(broken: str, tmp_path: Path) -> None:
+    path = make_run(tmp_path / "runs" / "one", ("one",))
+    (path / ".progress.json").write_text(broken)
+    content = Content(Library([tmp_path / "runs"]))
+    assert "going on" not in content.home()
+    assert content.going("one")["going"] is False
+
+
+def test_rows_of_a_large_run_are_filtered_and_sorted_by_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "runs" / "large"
+    make_run(path, ("0",))
+    first = json.loads((path / "episodes.jsonl").read_text())
+    with (path / "episodes.jsonl").open("w") as file:
+        for number in range(30):
+            first["episode"] = f"e{number:02}"
+            first["scores"] = {"sr": number % 2, "ne": 30.0 - number, "steps": 3}
+            file.write(json.dumps(first, separators=(",", ":")) + "\n")
+    monkeypatch.setattr("wayword.viewer.content.REMOTE", 10)
+    with serving(tmp_path / "runs") as server:
+        shown = page(server, "/run/large/").data
+        assert shown["remote"]
+        assert shown["rows"] == []
+        assert shown["of"] == 30
+
+        def ids(query: str) -> tuple[int, list[str]]:
+            found = json.loads(ask(server, f"/run/large/rows?{query}")[1])
+            return found["total"], [row[0] for row in found["rows"]]
+
+        assert ids("sort=ne")[1][:2] == ["e29", "e28"]
+        assert ids("sort=ne&down=1&from=28") == (30, ["e28", "e29"])
+        assert ids("q=e0&range=sr:0.5:1:1") == (5, ["e01", "e03", "e05", "e07", "e09"])
+        assert ids("ended=stopped") == (0, [])
+        assert ids("range=bad&from=x&sort=none")[0] == 30
+
+
+def test_five_thousand_episodes_are_indexed_quickly_and_take_little(tmp_path: Path) -> None:
+    path = make_run(tmp_path / "runs" / "many", ("0",))
+    line = (path / "episodes.jsonl").read_text()
+    with (path / "episodes.jsonl").open("w") as file:
+        for number in range(5000):
+            file.write(line.replace('"episode":"0"', f'"episode":"{number}"'))
+    rows = Rows(RunFolder.read(path))
+    began = time.perf_counter()
+    rows.refresh()
+    took = time.perf_counter() - began
+    assert len(rows) == 5000
+    assert took < 5, "about 0.2 s on an idle core"

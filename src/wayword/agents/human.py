@@ -43,19 +43,19 @@ def read(words: str, space: ActionSpace) -> Action | str:
     """The action that the words name, or a line that says why there is none."""
     words = " ".join(words.split())
     if words.isdecimal():
-        number, last = int(words), len(space.actions)
+        number, last = int(words), len(space.listed)
         if 1 <= number <= last:
-            return space.actions[number - 1]
+            return space.listed[number - 1]
         return f"there is no number {number}; they go from 1 to {last}"
     written = Legal(space).read(words)
-    listed = (*map(str, space.actions), *space.open_verbs)
+    listed = (*map(str, space.listed), *space.open_verbs)
     if isinstance(written, Action) and (str(written) in listed or "[" in words):
         return written
     match = _TYPED.fullmatch(words)
     if match is None:
         return "type a number or an action; ? lists them, quit leaves"
     typed, rest = match.groups()
-    known = list(dict.fromkeys((*(a.name for a in space.actions), *space.open_verbs)))
+    known = list(dict.fromkeys((*(a.name for a in space.listed), *space.open_verbs)))
     verbs = _meant(typed, known)
     if len(verbs) > 1 and rest:
         found_in = [_closed(verb, rest, space) for verb in verbs]
@@ -77,7 +77,7 @@ def listing(space: ActionSpace, most: int | None = None, verb: str = "") -> list
     """
     bare: list[str] = []
     groups: dict[str, list[str]] = {}
-    for number, action in enumerate(space.actions, 1):
+    for number, action in enumerate(space.listed, 1):
         if verb and not action.name.startswith(verb):
             continue
         if action.arguments:
@@ -94,7 +94,7 @@ def listing(space: ActionSpace, most: int | None = None, verb: str = "") -> list
 
 
 def _closed(verb: str, rest: str, space: ActionSpace) -> Action | str:
-    there = [action for action in space.actions if action.name == verb]
+    there = [action for action in space.listed if action.name == verb]
     if verb in space.open_verbs and not there:
         return f"{verb} needs words: {verb} what you say"
     if rest and not any(action.arguments for action in there):

@@ -49,13 +49,13 @@ class RandomAgent:
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         street = isinstance(observation, StreetObservation)
         if self._settings.may_stop:
-            return Decision(space.actions[self._rng.randrange(len(space.actions))])
+            return Decision(space.listed[self._rng.randrange(len(space.listed))])
         if self._taken >= (self._settings.steps or (STREET_MOVES if street else MOVES)):
             return Decision(STOP)
         if isinstance(observation, StreetObservation):
             choice = observation.exits > 2 or self._taken == 0
             return Decision(self._rng.choice(TURNS) if choice else FORWARD)
-        moves = [action for action in space.actions if action != STOP]
+        moves = [action for action in space.listed if action != STOP]
         return Decision(self._rng.choice(moves) if moves else STOP)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import typer
 
-from wayword.cli import looking, playing, reporting, reproducing, running, serving, training
+from wayword.cli import (
+    looking,
+    playing,
+    reporting,
+    reproducing,
+    running,
+    serving,
+    training,
+    viewing,
+)
 
 app = typer.Typer(
     name="wayword",
@@ -27,7 +36,7 @@ app.command("score")(reporting.score)
 app.command("retell")(reporting.retell)
 app.command("export")(reporting.export)
 app.command("train")(training.train)
-app.command("view")(playing.view)
+app.command("view")(viewing.view)
 app.command("serve-env")(serving.serve_env)
 app.command("mcp")(serving.mcp)
 app.command("perceive")(looking.perceive)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -20,6 +20,7 @@ class Format(StrEnum):
     json = "json"
     csv = "csv"
     markdown = "markdown"
+    latex = "latex"
 
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write it.")]
@@ -136,13 +137,19 @@ class Form(StrEnum):
 
     chat = "chat"
     steps = "steps"
+    hub = "hub"
 
 
 ExportedRuns = Annotated[
     list[Path], typer.Argument(help="Run folders, usually of expert, gold or oracle.")
 ]
 FormOption = Annotated[
-    Form, typer.Option("--format", help="chat: a line an episode; steps: a line a decision.")
+    Form,
+    typer.Option(
+        "--format",
+        help="chat: a line an episode; steps: a line a decision; hub: a folder in the "
+        "Hugging Face layout, with a card.",
+    ),
 ]
 Out = Annotated[Path, typer.Option(help="The file to write.")]
 Strategy = Annotated[
@@ -154,6 +161,7 @@ Set = Annotated[
 Actor = Annotated[
     list[str] | None, typer.Option("--actor", help="Only this actor's lines; may be repeated.")
 ]
+Parquet = Annotated[bool, typer.Option(help="With --format hub: Parquet, written by duckdb.")]
 All = Annotated[bool, typer.Option("--all", help="Episodes without success too.")]
 Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
 
@@ -167,6 +175,7 @@ def export(
     actor: Actor = None,
     everything: All = False,
     data: Data = None,
+    parquet: Parquet = False,
 ) -> None:
     """Write finished episodes as training data in chat format.
 
@@ -178,15 +187,25 @@ def export(
       wayword run expert --on household:generated_train --out runs/gold
       wayword export runs/gold --out train.jsonl
       wayword export runs/gold --as react_emmem --format steps --set decoding=free
+      wayword export runs/gold --format hub --out gold-dataset
     """
     from wayword.cli import show
     from wayword.runs.export import Export
     from wayword.runs.export import export as write
+    from wayword.runs.hub import publish
     from wayword.settings import parse
 
-    what = Export(strategy, form.value, parse(set_ or []), actor or (), everything, data)
+    kind: Any = "chat" if form is Form.hub else form.value
+    what = Export(strategy, kind, parse(set_ or []), actor or (), everything, data)
     with show.progress("export") as bar:
-        card = write(runs, out, what, lambda done, total: bar(done, total, {}))
+
+        def told(done: int, total: int) -> None:
+            bar(done, total, {})
+
+        if form is Form.hub:
+            card = publish(runs, out, what, parquet, told)
+        else:
+            card = write(runs, out, what, told)
     typer.echo(f"{out}: {card.line}")
     for line in card.notices:
         show.notice(line)

@@ -1,9 +1,8 @@
-"""Action, and the menu of actions that are legal now."""
+"""Action, and the action space: what is listed and what is legal now."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import overload
@@ -24,24 +23,20 @@ STOP = Action("stop")
 """Ends the actor's episode. Every world understands it."""
 
 
-class ListedWhenAsked(Sequence[Action], ABC):
-    """Closed choices that are worked out once somebody lists them.
+class ListedLater(Sequence[Action]):
+    """A sequence that ``make`` works out once somebody looks into it.
 
-    A subclass says what is listed, and with ``__contains__`` what else is legal.
+    >>> made = ListedLater(lambda: [STOP])
+    >>> len(made), STOP in made
+    (1, True)
     """
 
-    @abstractmethod
-    def listed(self) -> list[Action]:
-        """The choices, in the world's order. Called once."""
-
-    def knows(self, action: Action) -> bool:
-        """Whether an action is legal and its words are written as they are here, as far as that
-        can be said without listing the choices; False leaves it to the list."""
-        return False
+    def __init__(self, make: Callable[[], Sequence[Action]]) -> None:
+        self._make = make
 
     @cached_property
-    def _made(self) -> list[Action]:
-        return self.listed()
+    def _made(self) -> Sequence[Action]:
+        return self._make()
 
     def __len__(self) -> int:
         return len(self._made)
@@ -59,30 +54,38 @@ class ListedWhenAsked(Sequence[Action], ABC):
 
 @dataclass(frozen=True, slots=True)
 class ActionSpace:
-    """What an actor may decide now.
+    """What an actor may decide now: the choices it is shown, and everything that is legal.
 
-    ``actions`` lists every closed choice, in the world's order; it may be any sequence, also one
-    that makes its items only when asked. ``open_verbs`` take free text as their one argument
-    (``chat``, ``ask``, ``stop`` with an answer), so any such text is on the menu.
+    ``listed`` are the closed choices that make sense, in the world's order. ``open_verbs`` take
+    free text as their one argument (``chat``, ``ask``, ``stop`` with an answer). ``accepts`` says
+    what else is legal, and must accept all that is listed: a house takes every well-formed action
+    and answers what cannot be done with a failure. Without it, only what is listed is legal.
+    ``named`` says, without making the list, whether an action is legal and its words are names as
+    they are written here, so that they need no reading; without it the list is looked through.
+
+    >>> space = ActionSpace((STOP,), accepts=lambda action: action.name in ("stop", "wait"))
+    >>> Action("wait") in space, Action("wait") in space.listed
+    (True, False)
     """
 
-    actions: Sequence[Action]
+    listed: Sequence[Action]
     open_verbs: tuple[str, ...] = ()
+    accepts: Callable[[Action], bool] | None = None
+    named: Callable[[Action], bool] | None = None
 
     def __contains__(self, action: object) -> bool:
         if not isinstance(action, Action):
             return False
-        spoken = action.name in self.open_verbs and len(action.arguments) == 1
-        return spoken or action in self.actions
+        if action.name in self.open_verbs and len(action.arguments) == 1:
+            return True
+        return self.accepts(action) if self.accepts else action in self.listed
 
     def __len__(self) -> int:
-        return len(self.actions) + len(self.open_verbs)
+        return len(self.listed) + len(self.open_verbs)
 
     def knows(self, action: Action) -> bool:
-        """Whether an action is a closed choice whose words need no reading: listing nothing."""
-        if isinstance(self.actions, ListedWhenAsked):
-            return self.actions.knows(action)
-        return action in self.actions
+        """Whether an action is a closed choice whose words need no reading."""
+        return self.named(action) if self.named else action in self.listed
 
 
 # Decision or Rejection: what an agent's answer amounted to.

@@ -8,9 +8,10 @@ import json
 import os
 import re
 import secrets
+import traceback
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -62,16 +63,46 @@ def find(folder: Path, name: str) -> Path:
     return path
 
 
+MOST_BYTES = 4 << 30
+"""Of an unzipped file; the largest published one has a tenth of it."""
+_MOST_TIMES = 100
+"""How much smaller a zipped file can be: published ones come to 20, a bomb to 1,000."""
+_PIECE = 1 << 20
+
+
 def read_bytes(path: Path) -> bytes:
-    """The file's content, unzipped where its name ends in ``.gz``. Raises ``DataError``."""
+    """The file's content, unzipped where its name ends in ``.gz``. Raises ``DataError``.
+
+    A file that unzips to far more than any published one does is refused before it is unzipped.
+    """
     try:
-        raw = path.read_bytes()
-        return gzip.decompress(raw) if path.suffix == ".gz" else raw
+        return _unzipped(path) if path.suffix == ".gz" else path.read_bytes()
     except OSError as error:
         problem = error.strerror or str(error)
         raise DataError(path, "", f"cannot be read ({problem})", "fetch it again") from error
     except (EOFError, zlib.error) as error:
         raise DataError(path, "", f"is not whole ({error})", "fetch it again") from error
+
+
+def _unzipped(path: Path) -> bytes:
+    most = min(MOST_BYTES, max(_MOST_TIMES * path.stat().st_size, 16 * _PIECE))
+    content = bytearray()
+    with gzip.open(path) as file:
+        while piece := file.read(_PIECE):
+            content += piece
+            if len(content) > most:
+                problem = f"unzips to more than {most >> 20} MiB, which no published file does"
+                raise DataError(path, "", problem, "fetch it again")
+    return bytes(content)
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no number")
+
+
+def parsed(text: bytes | str) -> Any:
+    """JSON's values. NaN and Infinity, which JSON does not have, raise ``ValueError``."""
+    return json.loads(text, parse_constant=_no_number)
 
 
 def read_json(path: Path, without: re.Pattern[bytes] | None = None) -> Any:
@@ -81,7 +112,7 @@ def read_json(path: Path, without: re.Pattern[bytes] | None = None) -> Any:
     """
     text = read_bytes(path)
     try:
-        return json.loads(without.sub(b"", text) if without else text)
+        return parsed(without.sub(b"", text) if without else text)
     except (ValueError, RecursionError) as error:
         raise DataError(path, "", f"is not valid JSON ({error})", "fetch it again") from error
 
@@ -92,7 +123,7 @@ def read_json_lines(path: Path) -> Iterator[tuple[int, Any]]:
         if not line.strip():
             continue
         try:
-            yield number, json.loads(line)
+            yield number, parsed(line)
         except (ValueError, RecursionError) as error:
             problem = f"is not valid JSON ({error})"
             raise DataError(path, f"line {number}", problem, "fetch it again") from error
@@ -111,3 +142,50 @@ def read_field(
         shown = repr(value) if len(repr(value)) < 60 else f"{repr(value)[:57]}..."
         raise DataError(path, f"{where}, field {name!r}", f"has the wrong type: {shown}")
     return value
+
+
+# The door of every dataset: whatever a reader stumbles over ends in one line.
+
+_STUMBLES = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    ArithmeticError,
+    AssertionError,
+    RecursionError,
+    MemoryError,
+)
+_NUMBERS = ("number", "index", "line", "row")
+_NAMES = ("where", "task_id", "episode_id", "name", "scan", "scene")
+
+
+@contextmanager
+def reading(what: str) -> Iterator[None]:
+    """Reading the files of ``what``: an error that no reader has foreseen becomes a ``DataError``.
+
+    It names the file, the record and the field as far as the place where it happened tells them:
+    the innermost reader's path, its record's number or name, and the key that was not there.
+    """
+    try:
+        yield
+    except _STUMBLES as error:
+        path, record = _place(error)
+        field = f"field {error.args[0]!r}" if isinstance(error, KeyError) and error.args else ""
+        problem = "is missing" if field else f"has an unexpected value ({_brief(error)})"
+        where = ", ".join(part for part in (record, field) if part)
+        raise DataError(path or what, where, problem, "fetch it again") from error
+
+
+def _place(error: BaseException) -> tuple[Path | None, str]:
+    """The file and the record that the readers on the way to the error were at."""
+    frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)][::-1]
+    files = (v for told in frames for v in told.values() if isinstance(v, Path) and v.is_file())
+    numbers = (f"record {v}" for told in frames for k in _NUMBERS if type(v := told.get(k)) is int)
+    names = (v for told in frames for k in _NAMES if isinstance(v := told.get(k), str) and v)
+    return next(files, None), next(numbers, "") or next(names, "")
+
+
+def _brief(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:120]}"

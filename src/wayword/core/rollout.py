@@ -57,10 +57,11 @@ class Purse(Protocol):
 class Setup:
     """What all episodes of a run share.
 
-    ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once. ``shared``
-    is the agents' own memory over the run: see :class:`~wayword.core.agent.Toolkit`. ``trials``
-    is how often agents that learn may play an episode, and ``judge`` ends that at a success; with
-    none they are told nothing. ``purse`` decides whether another episode can be paid for.
+    ``max_steps`` counts turns of each actor. ``on_step`` is told of every step at once, with its
+    episode's id. ``shared`` is the agents' own memory over the run: see
+    :class:`~wayword.core.agent.Toolkit`. ``trials`` is how often agents that learn may play an
+    episode, and ``judge`` ends that at a success; with none they are told nothing. ``purse``
+    decides whether another episode can be paid for.
     ``demonstrations`` draws solved examples, where not the dataset does.
     """
 
@@ -69,7 +70,7 @@ class Setup:
     models: Mapping[str, Model] = field(default_factory=dict)
     seed: int = 0
     max_steps: int = 30
-    on_step: Callable[[Step], None] | None = None
+    on_step: Callable[[str, Step], None] | None = None
     shared: dict[str, Any] = field(default_factory=dict)
     trials: int = 1
     judge: Judge | None = None
@@ -240,7 +241,7 @@ class _Play:
                 if not world.done(actor):
                     trial.steps.append(await _turn(actor, agent, world, self._log))
                     if self._setup.on_step:
-                        self._setup.on_step(trial.steps[-1])
+                        self._setup.on_step(self._task.episode.id, trial.steps[-1])
             if all(world.done(actor) for actor in self._agents):
                 trial.ended = "stopped"
                 break

@@ -311,7 +311,7 @@ class Moment:
             return game.expert_action(self._actor)
         if name == "admissible_commands":
             over = game.ended or game.world.done(self._actor)
-            return [] if over else [str(action) for action in game.space(self._actor).actions]
+            return [] if over else [str(action) for action in game.space(self._actor).listed]
         standing = game.standing()
         if standing is None:
             return None

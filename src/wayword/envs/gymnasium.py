@@ -120,7 +120,7 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         if self.inner.said or self._shown:
             game, actor = self.inner.game, self.inner.actor
             if game.active(actor):
-                return [str(action) for action in game.space(actor).actions]
+                return [str(action) for action in game.space(actor).listed]
         return ()
 
 

@@ -74,7 +74,7 @@ class Sitting:
         self._need()
         game, actor = self._env.game, self._env.actor
         space = game.space(actor)
-        found = [str(action) for action in space.actions if action.name.startswith(verb)]
+        found = [str(action) for action in space.listed if action.name.startswith(verb)]
         found += [f"{name}[...]" for name in space.open_verbs if name.startswith(verb)]
         more = [f"and {len(found) - SHOWN} more; name a verb"] if len(found) > SHOWN else []
         return "\n".join([*found[:SHOWN], *more]) or f"nothing with {verb!r}"

@@ -93,7 +93,7 @@ class _Table:
         game = getattr(self, "game", None)
         if game is None or not game.active(actor):
             return ()
-        return [str(action) for action in game.space(actor).actions]
+        return [str(action) for action in game.space(actor).listed]
 
     def _task(self, episode: str | None) -> Task:
         tasks = self.inner.tasks

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.legal import Legal, written_out
-from wayword.agents.parts.reading import Recipe, read, read_answer
+from wayword.agents.parts.reading import StrategyRecipe, read, read_answer
 from wayword.agents.parts.strategy import REMEMBERED, instruction, system_text
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
@@ -67,7 +67,7 @@ class Words:
     def __init__(self, actor: str, actions: Actions = "text") -> None:
         self._actor, self._menu = actor, actions == "menu"
         self._prompts = Prompts("strategies")
-        self._recipe: Recipe = read(self._prompts["act"], "act")
+        self._recipe: StrategyRecipe = read(self._prompts["act"], "act")
         self._earlier: set[Action] = set()
         self._feedback = ""
         self._begun = False
@@ -107,7 +107,7 @@ class Words:
             return Decision(exact)
         found = read_answer(words, self._recipe, Legal(space, self._earlier)).outcome
         if len(space) <= REMEMBERED:  # by now they are listed anyway
-            self._earlier.update(space.actions)
+            self._earlier.update(space.listed)
         return found
 
     def told(self, step: Step) -> None:
@@ -129,7 +129,7 @@ class Words:
 
     def _listed(self) -> list[Action]:
         over = self._game.ended or self._game.world.done(self._actor)
-        return [] if over else list(self._game.space(self._actor).actions)
+        return [] if over else list(self._game.space(self._actor).listed)
 
     def _system(self) -> str:
         """Worked out from a game at its start, so that it does not hang on when it is asked for."""

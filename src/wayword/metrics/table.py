@@ -127,7 +127,8 @@ def _widest(*groups: Sequence[str]) -> int:
 
 
 def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str:  # noqa: A002
-    """The rows as text: ``rich`` (at most ``width`` columns), ``json``, ``csv`` or ``markdown``.
+    """The rows as text: ``rich`` (at most ``width`` columns), ``json``, ``csv``, ``markdown`` or
+    ``latex``.
 
     Raises ``UsageError`` for another format.
     """
@@ -137,6 +138,7 @@ def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str: 
         "json": lambda: to_json(rows),
         "csv": lambda: to_csv(rows),
         "markdown": lambda: to_markdown(rows),
+        "latex": lambda: to_latex(rows),
     }
     if format not in writers:
         raise UsageError(f"no table format {format!r}; {suggest(format, list(writers))}")
@@ -219,6 +221,42 @@ def to_markdown(rows: Sequence[Row]) -> str:
     text = [f"| {' | '.join(part.replace('|', '/') for part in line)} |" for line in lines]
     text += ["", *(f"> {line}" for line in notes)] if (notes := caveats(rows)) else []
     return "\n".join(text) + "\n"
+
+
+def to_latex(rows: Sequence[Row]) -> str:
+    """A ``tabular`` with the rules of ``booktabs``; the best mean of a column is bold."""
+    metrics = metrics_of(rows)
+    best = {metric.key: _best(rows, metric) for metric in metrics}
+    head = ["Run", "Model", "Dataset", "Episodes", *map(label, metrics)]
+    lines = [f"\\begin{{tabular}}{{llll{'r' * len(metrics)}}}", "\\toprule"]
+    lines += [f"{' & '.join(map(_tex, head))} \\\\", "\\midrule"]
+    for row in rows:
+        name = f"{row.name} (shown the answer)" if row.sees_answer else row.name
+        cells = [_tex(text) for text in (name, row.model, row.dataset, episodes(row))]
+        for metric in metrics:
+            mean, spread = cell(row, metric)
+            value = row.values.get(metric.key)
+            judged = len(rows) > 1 and value is not None and not row.sees_answer
+            top = judged and value is not None and value.mean == best[metric.key]
+            shown = f"\\mathbf{{{mean}}}" if top else mean
+            cells.append(f"${shown} \\pm {spread}$" if spread else shown.replace("–", "--"))
+        lines.append(f"{' & '.join(cells)} \\\\")
+    lines += ["\\bottomrule", "\\end{tabular}"]
+    return "\n".join([*lines, *(f"% {line}" for line in caveats(rows))]) + "\n"
+
+
+def _best(rows: Sequence[Row], metric: Metric) -> float | None:
+    """The best mean of those that were not shown the answer; None where no way is better."""
+    shown = [row.values[metric.key].mean for row in rows
+             if metric.key in row.values and not row.sees_answer]  # fmt: skip
+    means = [mean for mean in shown if not math.isnan(mean)]
+    if not means or metric.better is None:
+        return None
+    return max(means) if metric.better == "higher" else min(means)
+
+
+def _tex(text: str) -> str:
+    return "".join(f"\\{sign}" if sign in "&%$#_{}" else sign for sign in text)
 
 
 def episodes(row: Row) -> str:

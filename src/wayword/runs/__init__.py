@@ -1,7 +1,7 @@
 r"""From names to numbers: plans, runs, the run folder, reports.
 
     plan parts run play       what is run, by which parts, carried out
-    folder config codec compact jsonl
+    folder records lease config codec compact jsonl
                               the run folder, and how its files are written
     reports sweep retell export replaying perceive catalogue
 
@@ -11,21 +11,23 @@ The run folder holds everything a run did, in files that any tool can read:
                      wayword, Python and the packages, the checksums of the data; "format" is the
                      version of this layout
     episodes.jsonl   one line a finished episode, in the order they ended
+    index.jsonl      one line for each of these without its trajectory: can be made again
     failures.jsonl   one line a failure, with its reason; a resumed run plays the episode again
     sessions.jsonl   one line a session that ended in order: its wall time, and what was spent on
                      episodes it did not finish
     spending.jsonl   one line a billed call: its tokens and US dollars
-    .lock            the process number of the last writer; the lock itself is the system's
+    .lock            the lease of the process that writes: its number, its machine
 
-A line of ``episodes.jsonl`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``. Rates in
-the scores are fractions of one. A trajectory holds ``start`` (each actor's place), ``steps``,
-``state`` (of the world, at the end), ``ended`` (``stopped``, ``step_limit`` or ``failed``) and
-``seconds``. A step holds ``actor``, ``observation``, ``decision``, ``feedback``, ``pose`` (the
-true place afterwards; older folders say ``where``), ``calls``, ``notes`` and ``percept`` (what the
-agent read of its surroundings from a perceiver, where it read anything). Of several trials it is
-the last one; those before it are in ``earlier`` and look the same, with the ``verdict`` that was
-told after them and the ``closing_calls`` and ``closing_notes`` of reflections. What is empty is
-left out. Headings are degrees clockwise from north.
+A line of ``episodes.jsonl`` is ``{"episode": id, "scores": {...}, "trajectory": {...}, "sum":
+"..."}``; ``wayword.runs.records`` says what the sum is over. Rates in the scores are fractions of
+one. A trajectory holds ``start`` (each actor's place), ``steps``, ``state`` (of the world, at the
+end), ``ended`` (``stopped``, ``step_limit`` or ``failed``) and ``seconds``. A step holds ``actor``,
+``observation``, ``decision``, ``feedback``, ``pose`` (the true place afterwards; older folders say
+``where``), ``calls``, ``notes`` and ``percept`` (what the agent read of its surroundings from a
+perceiver, where it read anything). Of several trials it is the last one; those before it are in
+``earlier`` and look the same, with the ``verdict`` that was told after them and the
+``closing_calls`` and ``closing_notes`` of reflections. What is empty is left out. Headings are
+degrees clockwise from north.
 
 With ``jq``, in the folder:
 

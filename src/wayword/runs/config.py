@@ -228,7 +228,8 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
     """
     if not isinstance(config.get("identity"), Mapping):
         raise RecordingError("a run's config needs the field 'identity', a mapping")
-    written: dict[str, Json] = {"format": FORMAT} | plain(config) | {"format": FORMAT}
+    own = {"format": FORMAT, "sums": "sha256"}  # of the layout, and first
+    written: dict[str, Json] = own | plain(config) | own
     refuse_secrets(written, os.environ)
     return written
 
@@ -240,7 +241,15 @@ def write_config(path: Path, written: dict[str, Json]) -> None:
 
 
 def read_config(path: Path) -> dict[str, Json]:
-    """The config that was written. Raises ``RecordingError``: missing, corrupt, another format."""
+    """The config that was written, names of earlier versions brought up to date.
+
+    Raises ``RecordingError``: missing, corrupt, another format.
+    """
+    return earlier.config(raw_config(path))
+
+
+def raw_config(path: Path) -> dict[str, Json]:
+    """The config letter by letter. Raises as :func:`read_config` does."""
     try:
         written = json.loads(path.read_bytes())
     except FileNotFoundError:
@@ -256,7 +265,7 @@ def read_config(path: Path) -> dict[str, Json]:
             f"{path}: field 'format' is {written.get('format')!r}, and this version of wayword "
             f"reads {FORMAT}; use the version that wrote it, or give another folder"
         )
-    return earlier.config(written)
+    return written
 
 
 def same_run(path: Path, there: dict[str, Json], here: dict[str, Json]) -> None:
@@ -273,7 +282,7 @@ def same_run(path: Path, there: dict[str, Json], here: dict[str, Json]) -> None:
 
 def readable(written: dict[str, Json]) -> dict[str, Any]:
     """The config as the caller gave it, without the layout's own field."""
-    return {k: v for k, v in restore(written).items() if k != "format"}
+    return {k: v for k, v in restore(written).items() if k not in ("format", "sums")}
 
 
 def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:

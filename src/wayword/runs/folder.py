@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import fcntl
-import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -15,7 +14,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.trajectory import Trajectory
 from wayword.runs import config as configs
-from wayword.runs.codec import from_json, to_json
+from wayword.runs.codec import to_json
 from wayword.runs.jsonl import (
     LineWriter,
     corrupt,
@@ -23,8 +22,19 @@ from wayword.runs.jsonl import (
     parse_line,
     plain,
     read_lines,
-    restore,
     unusable,
+    whole,
+)
+from wayword.runs.lease import FolderLock, hold
+from wayword.runs.records import (
+    INDEX,
+    Entry,
+    Seal,
+    entries,
+    head,
+    index_line,
+    read_at,
+    trajectory,
 )
 
 # What a run folder holds of an episode.
@@ -51,43 +61,6 @@ class FailedEpisode:
     trajectory: Trajectory | None = None
 
 
-# One writer a run folder: an advisory lock that the system drops when its process dies.
-
-
-class FolderLock:
-    """Held from construction to ``close``. The file holds the owner's process number.
-
-    Raises ``RecordingError`` where another process (or this one, before) holds it.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            self._take(path)
-        except BaseException:
-            os.close(self._descriptor)
-            raise
-
-    def _take(self, path: Path) -> None:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = os.pread(self._descriptor, 32, 0).decode("ascii", "replace").strip()
-            raise RecordingError(
-                f"{path.parent}: process {owner or '(unknown)'} is writing to this run folder; "
-                "wait for it to end, or give another folder"
-            ) from None
-        os.ftruncate(self._descriptor, 0)
-        os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
-
-    def close(self) -> None:
-        """Let others write. The file stays: removing it could take another's lock away."""
-        os.close(self._descriptor)
-
-
-_DECODER = json.JSONDecoder()
-
-
 class RecordedRun:
     """A run folder to read, without a lock: also while the run is going on.
 
@@ -103,6 +76,7 @@ class RecordedRun:
         self._episodes = self.path / "episodes.jsonl"
         self._failures = self.path / "failures.jsonl"
         self._written = configs.read_config(self.path / "config.json")
+        self._seal = Seal.of(configs.raw_config(self.path / "config.json"))
 
     @property
     def config(self) -> dict[str, Any]:
@@ -115,24 +89,43 @@ class RecordedRun:
         Raises ``RecordingError`` naming file and line for a corrupt one.
         """
         for number, line in read_lines(self._episodes):
-            parsed = parse_line(self._episodes, number, line)
-            episode, scores = _head(self._episodes, number, parsed)
-            trajectory = _trajectory(self._episodes, number, parsed["trajectory"])
-            yield EpisodeRecord(episode, scores, trajectory)
+            yield self._record(number, line)
+
+    def entries(self) -> list[Entry]:
+        """Every finished episode without its trajectory, in the order they ended.
+
+        Raises ``RecordingError`` for a line that is corrupt, was changed, comes from another run,
+        or holds an episode a second time.
+        """
+        return list(entries(self._episodes, self._seal))
 
     def scores(self) -> list[tuple[str, dict[str, float]]]:
         """Every finished episode's id and metrics; trajectories are passed over unread."""
-        return [_quick(self._episodes, number, line) for number, line in read_lines(self._episodes)]
+        return [(entry.episode_id, entry.scores) for entry in self.entries()]
+
+    def pick(self, wanted: Iterable[Entry]) -> Iterator[EpisodeRecord]:
+        """The whole records of these entries, one in memory at a time."""
+        numbers = {entry.at: number for number, entry in enumerate(self.entries(), 1)}
+        for entry, line in read_at(self._episodes, wanted):
+            yield self._record(numbers.get(entry.at, 0), line)
+
+    def _record(self, number: int, line: bytes) -> EpisodeRecord:
+        parsed = parse_line(self._episodes, number, line)
+        episode, scores = head(self._episodes, number, parsed)
+        told = trajectory(self._episodes, number, parsed["trajectory"])
+        self._seal.check(self._episodes, number, line)  # last: what is wrong with it tells more
+        return EpisodeRecord(episode, scores, told)
 
     def failures(self) -> Iterator[FailedEpisode]:
         """Every failure, in the order they happened, of episodes finished since then too."""
         for number, line in read_lines(self._failures):
             parsed = parse_line(self._failures, number, line)
+            self._seal.check(self._failures, number, line)
             if not isinstance(parsed.get("episode"), str):
                 raise corrupt(self._failures, number, "has no field 'episode'")
             told = parsed.get("trajectory")
-            trajectory = None if told is None else _trajectory(self._failures, number, told)
-            yield FailedEpisode(parsed["episode"], str(parsed.get("reason", "")), trajectory)
+            tried = None if told is None else trajectory(self._failures, number, told)
+            yield FailedEpisode(parsed["episode"], str(parsed.get("reason", "")), tried)
 
 
 class RunFolder(RecordedRun):
@@ -152,13 +145,12 @@ class RunFolder(RecordedRun):
         self._lock: FolderLock | None = lock
         self._finished: set[str] = set()
         self.notices: list[str] = []
-        self._episode_lines = self._writer(self._episodes)
-        try:
-            self._read_finished()
-            self._failure_lines = self._writer(self._failures)
-        except BaseException:
-            self._episode_lines.close()
-            raise
+        with ExitStack() as opened:
+            self._episode_lines = self._writer(self._episodes, opened)
+            hold(self._episode_lines.descriptor, self._episodes)
+            self._index_lines = self._indexed(opened)
+            self._failure_lines = self._writer(self._failures, opened)
+            opened.pop_all()
 
     @staticmethod
     def open(path: Path | str, config: Mapping[str, Any]) -> RunFolder:
@@ -207,6 +199,7 @@ class RunFolder(RecordedRun):
         self._refuse_second(record.episode_id)
         if record.trajectory.ended == "failed":
             raise RecordingError(f"episode {record.episode_id!r} failed, so it is not finished")
+        at = self._episode_lines.length
         self._append(
             self._episode_lines,
             record.episode_id,
@@ -214,6 +207,9 @@ class RunFolder(RecordedRun):
             trajectory=record.trajectory,
         )
         self._finished.add(record.episode_id)
+        size = self._episode_lines.length - at
+        entry = Entry(record.episode_id, dict(record.scores), record.trajectory.ended, at, size)
+        self._index_lines.append(index_line(entry, self._seal))
 
     def fail(self, episode_id: str, reason: str, trajectory: Trajectory | None = None) -> None:
         """Note an episode that was not finished, and why. A resumed run plays it again."""
@@ -225,13 +221,11 @@ class RunFolder(RecordedRun):
         lock, self._lock = self._lock, None
         if lock is None:
             return
-        try:
-            self._episode_lines.close()
-        finally:
-            try:
-                self._failure_lines.close()
-            finally:
-                lock.close()
+        with ExitStack() as closing:
+            closing.callback(lock.close)
+            closing.callback(self._failure_lines.close)
+            closing.callback(self._index_lines.close)
+            closing.callback(self._episode_lines.close)
 
     def __enter__(self) -> Self:
         return self
@@ -244,19 +238,27 @@ class RunFolder(RecordedRun):
     ) -> None:
         self.close()
 
-    def _writer(self, path: Path) -> LineWriter:
+    def _writer(self, path: Path, opened: ExitStack) -> LineWriter:
         writer = LineWriter(path)
+        opened.callback(writer.close)
         if writer.dropped:
             what = f"dropped {writer.dropped} bytes of a half-written last line"
             self.notices.append(f"{path}: {what}; its episode is played again")
         return writer
 
-    def _read_finished(self) -> None:
-        for number, line in read_lines(self._episodes):
-            episode, _ = _head(self._episodes, number, parse_line(self._episodes, number, line))
-            if episode in self._finished:
-                raise corrupt(self._episodes, number, f"holds episode {episode!r} a second time")
-            self._finished.add(episode)
+    def _indexed(self, opened: ExitStack) -> LineWriter:
+        """The index to write to; made anew where it lacks a line, or does not fit."""
+        found = self.entries()
+        self._finished = {entry.episode_id for entry in found}
+        path = self.path / INDEX
+        lines = [index_line(entry, self._seal) for entry in found]
+        length = sum(len(line) + 1 for line in lines)
+        if found and (not path.is_file() or path.stat().st_size != length):
+            whole(path, lines)
+        os.utime(path) if path.is_file() else None
+        writer = LineWriter(path)
+        opened.callback(writer.close)
+        return writer
 
     def _refuse_second(self, episode_id: str) -> None:
         if episode_id in self._finished:
@@ -270,9 +272,10 @@ class RunFolder(RecordedRun):
         try:
             told = None if trajectory is None else to_json(trajectory)
             line = dump({"episode": episode_id, **plain(more), "trajectory": told})
+            self._lock.check()
         except RecordingError as error:
             raise RecordingError(f"{self.path}: episode {episode_id!r}: {error}") from error
-        lines.append(line)
+        lines.append(self._seal.sealed(line))
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -295,56 +298,3 @@ def _opened(folder: Path, here: dict[str, Json], lock: FolderLock) -> RunFolder:
     else:
         configs.write_config(path, here)
     return RunFolder(folder, lock)
-
-
-def _head(path: Path, number: int, parsed: dict[str, Json]) -> tuple[str, dict[str, float]]:
-    """The id and scores of a parsed line."""
-    kinds = {"episode": str, "scores": dict, "trajectory": dict}
-    for field, kind in kinds.items():
-        if not isinstance(parsed.get(field), kind):
-            raise corrupt(path, number, f"has no field {field!r} of the right kind")
-    return parsed["episode"], _scores(path, number, parsed["scores"])
-
-
-def _scores(path: Path, number: int, written: Json) -> dict[str, float]:
-    try:
-        scores: dict[str, float] = restore(written)
-    except (TypeError, ValueError) as error:
-        raise corrupt(path, number, f"has scores that are no numbers ({error})") from error
-    for name, score in scores.items():
-        if not isinstance(score, int | float):
-            raise corrupt(path, number, f"has scores that are no numbers ({name!r}: {score!r})")
-    return scores
-
-
-def _quick(path: Path, number: int, line: bytes) -> tuple[str, dict[str, float]]:
-    """The id and scores that a line begins with; the whole line is parsed where it does not."""
-    found = _values(line.decode(errors="replace"), ('{"episode":', ',"scores":', ',"trajectory":'))
-    whole = line.endswith(b"}}") and len(found) == 2
-    if whole and isinstance(found[0], str) and isinstance(found[1], dict):
-        return found[0], _scores(path, number, found[1])
-    return _head(path, number, parse_line(path, number, line))
-
-
-def _values(text: str, labels: Iterable[str]) -> list[Json]:
-    """The JSON values between the labels, as far as the text has them in that order."""
-    found: list[Json] = []
-    at = 0
-    for label in labels:
-        if not text.startswith(label, at):
-            return []
-        at += len(label)
-        if len(found) < 2:
-            try:
-                value, at = _DECODER.raw_decode(text, at)
-            except (ValueError, RecursionError):
-                return []
-            found.append(value)
-    return found
-
-
-def _trajectory(path: Path, number: int, written: Json) -> Trajectory:
-    try:
-        return from_json(written)
-    except RecordingError as error:
-        raise corrupt(path, number, f"field 'trajectory' {error}") from error

@@ -193,6 +193,16 @@ class LineWriter:
         self._synced, self._dirty = time.monotonic(), bool(self.dropped)
 
     @property
+    def descriptor(self) -> int:
+        """The open file."""
+        return self._descriptor
+
+    @property
+    def length(self) -> int:
+        """Bytes of whole lines."""
+        return self._length
+
+    @property
     def empty(self) -> bool:
         """Whether the file holds no whole line."""
         return self._length == 0
@@ -261,17 +271,24 @@ def whole(path: Path, lines: Iterable[bytes]) -> None:
         os.close(folder)
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def read_lines(path: Path, at: int = 0, number: int = 0) -> Iterator[tuple[int, bytes]]:
     """The whole lines of the file, without their newlines, numbered from 1.
 
-    Half a line at the end (of a run that was killed, or is writing now) is left out, and a file
-    that is not there has none. Raises ``RecordingError`` for one that cannot be read.
+    With ``at``, a line's first byte, those from there on; ``number`` lines stand before it. Half a
+    line at the end (of a run that was killed, or is writing now) is left out, and a file that is
+    not there has none. Raises ``RecordingError`` for one that cannot be read, or ends in zeros: no
+    run writes these, a power cut leaves them where finished episodes were.
     """
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            file.seek(at)
+            for count, line in enumerate(file, number + 1):
                 if line.endswith(b"\n"):
-                    yield number, line[:-1]
+                    yield count, line[:-1]
+                elif b"\0" in line:
+                    remedy = "the same run command drops them, and plays again what is lost"
+                    zeros = f"ends in {line.count(0):,} zero bytes, as a power cut leaves them"
+                    raise RecordingError(f"{path}: line {count}: {zeros}; {remedy}")
     except FileNotFoundError:
         return
     except OSError as error:

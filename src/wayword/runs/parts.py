@@ -14,10 +14,13 @@ from typing import Any
 
 from wayword.core import registry, rollout
 from wayword.core.agent import Agent, Toolkit
-from wayword.core.dataset import Dataset
-from wayword.core.errors import UsageError, suggest
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode
+from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.files import reading
 from wayword.core.model import Model, identity_of
 from wayword.core.perceiver import Perceiver
+from wayword.core.world import World
 from wayword.runs.config import Checksums
 from wayword.runs.plan import Plan, data_folder
 from wayword.settings import make, merge
@@ -204,14 +207,18 @@ def _prompts_checksum(settings: Any) -> str:
 
 
 def open_dataset(plan: Plan) -> Dataset:
-    """The dataset and split of ``plan.on``. Raises ``UsageError``, ``DataError``."""
+    """The dataset and split of ``plan.on``. Raises ``UsageError``, ``DataError``.
+
+    Whatever its files hold, opening it and listing its episodes ends in a ``DataError`` at worst.
+    """
     cls = registry.load("dataset", plan.dataset_name)
     settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     split, folder = plan.split or cls.splits[0], data_folder(plan.data)
     opened, key = _SHARED.get(), repr((cls, split, folder, settings, plan.perceiver()))
     if opened is not None and key in opened:
         return opened[key]
-    dataset: Dataset = _perceived(plan, cls)(split, folder, settings)
+    with reading(plan.on):
+        dataset: Dataset = _guarded(plan, _perceived(plan, cls))(split, folder, settings)
     if opened is not None:
         opened[key] = dataset
     return dataset
@@ -228,6 +235,32 @@ def shared_datasets() -> Iterator[None]:
         yield
     finally:
         _SHARED.reset(token)
+
+
+def _guarded(plan: Plan, cls: Any) -> Any:
+    """The dataset's class, whose list of episodes is read through the same door as its files."""
+    if registry.is_path(plan.dataset_name):
+        return cls  # an error in one's own file is shown where it is
+
+    class Guarded(cls):  # type: ignore[misc]
+        @cached_property
+        def tasks(self) -> Sequence[Task]:
+            with reading(plan.on):
+                found: Sequence[Task] = super().tasks
+                some = len(found) > 0
+            if not some:
+                path = next(iter(self.files.values()), plan.on)
+                raise DataError(path, "", "holds no episodes", "fetch it again")
+            return found
+
+        def world(self, episode: Episode) -> World:
+            with reading(plan.on):
+                made: World = super().world(episode)
+            return made
+
+    Guarded.__name__, Guarded.__qualname__ = cls.__name__, cls.__qualname__
+    Guarded.__module__, Guarded.__doc__ = cls.__module__, cls.__doc__
+    return Guarded
 
 
 def _perceived(plan: Plan, cls: Any) -> Any:
@@ -320,7 +353,7 @@ def identity(
     cls: Any = type(dataset)
     data_settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     own_file = file_checksum(plan.dataset_name)
-    named = _named_files(asdict(data_settings))
+    named = _named_files(asdict(data_settings), but="pictures")  # a scan has gigabytes of them
     return {
         **agent.identity(),
         "dataset": split_name(plan, dataset),

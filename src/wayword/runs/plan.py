@@ -13,6 +13,7 @@ from typing import Any
 
 from wayword.core import registry
 from wayword.core.errors import UsageError
+from wayword.settings import load_yaml
 
 RESERVED = ("model", "models", "dataset", "actors", "perceiver")
 """Groups of ``--set`` that do not go to the agent: ``model.threads=2``, ``dataset.houses=5``,
@@ -141,10 +142,10 @@ def read_config(path: Path | None) -> Mapping[str, Any]:
     import yaml
 
     try:
-        tree = yaml.safe_load(path.read_text(encoding="utf-8"))
+        tree = load_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"--config {path}: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
         problem = " ".join(str(error).split())
         raise UsageError(f"--config {path}: is not valid YAML: {problem}") from error
     if tree is not None and not isinstance(tree, dict):

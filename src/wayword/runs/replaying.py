@@ -113,7 +113,7 @@ class _Player:
             told.prompts.append(self._model.prompts[-1])
             told.answers.append(self._model.next)
             told.unlisted += (
-                action not in list(space.actions) and action.name not in space.open_verbs
+                action not in list(space.listed) and action.name not in space.open_verbs
             )
         feedback = turn.take()
         self.strategy.on_feedback(decided, feedback)

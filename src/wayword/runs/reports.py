@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -12,8 +13,8 @@ from typing import Any, TypeVar
 
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.metrics import accounting, predictions
 from wayword.metrics import compare as comparing
-from wayword.metrics import predictions
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import by_path
 from wayword.metrics.scoring import Clustered, scorer
@@ -83,7 +84,7 @@ def pooled(runs: Sequence[RecordedRun]) -> Row:
     first = _row(runs[0])
     if len(runs) == 1:
         return first
-    scored = [pair for run in runs for pair in run.scores()]
+    scored = [pair for run in runs for pair in _scored(run)]
     row = summarize(
         f"{first.agent} ({len(runs)} seeds)",
         [scores for _, scores in scored],
@@ -110,21 +111,36 @@ def rows_of(runs: Sequence[Path]) -> list[Row]:
     return [_row(RunFolder.read(path)) for path in runs]
 
 
-def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> Written:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two runs, paired by episode, and what of their identities differs."""
+
+    found: comparing.Comparison
+    differ: tuple[str, ...]
+
+
+def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
     """Two runs, paired by episode. Raises ``UsageError`` where they share none."""
     one, two = RunFolder.read(first), RunFolder.read(second)
     family = one.config["family"]
     if two.config["family"] != family:
         raise UsageError(f"{first} is of the family {family}, {second} of {two.config['family']}")
-    left, right = dict(one.scores()), dict(two.scores())
+    left, right = dict(_scored(one)), dict(_scored(two))
     clusters = dict(zip(left, _clusters(list(left), family), strict=True))
     differ = _differences(one.config["identity"], two.config["identity"])
     found = comparing.compare(
         str(first), _only(left, keys), str(second), _only(right, keys),
         family=family, metrics=metrics_of(one.config), clusters=clusters,
     )  # fmt: skip
-    text = comparing.render(found, form, _width())
-    return Written(text, (f"the runs differ in: {', '.join(differ)}",) if differ else ())
+    return Compared(found, tuple(differ))
+
+
+def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> Written:
+    """Two runs, paired by episode, as text. Raises ``UsageError`` where they share none."""
+    both = compared(first, second, keys)
+    text = comparing.render(both.found, form, _width())
+    differ = f"the runs differ in: {', '.join(both.differ)}"
+    return Written(text, (differ,) if both.differ else ())
 
 
 def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
@@ -185,11 +201,44 @@ def _shown(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
     return [replace(row, values=kept[str(number)]) for number, row in enumerate(rows)]
 
 
+def _scored(run: RecordedRun) -> list[tuple[str, dict[str, float]]]:
+    """The run's scores in the order of the episodes' ids, so that a table does not depend on which
+    episode ended first. Raises ``RecordingError`` for what no episode can score."""
+    known = (*metrics_of(run.config), *accounting.METRICS)
+    kinds = {metric.key: metric.kind for metric in known}
+    scored = sorted(run.scores())
+    for name, scores in scored:
+        for key, value in scores.items():
+            if not _possible(kinds.get(key, ""), value):
+                raise RecordingError(
+                    f"{run.path / 'episodes.jsonl'}: episode {name!r}: {key!r} cannot be {value!r};"
+                    " delete its line, and the same command plays it again"
+                )
+    return scored
+
+
+_NEVER_NEGATIVE = ("metres", "count", "hops", "seconds", "tokens", "dollars")
+
+
+def _possible(kind: str, value: float) -> bool:
+    """Whether a metric of this kind can have the value; unknown kinds can be any number."""
+    if math.isnan(value):
+        return False
+    if kind == "rate":
+        return -1e-9 <= value <= 1.0 + 1e-9
+    return kind not in _NEVER_NEGATIVE or value >= 0
+
+
 def _row(run: RecordedRun) -> Row:
-    config, scored = run.config, run.scores()
+    config, scored = run.config, _scored(run)
     identity, family = config["identity"], config["family"]
     finished = {name for name, _ in scored}
     failed = {failure.episode_id for failure in run.failures()} - finished
+    if len(scored) > config["episodes_in_split"]:
+        raise RecordingError(
+            f"{run.path / 'episodes.jsonl'}: holds {len(scored):,} episodes of a split of "
+            f"{config['episodes_in_split']:,}; delete the lines that are not this run's"
+        )
     row = summarize(
         run.path.name,
         [scores for _, scores in scored],

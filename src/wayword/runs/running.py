@@ -21,7 +21,7 @@ from typing import Any
 from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, suggest
-from wayword.core.model import Model, lessons_of, prepare
+from wayword.core.model import Model, lessons_of, prepare, warnings_of
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import ModelCall, Step, Trajectory
@@ -42,6 +42,7 @@ from wayword.runs.parts import (
     versions,
 )
 from wayword.runs.plan import Plan, run_folder
+from wayword.runs.progress import Reporter
 from wayword.runs.showing import demonstrations
 
 # The models of a run, one a role, with the run's wrappers around them.
@@ -141,6 +142,7 @@ class _Run:
     tasks: list[Task]
     on_progress: OnProgress
     person: Person | None = None
+    reporter: Reporter | None = None
     done: int = 0
     finished_tokens: int = 0
     finished_dollars: float = 0.0
@@ -148,14 +150,18 @@ class _Run:
     noted: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
 
-    def stepped(self, step: Step) -> None:
+    def stepped(self, episode: str, step: Step) -> None:
         """A sign of life: with a slow model the first episode takes a while to end."""
         self.steps += 1
+        if self.reporter:
+            self.reporter.stepped(episode, step, self.done)
         self.on_progress(self.done, len(self.tasks), {"steps_so_far": self.steps})
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
         """Put the episode on disk, then tell of it."""
         name = task.episode.id
+        if self.reporter:
+            self.reporter.ended(name, self.done)
         self.noted.update({note.kind for note in trajectory.notes()})
         if trajectory.ended == "failed":
             self.folder.fail(name, trajectory.error, trajectory)
@@ -242,6 +248,7 @@ async def _run(
         outcome = await _play(going, todo, models, account) if todo else Outcome()
         learnt = [line for model in models.values() for line in lessons_of(model)]
         told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
+        told += dict.fromkeys(line for model in models.values() for line in warnings_of(model))
         spent = _spent(account, outcome)
         return RunResult(path, outcome, resumed, [*_notices(going), *told, *spent])
 
@@ -305,12 +312,14 @@ async def _play(
     plan, person = going.plan, going.person
     spending = add_earlier(account, going.folder)
     session = _Session(going, account)
+    most = plan.max_steps or going.dataset.max_steps
+    going.reporter = Reporter(going.folder.path, len(going.tasks), most)
     setup = Setup(
         answered_by(going.dataset, person) if person else going.dataset,
         going.agent.maker(),
         models,
         plan.seed,
-        plan.max_steps or going.dataset.max_steps,
+        most,
         on_step=going.stepped,
         shared={PERSON: person} if person else {},
         demonstrations=demonstrations(going.dataset),
@@ -320,6 +329,7 @@ async def _play(
     try:
         return await run_episodes(todo, setup, going.ended, 1 if person else plan.concurrency)
     finally:
+        going.reporter.over(going.done)
         try:
             spending.close()
         finally:

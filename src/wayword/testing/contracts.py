@@ -203,8 +203,8 @@ def _twins_agree(dataset: Dataset, episode: Episode, steps: int, rng: random.Ran
             _is_observation(seen)
             assert seen == one.observe(actor), "observing changes nothing"
             assert seen == two.observe(actor), "the same actions lead to the same observation"
-            choices = [action for action in space.actions if action != STOP]
-            assert list(space.actions) == list(two.action_space(actor).actions), "menus agree"
+            choices = [action for action in space.listed if action != STOP]
+            assert list(space.listed) == list(two.action_space(actor).listed), "menus agree"
             if not choices:
                 continue
             action = choices[rng.randrange(len(choices))]

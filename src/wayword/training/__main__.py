@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
 def _train(name: str, folder: Path, start: str) -> None:
     found = recipe(name)
     if start:
-        shape = replace(found.shape, layers=0, merges=0)
+        shape = replace(found.shape, layers=0, merges=0, width=0)
         found = replace(found, start=start, shape=shape, words=())
     Run(found, folder, data_folder(None), _report).train()
 

@@ -39,8 +39,10 @@ from wayword.training.examples import (
     vocabulary,
 )
 from wayword.training.export import drawn
+from wayword.training.mirror import mirrored
 from wayword.training.recipes import Recipe, Task
-from wayword.training.student import Student, StudentModel, libraries
+from wayword.training.shape import libraries
+from wayword.training.student import Batch, Student, StudentModel
 
 Report = Callable[[str], None]
 """Told a line for a person."""
@@ -177,9 +179,9 @@ class Run:
     def _epochs(self, examples: Sequence[Example], epochs: float) -> bool:
         """Train on them; True to stop early."""
         assert self._student is not None
-        recipe, student = self.recipe, self._student
-        encoded = [encode(one, student.words) for one in examples]
-        usable = [one for one in encoded if len(one.ids) <= recipe.length and one.labels]
+        recipe = self.recipe
+        encoded = [self._encoded(one) for one in examples]
+        usable = [one for one in encoded if len(one[0].ids) <= recipe.length and one[0].labels]
         if len(usable) < len(encoded):
             left = len(encoded) - len(usable)
             self.report(f"{left} walks left out: longer than {recipe.length} tokens, or no choice")
@@ -215,6 +217,12 @@ class Run:
                 saved = time.perf_counter()
         return False
 
+    def _encoded(self, example: Example) -> tuple[Encoded, ...]:
+        """The example and, if asked, its mirror image."""
+        assert self._student is not None
+        versions = (example, mirrored(example)) if self.recipe.mirror else (example,)
+        return tuple(encode(one, self._student.words) for one in versions)
+
     def _learn(self, batch: Sequence[Encoded], steps: int) -> float:
         """One step; returns its loss."""
         assert self._student is not None
@@ -225,7 +233,7 @@ class Run:
         total, count = 0.0, sum(len(one.labels) for one in batch)
         for part in parts(batch, recipe.tokens):
             share = sum(len(one.labels) for one in part) / count
-            loss = student.loss(*tensors(torch, part, student.device)) * share
+            loss = student.loss(tensors(torch, part, student.device), recipe.language) * share
             loss.backward()
             total += float(loss.detach())
         torch.nn.utils.clip_grad_norm_(student.trained(), recipe.clip)
@@ -344,13 +352,16 @@ def schedule(step: int, steps: int, warm_up: float) -> float:
 
 
 def batched(
-    encoded: Sequence[Encoded], epochs: float, size: int, seed: str
+    encoded: Sequence[tuple[Encoded, ...]], epochs: float, size: int, seed: str
 ) -> Iterator[list[Encoded]]:
-    """Batches in an order that the seed decides; walks of like length stand together."""
+    """Batches in an order that the seed decides; walks of like length stand together.
+
+    ``encoded``: the versions of each walk; every epoch draws one of them.
+    """
     left = round(epochs * len(encoded))
     for epoch in range(math.ceil(epochs)):
         rng = random.Random(f"{seed}/{epoch}")
-        order = rng.sample(encoded, len(encoded))[:left]
+        order = [rng.choice(one) for one in rng.sample(encoded, len(encoded))[:left]]
         left -= len(order)
         batches = []
         for first in range(0, len(order), 16 * size):
@@ -370,8 +381,8 @@ def parts(batch: Sequence[Encoded], tokens: int) -> list[list[Encoded]]:
     return found
 
 
-def tensors(torch: Any, part: Sequence[Encoded], device: str) -> tuple[Any, ...]:
-    """Token ids (B, T), right-padded, and row, position and label of each labelled token (L,)."""
+def tensors(torch: Any, part: Sequence[Encoded], device: str) -> Batch:
+    """Sequences as one batch."""
     longest = max(len(one.ids) for one in part)
     ids = torch.zeros(len(part), longest, dtype=torch.long)
     for row, one in enumerate(part):
@@ -379,4 +390,5 @@ def tensors(torch: Any, part: Sequence[Encoded], device: str) -> tuple[Any, ...]
     rows = torch.tensor([row for row, one in enumerate(part) for _ in one.at])
     at = torch.tensor([place for one in part for place in one.at])
     told = torch.tensor([label for one in part for label in one.labels])
-    return tuple(each.to(device) for each in (ids, rows, at, told))
+    lengths = torch.tensor([len(one.ids) for one in part])
+    return Batch(*(each.to(device) for each in (ids, lengths, rows, at, told)))

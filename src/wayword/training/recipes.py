@@ -16,7 +16,7 @@ import yaml
 from wayword.core.errors import UsageError, suggest
 from wayword.training.examples import Source
 from wayword.training.labels import Method
-from wayword.training.student import Shape
+from wayword.training.shape import Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +40,8 @@ class Recipe:
     ``length`` are left out. ``warm_up`` is a fraction of all steps; the rate then falls linearly
     to zero. ``start`` goes on from a ``best/`` folder instead of the base. ``words``: datasets
     whose instructions and captions keep their tokens where the student's are cut down.
+    ``language`` weighs the loss of all the text against that of the choices. ``mirror``: every
+    epoch draws each walk as it was or with left and right exchanged.
     ``evaluate`` and ``checkpoint``: steps and seconds between. ``patience``: evaluations without a
     better dev score before it stops (0: never).
     """
@@ -60,6 +62,8 @@ class Recipe:
     decay: float = 0.01
     warm_up: float = 0.1
     clip: float = 1.0
+    language: float = 0.0
+    mirror: bool = False
     seed: int = 0
     evaluate: int = 200
     checkpoint: float = 180.0
@@ -140,7 +144,7 @@ class Asked:
         rounds = 0 if self.method == "ft" else found.rounds or 2
         shape = replace(found.shape, base=self.base) if self.base else found.shape
         if self.start:
-            shape = replace(shape, layers=0, merges=0)
+            shape = replace(shape, layers=0, merges=0, width=0)
             found = replace(found, words=())
         return replace(
             found,

@@ -11,7 +11,6 @@ Needs the extra ``[train]``: torch, transformers, gguf, peft.
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,51 +19,23 @@ from typing import Any
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
 from wayword.models.parts.options import continued
-from wayword.models.parts.weights import located
+from wayword.training.shape import Shape, libraries, made, transformers
 
 KEPT_CACHES = 2
 """Conversations whose keys and values are kept between calls of ``choose``."""
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
-    """How the student is cut from its base.
-
-    ``base``: a name of ``local:``, a GGUF file, or a Hugging Face name or folder. ``layers``: how
-    many of its layers are kept, the last ``top`` of them from the base's end (0: all). ``prune``:
-    keep only the tokens that the training texts need. ``lora``: rank of adapters on q and v
-    (0: train everything), with ``alpha`` and ``dropout``.
+class Batch:
+    """Sequences as tensors: ``ids`` (B, T) right-padded, ``lengths`` (B,) in tokens; ``rows``,
+    ``at``, ``labels`` (L,): batch row, position and next token of what is learnt.
     """
 
-    base: str = "smollm2"
-    layers: int = 0
-    top: int = 1
-    merges: int = 0
-    lora: int = 0
-    alpha: int = 16
-    dropout: float = 0.05
-
-    def __post_init__(self) -> None:
-        if min(self.layers, self.top, self.lora) < 0 or (self.layers and self.top > self.layers):
-            raise UsageError("training: layers, top and lora must be at least 0, top <= layers")
-
-
-def libraries() -> Any:
-    """torch, or one clear line."""
-    try:
-        import torch
-        import transformers  # noqa: F401
-    except ImportError as error:
-        raise UsageError(
-            f"training needs {error.name}: pip install 'wayword[train]' "
-            "(on a machine without GPU, torch's CPU build)"
-        ) from None
-    return torch
-
-
-def is_gguf(base: str) -> bool:
-    """Whether a base is a GGUF file: a known name or a path to one."""
-    return base.endswith(".gguf") or ("/" not in base and not Path(base).exists())
+    ids: Any
+    lengths: Any
+    rows: Any
+    at: Any
+    labels: Any
 
 
 class Student:
@@ -79,20 +50,14 @@ class Student:
     @classmethod
     def from_base(cls, shape: Shape, texts: Iterable[str] = ()) -> Student:
         """Cut from the base. ``texts``: whole words of theirs stay whole."""
-        network, words = _opened(shape)
-        if shape.layers:
-            _cut(network, shape.layers, shape.top)
-        if shape.merges:
-            words, kept = pruned(words, shape.merges, texts)
-            _keep_rows(network, kept)
+        network, words = made(shape, texts)
         return cls(_adapted(network, shape), words, shape)
 
     @classmethod
     def from_folder(cls, folder: Path, shape: Shape) -> Student:
         """As :meth:`save` wrote it."""
-        transformers = _transformers()
         words = _tokenizer_file(folder / "tokenizer.json")
-        network = transformers.AutoModelForCausalLM.from_pretrained(folder)
+        network = transformers().AutoModelForCausalLM.from_pretrained(folder)
         return cls(_adapted(network, shape), words, shape)
 
     def save(self, folder: Path) -> None:
@@ -109,18 +74,24 @@ class Student:
 
         return copy.deepcopy(self.network).merge_and_unload()
 
-    def loss(self, ids: Any, rows: Any, at: Any, labels: Any) -> Any:
-        """Mean cross-entropy at the labelled positions alone.
+    def loss(self, batch: Batch, language: float = 0.0) -> Any:
+        """Mean cross-entropy at the labelled positions, plus ``language`` times that of the text.
 
-        ``ids`` (B, T) right-padded; ``rows``, ``at``, ``labels`` (L,): batch row, position, token.
-        The vocabulary projection is computed for these L positions only.
+        The vocabulary projection is computed for the labelled positions only, and for a quarter of
+        the others, drawn at random, where ``language`` is not 0.
         """
         torch = self.torch
         body, head = _halves(self.network)
         with torch.autocast(self.device, torch.bfloat16, enabled=_fast_bf16(torch)):
-            hidden = body(input_ids=ids, use_cache=False).last_hidden_state
-            logits = head(hidden[rows, at])
-        return torch.nn.functional.cross_entropy(logits.float(), labels)
+            hidden = body(input_ids=batch.ids, use_cache=False).last_hidden_state
+            told = head(hidden[batch.rows, batch.at])
+            found = torch.nn.functional.cross_entropy(told.float(), batch.labels)
+            if not language:
+                return found
+            rows, at = _drawn(torch, batch.lengths)
+            said = head(hidden[rows, at])
+        text = torch.nn.functional.cross_entropy(said.float(), batch.ids[rows, at + 1])
+        return found + language * text
 
     def trained(self) -> list[Any]:
         """The parameters that training changes."""
@@ -214,110 +185,18 @@ class _Conversation:
     cache: Any = field(repr=False)
 
 
-def pruned(words: Any, merges: int, texts: Iterable[str]) -> tuple[Any, list[int]]:
-    """A tokeniser with fewer tokens, and their old ids in new order.
-
-    Kept are special and single-character tokens, the results of the first ``merges`` merges, the
-    tokens of the texts, and all that merging passes through on the way to them; the texts are split
-    as before.
-    """
-    from tokenizers import Tokenizer
-
-    record = json.loads(words.to_str())
-    model = record["model"]
-    vocabulary: dict[str, int] = model["vocab"]
-    pairs = [m.split(" ") if isinstance(m, str) else m for m in model["merges"]]
-    special = {token["content"] for token in record.get("added_tokens", ())}
-    by_id = {number: token for token, number in vocabulary.items()}
-    needed = {token for token in vocabulary if len(token) == 1} | special
-    needed.update("".join(pair) for pair in pairs[:merges])
-    for text in texts:
-        needed.update(by_id[number] for number in set(words.encode(text).ids) if number in by_id)
-    made = {"".join(pair): pair for pair in reversed(pairs)}
-    rest = [token for token in needed if token in made]
-    while rest:
-        for part in made[rest.pop()]:
-            if part not in needed:
-                needed.add(part)
-                rest += [part] if part in made else []
-    kept = sorted(vocabulary[token] for token in needed if token in vocabulary)
-    model["vocab"] = {by_id[old]: new for new, old in enumerate(kept)}
-    model["merges"] = [p for p in pairs if {p[0], p[1], p[0] + p[1]} <= needed]
-    for token in record.get("added_tokens", ()):
-        token["id"] = model["vocab"][token["content"]]
-    return Tokenizer.from_str(json.dumps(record)), kept
-
-
-def _transformers() -> Any:
-    libraries()
-    import transformers
-
-    return transformers
-
-
-def _opened(shape: Shape) -> tuple[Any, Any]:
-    """Network and fast tokeniser of a base: in float32, frozen ones on a GPU in bfloat16."""
-    transformers, torch, base = _transformers(), libraries(), shape.base
-    dtype = "bfloat16" if shape.lora and torch.cuda.is_available() else "float32"
-    known: dict[str, Any] = {}
-    place = base
-    if is_gguf(base):
-        path = located(base)
-        place, known = str(path.parent), {"gguf_file": path.name}
-    network = transformers.AutoModelForCausalLM.from_pretrained(place, dtype=dtype, **known)
-    if known:
-        network = _plain(network)
-    tokenizer = transformers.AutoTokenizer.from_pretrained(place, **known)
-    return network, tokenizer.backend_tokenizer
-
-
-def _plain(network: Any) -> Any:
-    """The same weights in a network that does not think of itself as quantised."""
-    if hasattr(network.config, "quantization_config"):
-        del network.config.quantization_config
-    fresh = type(network)(network.config)
-    fresh.load_state_dict(network.state_dict())
-    return fresh
-
-
 def _tokenizer_file(path: Path) -> Any:
     from tokenizers import Tokenizer
 
     return Tokenizer.from_file(str(path))
 
 
-def _cut(network: Any, layers: int, top: int) -> None:
-    """Keep the first layers and the last ``top`` ones."""
-    body = network.model
-    if layers > len(body.layers):
-        raise UsageError(f"training: the base has {len(body.layers)} layers, not {layers}")
-    kept = [*list(body.layers)[: layers - top], *list(body.layers)[len(body.layers) - top :]]
-    body.layers = type(body.layers)(kept)
-    for number, layer in enumerate(kept):
-        layer.self_attn.layer_idx = number
-    network.config.num_hidden_layers = layers
-    if getattr(network.config, "layer_types", None):
-        network.config.layer_types = network.config.layer_types[:layers]
-
-
-def _keep_rows(network: Any, kept: Sequence[int]) -> None:
-    """Keep these rows of the embedding, which is the output layer's, too."""
-    torch = libraries()
-    table = network.get_input_embeddings()
-    rows = table.weight.data[torch.tensor(list(kept))].clone()
-    smaller = torch.nn.Embedding(len(rows), rows.shape[1])
-    smaller.weight.data.copy_(rows)
-    network.set_input_embeddings(smaller)
-    network.config.vocab_size = len(rows)
-    for name in ("bos_token_id", "eos_token_id", "pad_token_id"):
-        for config in (network.config, network.generation_config):
-            old = getattr(config, name, None)
-            if isinstance(old, int):
-                setattr(config, name, list(kept).index(old))
-    head = torch.nn.Linear(rows.shape[1], len(rows), bias=False)
-    head.weight = smaller.weight
-    network.set_output_embeddings(head)
-    network.tie_weights()
+def _drawn(torch: Any, lengths: Any) -> tuple[Any, Any]:
+    """Rows and positions of a quarter of the tokens that have a next one, each drawn at random."""
+    count = max(1, int(lengths.sum()) // 4)
+    rows = torch.randint(0, len(lengths), (count,), device=lengths.device)
+    share = torch.rand(count, device=lengths.device)
+    return rows, (share * (lengths[rows] - 1)).long()
 
 
 def _adapted(network: Any, shape: Shape) -> Any:
@@ -353,7 +232,7 @@ def _fast_bf16(torch: Any) -> bool:
 
 
 def _cache() -> Any:
-    return _transformers().DynamicCache()
+    return transformers().DynamicCache()
 
 
 def _shorten(cache: Any, length: int) -> None:

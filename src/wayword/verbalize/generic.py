@@ -70,7 +70,7 @@ def feedback(told: Feedback, speaker: Verbalizer) -> str:
 def actions(legal: ActionSpace) -> str:
     """The legal actions, those that differ only in their last argument told together."""
     groups: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for action in legal.actions:
+    for action in legal.listed:
         last = groups.setdefault((action.name, action.arguments[:-1]), [])
         last += action.arguments[-1:]
     closed = [_grouped(name, first, last) for (name, first), last in groups.items()]

@@ -13,7 +13,7 @@ from wayword.core.action import ActionSpace
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import COMPASS, SelfState, Verbalizer
-from wayword.worlds.household.choices import KnownActions
+from wayword.worlds.household.choices import HouseholdActions
 from wayword.worlds.household.observation import (
     HeldObject,
     HouseholdObservation,
@@ -150,7 +150,7 @@ HANDS = frozenset(("pick_up", "put", "go_grab", "go_put"))
 def briefing(space: ActionSpace) -> dict[str, str]:
     """What a body is able to see, reach and hold, in words that fill the rules and the list of
     actions: ``view``, ``touch``, ``names``, ``step``, ``aside``, ``rooms``."""
-    known = space.actions if isinstance(space.actions, KnownActions) else None
+    known = space if isinstance(space, HouseholdActions) else None
     body = known.body if known else Body()
     angle = f"{body.view_angle:.0f}"
     return {
@@ -159,7 +159,7 @@ def briefing(space: ActionSpace) -> dict[str, str]:
             f"{body.view_distance:g} m deep"
         ),
         "touch": _touch(body),
-        "names": NAMED if known and known.named else AS_SEEN,
+        "names": NAMED if known and known.fixed_names else AS_SEEN,
         "step": f"{body.step:g} m",
         "aside": f"turn by {body.pan_degrees:g} degrees" if body.pan_degrees else "step aside",
         "aside_by": "" if body.pan_degrees else f" by {body.step:g} m, facing the same way,",

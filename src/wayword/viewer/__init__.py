@@ -1,11 +1,15 @@
-"""Pages of a run: what was run, how it went, and every step of an episode, in plain files.
+"""Runs in the browser: what was run, how it went, every step of an episode; live, and compared.
 
     from wayword import viewer
 
     print(viewer.write(Path("runs/first")))     # runs/first/pages/index.html
 
-The pages need no server, no network and no other file; what models, datasets and ids say is shown
-as text and never taken for markup.
+    library content guard app     run folders, their pages, who may ask, the server (wayword view)
+    home index episode compare    a page each; words, steps, figures and maps are parts of them
+    causes live play              why episodes failed, runs that go on, a person who plays
+    pages                         the same pages as files that need no server
+
+Every text from models, datasets and ids is shown as text, never taken for markup.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
-"""The first page: what was run, what came out, and every episode in a table."""
+"""The page of a run: what came out, why episodes failed, and every episode in a table."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -11,163 +12,32 @@ from typing import Any
 
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
-from wayword.metrics import accounting, table
-from wayword.runs.config import caveats_of
+from wayword.metrics import accounting
+from wayword.runs.config import caveats_of, success_of
 from wayword.runs.parts import cast_of
 from wayword.viewer import words as seeing
+from wayword.viewer.causes import CAUSES
 from wayword.viewer.data import Head, Sources
+from wayword.viewer.figures import column, histogram, interval, title, value, whisker
 from wayword.viewer.markup import Html, data, join, page, tag, visible
-
-# Numbers as people read them, and the small histograms beside them.
-
-_BINS = 12
-_UNITS = {"rate": ("", "%"), "metres": ("", " m"), "seconds": ("", " s"), "dollars": ("$", "")}
-
-
-@dataclass(frozen=True, slots=True)
-class Bin:
-    """Values from ``low`` up to ``high``; ``high`` itself is in only in the last bin."""
-
-    low: float
-    high: float
-    count: int
-
-
-def value(metric: Metric, score: float | None) -> str:
-    """With its unit: ``46.7%``, ``7.37 m``, ``$0.0012``. A dash for a number that is none."""
-    if score is None or math.isnan(score):
-        return "–"
-    if math.isinf(score):
-        return "∞"
-    if metric.kind == "seconds" and score < 1:
-        return f"{1000 * score:.0f} ms"
-    plain = metric.kind == "count" and float(score).is_integer()
-    text = table.number(metric, score, 0 if plain else _digits(metric, score))
-    before, after = _UNITS.get(metric.kind, ("", ""))
-    return f"{before}{text}{after}"
-
-
-def _digits(metric: Metric, score: float) -> int | None:
-    """Decimals; as in tables, but zero and a whole percentage need none of them."""
-    if score == 0 and metric.kind == "dollars":
-        return 2
-    whole = metric.kind == "rate" and score in (0.0, 1.0)
-    return 0 if whole else None
-
-
-def title(metric: Metric) -> str:
-    """What the metric is called here: there is room to write the accounting's out in full."""
-    if metric in accounting.METRICS:
-        return metric.key.replace("_", " ").capitalize()
-    return metric.label
-
-
-def column(metric: Metric) -> str:
-    """The head of a table's column, short and with its unit."""
-    return f"{metric.label} tok." if metric.kind == "tokens" else table.label(metric)
-
-
-def interval(metric: Metric, found: Mapping[str, float | None]) -> str:
-    """``95%: 38.1 to 55.2%``, or why there is none."""
-    low, high = found.get("low"), found.get("high")
-    if low is None or high is None:
-        return "too few episodes for an interval"
-    first, last = value(metric, low), value(metric, high)
-    unit = _UNITS.get(metric.kind, ("", ""))[1]
-    if unit and first.endswith(unit) and last.endswith(unit) and not first.endswith("ms"):
-        first = first.removesuffix(unit)
-    return f"95%: {first} to {last}"
-
-
-def bins(metric: Metric, scores: Sequence[float]) -> list[Bin]:
-    """At most twelve bins of equal width over the finite scores; none for no scores.
-
-    Yes-or-no rates have two, other rates ten from 0 to 1, and small whole numbers one each.
-    """
-    finite = [score for score in scores if math.isfinite(score)]
-    if not finite:
-        return []
-    low, high = min(finite), max(finite)
-    if metric.kind == "rate":
-        if set(finite) <= {0.0, 1.0}:
-            return [Bin(0.0, 0.5, finite.count(0.0)), Bin(0.5, 1.0, finite.count(1.0))]
-        return _binned(finite, 0.0, 1.0, 10) if low >= 0 and high <= 1 else _even(finite)
-    if all(score.is_integer() for score in map(float, finite)) and high - low < _BINS:
-        return _binned(finite, low, high + 1, int(high - low) + 1)
-    return _even(finite)
-
-
-def _within(score: float, each: Bin, last: bool) -> bool:
-    return each.low <= score < each.high or (last and score == each.high)
-
-
-def _words(metric: Metric, each: Bin, held: set[float]) -> str:
-    """The one value that the bin holds, or from where to where it goes."""
-    if len(held) == 1:
-        return value(metric, held.pop())
-    return f"{value(metric, each.low)} to {value(metric, each.high)}"
-
-
-def _even(finite: Sequence[float]) -> list[Bin]:
-    low, high = min(finite), max(finite)
-    return _binned(finite, low, high if high > low else low + 1, _BINS if high > low else 1)
-
-
-def _binned(finite: Sequence[float], low: float, high: float, count: int) -> list[Bin]:
-    width = (high - low) / count
-    counts = [0] * count
-    for score in finite:
-        counts[min(count - 1, max(0, int((score - low) / width)))] += 1
-    return [Bin(low + i * width, low + (i + 1) * width, n) for i, n in enumerate(counts)]
-
-
-def histogram(metric: Metric, scores: Sequence[float]) -> Html | None:
-    """Bars that the page's script makes into filters by their ``data-low`` and ``data-high``.
-
-    None where all scores are the same: there is nothing to see and nothing to filter.
-    """
-    if len(set(scores)) < 2:
-        return None
-    found = bins(metric, scores)
-    if not found:
-        return None
-    most = max(each.count for each in found)
-    step = 120 / len(found)
-    bars = []
-    for at, each in enumerate(found):
-        height = 0 if each.count == 0 else max(1.5, 34 * each.count / most)
-        last = at == len(found) - 1
-        words = _words(metric, each, {s for s in scores if _within(s, each, last)})
-        left, wide = round(at * step, 2), round(step, 2)
-        hit = tag("rect", x=left, y=0, width=wide, height=36, class_="hit")
-        bar = tag(
-            "rect", x=round(left + 0.75, 2), y=round(36 - height, 1), class_="bar",
-            width=round(wide - 1.5, 2), height=round(height, 1), rx=1,
-        )  # fmt: skip
-        group = tag(
-            "g", tag("title", f"{words}: {each.count:,}"), hit, bar,
-            data_key=metric.key, data_low=repr(each.low), data_high=repr(each.high),
-            data_last=last, data_words=f"{title(metric)} {words}",
-        )  # fmt: skip
-        bars.append(group)
-    return tag(
-        "svg", *bars, viewBox="0 0 120 37", class_="histogram", role="img",
-        preserveAspectRatio="none", aria_label=f"distribution of {title(metric)}",
-    )  # fmt: skip
-
 
 ACCOUNT = ("steps", "rejections", "prompt_tokens", "completion_tokens", "cost", "seconds")
 """Accounting metrics that the table of episodes shows."""
 _MAIN = ("sr", "tc", "ne", "spd", "spl", "ndtw", "goal_sr", "psr")
+_EFFICIENCY = ("spl", "spl_visible", "spl_challenge", "plw_sr", "sdtw", "ndtw", "reward", "kpa")
+"""What stands beside the success measure, the first one that a run has."""
 _LISTED = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """All that the first page is made of.
+    """All that the page of a run is made of.
 
     ``row`` is the run's row of ``wayword table --format json``, empty before the first episode
-    ends; ``pages`` maps episodes to the files of their pages.
+    ends, and ``pages`` maps episodes to the addresses of their pages. Served pages leave out what
+    takes time: ``row`` has means without intervals then, and ``later`` says that the page is to
+    ask for the rest. ``causes`` are those of each episode without success, as far as they are
+    known. ``remote``: rows are asked for, too. ``going`` names where to hear of a run that goes on.
     """
 
     name: str
@@ -180,17 +50,35 @@ class Overview:
     pages: Mapping[str, str]
     command: str = ""
     written: datetime = field(default_factory=lambda: datetime.now(UTC))
+    causes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    served: bool = False
+    later: bool = False
+    remote: bool = False
+    going: str = ""
+    version: str = ""
+    slug: str = ""
+
+    @property
+    def success(self) -> str:
+        """The key of the family's success measure."""
+        return success_of(self.config)
 
 
 def index_page(run: Overview) -> str:
     """The whole document."""
-    body = join(
-        [
-            tag("main", _head(run), _cards(run), _table(run), _what(run), class_="wide"),
-            data("data", _data(run)),
-        ]
+    top = tag(
+        "nav",
+        tag("a", "‹ all runs", href="../../", rel="up"),
+        tag("span", tag("bdi", run.name), class_="grow"),
+        tag("a", "compare", href=f"../../compare?run={run.slug}") if run.served else None,
+        class_="top",
     )
-    return page(f"{run.name} · Wayword", body, "index")
+    main = tag(
+        "main", _head(run), metrics_part(run), causes_part(run), _table(run), _what(run),
+        class_="wide",
+    )  # fmt: skip
+    body = join([top if run.served else None, main, data("data", _data(run))])
+    return page(f"{run.name} · Wayword", body, "index", run.served)
 
 
 def _head(run: Overview) -> Html:
@@ -198,13 +86,15 @@ def _head(run: Overview) -> Html:
     models = seeing.as_mapping(identity.get("models") or {})
     chips = [cast_of(identity), *map(str, models.values())]
     chips += [str(identity.get("dataset", ""))]
+    notice = run.sources.notice
     return tag(
         "header",
         tag("h1", tag("bdi", run.name)),
         tag("p", *(tag("span", chip, class_="chip") for chip in chips if chip)),
         tag("p", _counts(run), class_="lead"),
-        tag("p", run.sources.notice, class_="why") if run.sources.notice else None,
+        tag("p", notice, class_="why", id="notice", hidden=not notice),
         *(tag("p", f"Note: {line}.", class_="why") for line in caveats_of(run.config)),
+        _live(run),
         class_="head",
     )
 
@@ -213,29 +103,60 @@ def _counts(run: Overview) -> Html:
     done = sum(head.ended != "failed" for head in run.heads)
     failed = len(run.heads) - done
     of = run.config.get("episodes_in_split")
-    parts = [tag("b", f"{done:,}"), f" of {of:,} episodes" if isinstance(of, int) else " episodes"]
+    said = f" of {of:,} episodes" if isinstance(of, int) else " episodes"
+    parts: list[str] = [tag("b", f"{done:,}", id="done"), said]
     parts += [", ", tag("b", f"{failed:,} failed")] if failed else []
-    return join([*parts, f". Written {run.written:%Y-%m-%d %H:%M} UTC."])
+    when = "" if run.served else f" Written {run.written:%Y-%m-%d %H:%M} UTC."
+    return join([*parts, f".{when}"])
 
 
-def _cards(run: Overview) -> Html | None:
+def _live(run: Overview) -> Html | None:
+    """Where the episodes under way are told of, in a run that is going on."""
+    if not run.going:
+        return None
+    fresh = tag("button", "show the new episodes", type="button", id="reload")
+    return tag(
+        "div",
+        tag("p", tag("b", "Going on."), " ", tag("span", fresh, id="stale", hidden=True)),
+        tag("ul", id="under-way", aria_label="Episodes under way"),
+        class_="live",
+        id="live",
+        hidden=True,
+    )
+
+
+def metrics_part(run: Overview) -> Html:
+    """Success, efficiency, steps and cost large; every metric below, folded away."""
     if not run.row:
         return tag("p", "No episode has ended yet.", class_="lead")
     scored = [head.scores for head in run.heads if head.ended != "failed"]
-    own: list[Html] = []
-    took: list[Html] = []
-    for metric in run.metrics:
-        found = run.row["metrics"].get(metric.key)
-        if found is not None:
-            scores = [score[metric.key] for score in scored if metric.key in score]
-            group = took if metric in accounting.METRICS else own
-            group.append(_card(metric, found, scores))
+    cards = {
+        metric.key: _card(metric, found, [s[metric.key] for s in scored if metric.key in s])
+        for metric in run.metrics
+        if (found := run.row["metrics"].get(metric.key)) is not None
+    }
+    large = [key for key in headline(run) if key in cards]
+    rest = [card for key, card in cards.items() if key not in large]
+    words = f"All metrics: {len(rest)} more"
     return tag(
         "section",
-        tag("div", *own, class_="cards"),
-        tag("div", *took, class_="cards took"),
+        tag("div", *(cards[key] for key in large), class_="cards large"),
+        tag("details", tag("summary", words), tag("div", *rest, class_="cards")) if rest else None,
         aria_label="Metrics",
+        data_later="metrics" if run.later else None,
     )
+
+
+def headline(run: Overview) -> list[str]:
+    """Keys of the success measure, an efficiency, steps and cost, as far as the run has them."""
+    return headline_keys(run.row, run.success)
+
+
+def headline_keys(row: Mapping[str, Any], success: str) -> list[str]:
+    """The same, of a run's row."""
+    there = {key for key, found in row.get("metrics", {}).items() if found}
+    efficient = next((key for key in _EFFICIENCY if key in there and key != success), "")
+    return [key for key in (success, efficient, "steps", "cost") if key in there]
 
 
 def _card(metric: Metric, found: Mapping[str, float | None], scores: Sequence[float]) -> Html:
@@ -245,9 +166,52 @@ def _card(metric: Metric, found: Mapping[str, float | None], scores: Sequence[fl
         "div",
         tag("h3", title(metric), title=metric.doc),
         tag("p", value(metric, found.get("mean")), class_="big"),
-        tag("p", words, class_="dim"),
+        tag("p", words if "low" in found or alike else "interval to come", class_="dim"),
+        whisker(metric, found),
         histogram(metric, scores),
         class_="metric",
+    )
+
+
+def causes_part(run: Overview) -> Html | None:
+    """How many episodes without success show each sign; a press filters the table by it."""
+    known, lost = run.causes, _lost(run)
+    if not lost:
+        return None
+    if not known:
+        return tag(
+            "section", tag("p", "Looking at why episodes failed …", class_="dim"),
+            class_="causes", data_later="causes", aria_label="Why episodes failed",
+        ) if run.later else None  # fmt: skip
+    counts = Counter(cause for found in known.values() for cause in found)
+    most = max(counts.values(), default=1)
+    rows = [
+        tag(
+            "button",
+            tag("span", name(cause)), tag("meter", value=counts[cause], max=most, min=0),
+            tag("b", f"{counts[cause]:,}"),
+            type="button", data_cause=cause, aria_pressed="false", title=CAUSES[cause],
+        )
+        for cause in CAUSES
+        if counts[cause]
+    ]  # fmt: skip
+    words = f"Why {lost:,} episodes failed, by the look of their records"
+    return tag("section", tag("h2", words), tag("div", *rows), class_="causes", aria_label=words)
+
+
+def _lost(run: Overview) -> int:
+    return sum(lost(head, run.success) for head in run.heads)
+
+
+def lost(head: Head, success: str) -> bool:
+    """Whether an episode failed, or ended without success."""
+    return head.ended == "failed" or head.scores.get(success, 1.0) <= 0.5
+
+
+def name(cause: str) -> str:
+    """``passed the goal`` for ``passed_goal``."""
+    return {"passed_goal": "passed the goal", "rejected": "rejected answers"}.get(
+        cause, cause.replace("_", " ")
     )
 
 
@@ -257,78 +221,118 @@ def _table(run: Overview) -> Html:
         aria_label="Filter by id or instruction", autocomplete="off",
     )  # fmt: skip
     kinds = ["all", *dict.fromkeys(head.ended for head in run.heads if head.ended)]
-    options = [tag("option", kind.replace("_", " "), value=kind) for kind in kinds]
-    ended = tag("select", *options, id="ended", aria_label="Filter by ending")
+    ended = _select("ended", "Filter by ending", {k: k.replace("_", " ") for k in kinds}, "ended: ")
+    causes = _select(
+        "cause", "Filter by cause", {"all": "all", **{c: name(c) for c in CAUSES}}, "cause: "
+    )
+    groups = {
+        "": "none",
+        "outcome": "outcome",
+        "cause": "cause",
+        "ended": "ending",
+        "scene": "scene",
+    }
+    group = None if run.remote else _select("group", "Group by", groups, "group: ")
+    columns = tag(
+        "details", tag("summary", "columns"), tag("div", id="columns", class_="choices"),
+        class_="columns",
+    )  # fmt: skip
     count = tag("output", id="count", aria_live="polite")
-    links = [
-        tag("li", tag("a", head.episode_id, href=f"episodes/{run.pages[head.episode_id]}"))
-        for head in run.heads
-        if head.episode_id in run.pages
-    ][:_LISTED]
-    bare = tag("noscript", tag("p", "The table needs JavaScript; pages:"), tag("ul", *links))
+    order = tag("select", id="sort", aria_label="Sort by")
+    chosen = tag("span", id="filters")
+    table = tag("table", tag("thead", tag("tr")), tag("tbody"), id="episodes")
     return tag(
         "section",
-        tag("div", search, ended, tag("span", id="filters"), count, class_="bar"),
-        tag(
-            "div",
-            tag("table", tag("thead", tag("tr")), tag("tbody"), id="episodes"),
-            class_="scroll",
-        ),
+        tag("div", search, ended, causes, group, order, columns, chosen, count, class_="bar"),
+        tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Episodes"),
         tag("div", id="more"),
-        bare,
+        _bare(run),
         _missing(run),
-        aria_label="Episodes",
+        aria_label="Table of episodes",
     )
+
+
+def _select(key: str, label: str, options: Mapping[str, str], before: str) -> Html:
+    found = [tag("option", f"{before}{words}", value=each) for each, words in options.items()]
+    return tag("select", *found, id=key, aria_label=label)
+
+
+def _bare(run: Overview) -> Html:
+    links = [
+        tag("li", tag("a", head.episode_id, href=run.pages[head.episode_id]))
+        for head in run.heads[:_LISTED]
+        if head.episode_id in run.pages
+    ]
+    return tag("noscript", tag("p", "The table needs JavaScript; pages:"), tag("ul", *links))
 
 
 def _missing(run: Overview) -> Html | None:
     without = len(run.heads) - len(run.pages)
-    if without <= 0:
+    if without <= 0 or run.served:
         return None
     return tag(
         "p",
         f"{len(run.pages):,} of {len(run.heads):,} episodes have a page. For others: ",
         tag("code", f"{run.command} --episode ID"),
-        " or a higher ",
+        ", a higher ",
         tag("code", "--limit"),
+        ", or leave out ",
+        tag("code", "--write"),
         ".",
         class_="dim",
     )
 
 
-def columns(run: Overview) -> list[Metric]:
+def _shown(run: Overview) -> list[str]:
     """The metrics of the table: the family's two main ones, then what the episodes took."""
     there = {key for head in run.heads for key in head.scores}
     own = [m for m in run.metrics if m.key in there and m not in accounting.METRICS]
-    own.sort(key=lambda m: _MAIN.index(m.key) if m.key in _MAIN else len(_MAIN))
+    order = [run.success, *_MAIN]
+    own.sort(key=lambda m: order.index(m.key) if m.key in order else len(order))
     account = [m for m in run.metrics if m.key in there and m.key in ACCOUNT]
-    return [*own[:2], *account]
+    return [metric.key for metric in (*own[:2], *account)]
 
 
 def _data(run: Overview) -> Json:
-    shown = columns(run)
-    described = [
-        {"key": m.key, "label": column(m), "kind": m.kind, "better": m.better, "doc": m.doc}
-        for m in shown
-    ]
-    every = [m.key for m in run.metrics]
-    rows = [
-        [
-            visible(head.episode_id),
-            visible(_text(run, head)),
-            run.pages.get(head.episode_id),
-            head.ended,
-            *(_number(head.scores.get(key)) for key in every),
-        ]
-        for head in run.heads
-    ]
-    return {"columns": described, "keys": every, "rows": rows}
+    return {
+        "columns": [
+            {"key": m.key, "label": column(m), "kind": m.kind, "better": m.better, "doc": m.doc}
+            for m in run.metrics
+        ],
+        "shown": _shown(run),
+        "keys": [m.key for m in run.metrics],
+        "success": run.success,
+        "causes": [{"key": cause, "label": name(cause)} for cause in CAUSES],
+        "of": len(run.heads),
+        "remote": run.remote,
+        "later": "texts" if run.later else "",
+        "live": run.going,
+        "version": run.version,
+        "rows": [] if run.remote else [row_of(run, head) for head in run.heads],
+    }
 
 
-def _text(run: Overview, head: Head) -> str:
-    """The instruction; before it, why the episode failed."""
+def row_of(run: Overview, head: Head) -> list[Json]:
+    """A row as the page's script has it: id, text, link, ending, causes, scene, scores."""
+    text, causes, scene = text_of(run, head)
+    return [
+        visible(head.episode_id),
+        text,
+        run.pages.get(head.episode_id),
+        head.ended,
+        causes,
+        scene,
+        *(_number(head.scores.get(metric.key)) for metric in run.metrics),
+    ]
+
+
+def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
+    """The instruction, and before it why the episode failed; numbers of causes; the scene."""
+    order = list(CAUSES)
     parts = (head.error, run.sources.instruction(head.episode_id))
-    return " · ".join(part for part in parts if part)
+    text = " · ".join(part for part in parts if part)
+    causes = [order.index(cause) for cause in run.causes.get(head.episode_id, ())]
+    return visible(text), causes, visible(run.sources.scene(head.episode_id))
 
 
 def _number(score: float | None) -> float | None:
@@ -367,7 +371,7 @@ def _what(run: Overview) -> Html:
         tag(
             "details",
             tag("summary", "config.json"),
-            tag("pre", json.dumps(config, indent=2, default=str), class_="said"),
+            tag("pre", json.dumps(config, indent=2, default=str), class_="said", tabindex=0),
         ),
         class_="what",
     )

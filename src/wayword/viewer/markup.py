@@ -5,7 +5,7 @@
 
 A page carries its style and its script inside, and a Content-Security-Policy that allows these two
 by their SHA-256 and nothing else: no other script runs and nothing is fetched, whatever a text
-holds (W3C, Content Security Policy Level 3, section 6.7).
+holds (W3C, Content Security Policy Level 3, section 6.7). A served page may ask its own server.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import html
 import json
 import re
 from collections.abc import Iterable
+from functools import cache
 from importlib.resources import files
 
 from wayword.core.episode import Json
@@ -89,12 +90,13 @@ def data(name: str, value: Json) -> Html:
     return Html(f'<script type="application/json" id="{name}">{safe}</script>')
 
 
-def page(title: str, body: Html, script: str) -> str:
+def page(title: str, body: Html, script: str, served: bool = False) -> str:
     """A whole document with the shipped style and the shipped script of that name."""
     style, code = _static("page.css"), _static(f"{script}.js")
+    own = "form-action 'self'; connect-src 'self'" if served else "form-action 'none'"
     policy = (
         f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(style)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
+        f"img-src data:; base-uri 'none'; {own}"
     )
     head = join(
         [
@@ -115,9 +117,11 @@ def page(title: str, body: Html, script: str) -> str:
     return f"<!doctype html>\n{whole}\n"
 
 
+@cache
 def _static(name: str) -> str:
     return (files("wayword.viewer") / "static" / name).read_text(encoding="utf-8")
 
 
+@cache
 def _digest(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

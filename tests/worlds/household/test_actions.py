@@ -201,12 +201,12 @@ def test_stop_takes_an_answer_and_the_step_limit_ends_it_too() -> None:
 def test_the_menu_lists_what_makes_sense_and_takes_what_is_well_formed() -> None:
     world = start(flat(), (2.0, 1.5, 0.0))
     space = world.action_space("agent")
-    listed = [str(action) for action in space.actions]
+    listed = [str(action) for action in space.listed]
     assert "pick_up[mug_1]" in listed
     assert "pick_up[table_1]" not in listed
     assert "put[mug_1, table_1]" not in listed
     assert "go_explore[hall]" in listed
-    assert all(action in space for action in space.actions)
+    assert all(action in space for action in space.listed)
     assert all(world.step("agent", Action("pick_up", (name,))) for name in ("table_1", "x_9"))
     assert Action("chat", ("anything at all",)) not in space, "nobody else is there"
     assert Action("stop", ("an answer",)) in space
@@ -220,14 +220,14 @@ def test_the_menu_lists_what_makes_sense_and_takes_what_is_well_formed() -> None
         with pytest.raises(ValueError, match="not on the menu"):
             world.step("agent", action)
     act(world, "pick_up mug_1")
-    assert "put[mug_1, table_1]" in [str(action) for action in world.action_space("agent").actions]
+    assert "put[mug_1, table_1]" in [str(action) for action in world.action_space("agent").listed]
     # The first menu still lists what it listed.
-    assert [str(action) for action in space.actions] == listed
+    assert [str(action) for action in space.listed] == listed
 
 
 def test_a_body_offers_only_its_own_verbs() -> None:
     world = start(flat(), (2.0, 1.5, 0.0), body=Body(actions=("goto", "go_grab", "stop")))
-    assert {action.name for action in world.action_space("agent").actions} == {
+    assert {action.name for action in world.action_space("agent").listed} == {
         "goto",
         "go_grab",
         "stop",
@@ -302,7 +302,7 @@ def test_asking_whether_an_action_is_on_the_menu_makes_no_list(
     assert Action("goto", ("table_1",)) in space
     assert Action("goto") not in space
     with pytest.raises(AssertionError, match="the list was made"):
-        list(space.actions)
+        list(space.listed)
 
 
 def test_nobody_leaves_the_house_by_the_front_door() -> None:

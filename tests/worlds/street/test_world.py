@@ -35,7 +35,7 @@ def world(
 def test_it_is_a_world_with_five_actions_everywhere() -> None:
     made = world()
     assert isinstance(made, World)
-    named = [str(action) for action in made.action_space("agent").actions]
+    named = [str(action) for action in made.action_space("agent").listed]
     assert named == ["forward", "left", "right", "turn_around", "stop"]
 
 

@@ -345,12 +345,12 @@ class Legal:
 
     @cached_property
     def _by_text(self) -> dict[str, Action]:
-        return {str(action): action for action in self._menu.actions}
+        return {str(action): action for action in self._menu.listed}
 
     @cached_property
     def _by_verb(self) -> dict[str, list[Action]]:
         found: dict[str, list[Action]] = {}
-        for action in self._menu.actions:
+        for action in self._menu.listed:
             found.setdefault(action.name, []).append(action)
         return found
 
@@ -364,7 +364,7 @@ class Legal:
     def _arguments(self) -> dict[str, list[str]]:
         """Arguments on the menu by their plain form."""
         found: dict[str, list[str]] = {}
-        for word in dict.fromkeys(word for a in self._menu.actions for word in a.arguments):
+        for word in dict.fromkeys(word for a in self._menu.listed for word in a.arguments):
             found.setdefault(_snake(word), []).append(word)
         return found
 

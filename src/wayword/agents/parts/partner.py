@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from wayword.agents.parts.commands import Brief
 from wayword.agents.parts.partner_knowledge import (
     Knowledge,
+    KnownSpot,
     Leaving,
     Ledger,
     MakeWay,
     Put,
     Saying,
     Searched,
-    Seen,
     Taking,
     Wants,
     parse,
@@ -158,7 +158,7 @@ class Partner:
     def _tell(self, thing: str, urgent: bool) -> None:
         at = self.knowledge.things[thing]
         self._told_of.add(thing)
-        self._say(Seen(thing, at.preposition, at.place, at.room), urgent)
+        self._say(KnownSpot(thing, at.preposition, at.place, at.room), urgent)
 
     def _next(self, ledger: Ledger, holding: list[str], space: ActionSpace) -> Action:
         if self._queue:
@@ -233,9 +233,9 @@ class Partner:
     def _search(self, space: ActionSpace, again: bool) -> Action | None:
         """The next room to look around in, or what opens there to look into; rooms that no way has
         led to yet come last. ``again`` also looks around where others have searched already."""
-        rooms = [a.arguments[0] for a in space.actions if a.name == "go_explore"]
+        rooms = [a.arguments[0] for a in space.listed if a.name == "go_explore"]
         known = self.knowledge
-        checks = [a.arguments[0] for a in space.actions if a.name == "go_check"]
+        checks = [a.arguments[0] for a in space.listed if a.name == "go_check"]
         boxes = [name for name in checks if name in known.boxes]
         for room in self._order(rooms):
             explore = Action("go_explore", (room,))

@@ -32,7 +32,13 @@ from wayword.agents.parts.conversation import (
 )
 from wayword.agents.parts.examples import FACING, HOLDING, PLACE, stated
 from wayword.agents.parts.legal import Legal
-from wayword.agents.parts.reading import Answer, Lengths, Recipe, answer_schema, read_answer
+from wayword.agents.parts.reading import (
+    Lengths,
+    StrategyAnswer,
+    StrategyRecipe,
+    answer_schema,
+    read_answer,
+)
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.episode import Episode, Json
@@ -83,9 +89,9 @@ def actions(catalogue: str, space: ActionSpace) -> str:
 
     A line reads ``put[object, receptacle]: put down what you hold``.
     """
-    listed = dict.fromkeys([*(action.name for action in space.actions), *space.open_verbs])
+    listed = dict.fromkeys([*(action.name for action in space.listed), *space.open_verbs])
     lines = [line for line in catalogue.splitlines() if line.strip()]
-    shapes = {(action.name, bool(action.arguments)) for action in space.actions}
+    shapes = {(action.name, bool(action.arguments)) for action in space.listed}
     told = [line for line in lines if _has(line, space, shapes)]
     described = {_verb(line) for line in told}
     return "\n".join([*told, *(verb for verb in listed if verb not in described)])
@@ -109,7 +115,7 @@ def _has(line: str, space: ActionSpace, shapes: Set[tuple[str, bool]]) -> bool:
     return (verb, bool(words)) in shapes or Action(verb, words) in space
 
 
-def knowable(asked: Recipe, own: SelfState, owner: type) -> Recipe:
+def knowable(asked: StrategyRecipe, own: SelfState, owner: type) -> StrategyRecipe:
     """The recipe without the states that an actor of this world cannot know: its place where places
     have no names, what it holds where bodies have no hands."""
     known = {PLACE: own.place, FACING: own.heading is not None, HOLDING: own.holding is not None}
@@ -218,7 +224,7 @@ class Strategy:
         answer = read_answer(reply, self._recipe, legal)
         self._note_state(answer)
         if len(space) <= REMEMBERED:
-            self._earlier.update(space.actions)
+            self._earlier.update(space.listed)
         rejected = isinstance(answer.outcome, Rejection)
         self._said = one_line(reply.text, ECHOED) if rejected else reply.text.strip()
         return answer.outcome
@@ -369,7 +375,7 @@ class Strategy:
         self._rate.learn(written, completion.usage.prompt)
         return replies(completion, sampling)[0]
 
-    def _note_state(self, answer: Answer) -> None:
+    def _note_state(self, answer: StrategyAnswer) -> None:
         """Write down what was stated, also where nothing was: silence is no right answer."""
         asked = {name for section in self._recipe.sections for name, _ in section.parts}
         if asked & {PLACE, FACING, HOLDING}:

@@ -17,6 +17,7 @@ import http.client
 import json
 import secrets
 import socket
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -27,6 +28,7 @@ from urllib.parse import urlsplit
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Usage
+from wayword.models.llamacpp.door import Door
 from wayword.models.parts.options import continued
 
 
@@ -248,14 +250,24 @@ def _usage(answer: dict[str, Any], prefix: int, first: bool) -> Usage:
 def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> Iterator[str]:
     """Serve the file while the context lasts; gives the address, ``http://127.0.0.1:PORT/v1``.
 
-    ``port`` 0 takes any free one. No key is asked for. Raises ``UsageError`` for a file that
+    ``port`` 0 takes any free one. No key is asked for, but only this machine's programs and pages
+    are answered (:mod:`~wayword.models.llamacpp.door`). Raises ``UsageError`` for a file that
     cannot be loaded and a port that is taken.
     """
     if port and _taken(port):
         raise UsageError(f"port {port} of 127.0.0.1 is taken; name another, or 0 for any")
-    server = start_server(path, settings or EngineSettings(), port=port)
+    key = secrets.token_urlsafe(24)
+    server = start_server(path, settings or EngineSettings(), key=key)
+    inner = urlsplit(server.listening_address)
     try:
-        yield f"{server.listening_address}/v1"
+        with Door(port, (inner.hostname or "127.0.0.1", inner.port or 0), key) as door:
+            thread = threading.Thread(target=door.serve_forever, daemon=True)
+            thread.start()
+            try:
+                yield f"{door.address}/v1"
+            finally:
+                door.shutdown()
+                thread.join()
     finally:
         del server  # the server stops with its object
 

@@ -23,6 +23,7 @@ from wayword.core.model import (
     Wrapper,
     tokens_of,
 )
+from wayword.settings import load_yaml
 
 # What answers cost: a table of prices that the user can extend.
 
@@ -101,8 +102,8 @@ def _read(path: Path) -> dict[str, Price]:
     import yaml
 
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        found = load_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise DataError(path, "", f"cannot be read as prices: {reason}") from None
     if not isinstance(found, dict):

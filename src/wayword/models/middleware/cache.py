@@ -9,17 +9,21 @@ import asyncio
 import hashlib
 import json
 import math
+import os
+import secrets
+import socket
 import sqlite3
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from wayword.core.episode import Json
-from wayword.core.errors import DataError, RecordingError
+from wayword.core.errors import DataError
 from wayword.core.model import (
     Choice,
     Completion,
@@ -67,7 +71,14 @@ def _message_value(message: Message) -> Json:
     return [message.role, message.content, pictures]
 
 
-_REMEDY = "delete it, or name another file"
+_REMEDY = "name another file"
+_TABLES = (
+    "answers (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+    "claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, since REAL NOT NULL)",
+)
+CLAIMED = 900.0
+"""Seconds after which a claim is over: longer than a call with its retries takes."""
+_POLL = 0.05
 _Answer = TypeVar("_Answer", Completion, Choice)
 
 
@@ -75,11 +86,16 @@ class AnswerCache:
     """A file of JSON values by key: ``get`` and ``put`` block, for a moment.
 
     Write-ahead logging lets several processes read and write at once; a busy file is waited for.
-    Raises ``DataError`` for a file that is no such cache, ``RecordingError`` when it fails later.
+    ``claim`` tells other processes that this one is asking, so that they wait for its answer
+    instead of paying for their own. A row that cannot be read is as if it were not there, and a
+    file that cannot be written keeps nothing more; ``problems`` says so, once each. Raises
+    ``DataError`` for a file that is no such cache.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.problems: list[str] = []
+        self._owner = f"{os.getpid()} {socket.gethostname()} {secrets.token_hex(4)}"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(
@@ -87,36 +103,95 @@ class AnswerCache:
             )
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
-                " WITHOUT ROWID"
-            )
+            for table in _TABLES:
+                self._db.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
             self._db.execute("SELECT key, value FROM answers LIMIT 1").fetchone()
         except (OSError, sqlite3.Error) as error:
             raise DataError(path, "", f"cannot be used as a cache: {error}", _REMEDY) from None
 
     def get(self, key: str) -> Json | None:
-        """The value of a key, or None."""
+        """The value of a key; None where there is none, or none that can be read."""
         try:
             row = self._db.execute("SELECT value FROM answers WHERE key = ?", (key,)).fetchone()
             return json.loads(row[0]) if row else None
-        except (sqlite3.Error, ValueError) as error:
-            raise self._broken(error) from None
+        except (sqlite3.Error, ValueError, RecursionError, TypeError) as error:
+            self.problem(f"holds an answer that cannot be read, and it was asked again ({error})")
+            return None
 
     def put(self, key: str, value: Json) -> None:
-        """Keep a value; the first one of a key stays."""
-        text = redacted(json.dumps(value, ensure_ascii=False))
+        """Keep a value; the first one of a key stays, as long as it can be read."""
+        text = redacted(_text(value))
+        verb = "INSERT OR IGNORE" if self.get(key) is not None else "INSERT OR REPLACE"
         try:
-            self._db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", (key, text))
+            self._db.execute(f"{verb} INTO answers VALUES (?, ?)", (key, text))
         except sqlite3.Error as error:
-            raise self._broken(error) from None
+            self.problem(f"could not keep an answer ({error}); the run goes on without")
+
+    def drop(self, key: str) -> None:
+        """Forget a value that makes no sense."""
+        with suppress(sqlite3.Error):
+            self._db.execute("DELETE FROM answers WHERE key = ?", (key,))
+
+    def claim(self, key: str) -> bool:
+        """Whether this process is the one to ask. A dead process's claim is over, and one that is
+        older than ``CLAIMED`` seconds."""
+        now = time.time()
+        try:
+            told = self._db.execute(
+                "INSERT OR IGNORE INTO claims VALUES (?, ?, ?)", (key, self._owner, now)
+            )
+            if told.rowcount:
+                return True
+            row = self._db.execute("SELECT owner, since FROM claims WHERE key = ?", (key,))
+            owner, since = row.fetchone() or ("", 0.0)
+            if owner != self._owner and _alive(owner) and abs(now - since) < CLAIMED:
+                return False
+            self._db.execute(
+                "UPDATE claims SET owner = ?, since = ? WHERE key = ? AND owner = ?",
+                (self._owner, now, key, owner),
+            )
+        except (sqlite3.Error, TypeError):
+            return True  # better to pay twice than not to go on
+        return True
+
+    def release(self, key: str) -> None:
+        """Let others ask."""
+        with suppress(sqlite3.Error):
+            self._db.execute("DELETE FROM claims WHERE key = ? AND owner = ?", (key, self._owner))
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
-    def _broken(self, error: Exception) -> RecordingError:
-        return RecordingError(f"{self.path}: the answer cache failed: {error}; {_REMEDY}")
+    def problem(self, what: str) -> None:
+        """Note what went wrong, once a kind."""
+        line = f"the answer cache {self.path} {what}"
+        if not any(known.partition(" (")[0] == line.partition(" (")[0] for known in self.problems):
+            self.problems.append(line)
+
+
+def _text(value: Json) -> str:
+    """JSON; half a surrogate pair, which SQLite cannot hold, in ASCII escapes."""
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = json.dumps(value)
+    return text
+
+
+def _alive(owner: str) -> bool:
+    """Whether a claim's process runs; one on another machine may."""
+    number, host, *_ = [*owner.split(), "", ""]
+    if host != socket.gethostname() or not number.isdecimal():
+        return bool(host)
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 class CachedModel(Wrapper):
@@ -125,8 +200,9 @@ class CachedModel(Wrapper):
     The key is made of the model's identity, the prompt and the whole sampling, seed included.
     Answers that chance decides (a temperature, and no seed) are numbered as they are asked, so
     that five calls still give five samples, the same five in the next run. Empty answers and calls
-    of tools are not kept: the next run asks again. Equal questions that
-    are in the air at once become one. Found answers are marked ``cached`` and cost nothing.
+    of tools are neither kept nor used where an earlier version kept them: the next run asks again.
+    Equal questions that are in the air at once become one, also over several processes. Found
+    answers are marked ``cached`` and cost nothing.
     """
 
     def __init__(self, inner: Model, cache: AnswerCache) -> None:
@@ -166,28 +242,45 @@ class CachedModel(Wrapper):
         lock = self._flying.setdefault(key, asyncio.Lock())
         try:
             async with lock:
-                kept = await self._off_loop(lambda: self._cache.get(key))
-                if kept is not None:
-                    seconds = time.perf_counter() - began
-                    return replace(self._read(kept, read), seconds=seconds)
-                answer = await ask()
-                if _worth_keeping(answer):
-                    value = asdict(answer)
-                    await self._off_loop(lambda: self._cache.put(key, value))
-                return answer
+                while True:
+                    found = self._read(key, await self._off_loop(self._cache.get, key), read)
+                    if found is not None:
+                        return replace(found, seconds=time.perf_counter() - began)
+                    if await self._off_loop(self._cache.claim, key):
+                        break
+                    await asyncio.sleep(_POLL)  # another process is asking this very question
+                try:
+                    answer = await ask()
+                    if _worth_keeping(answer):
+                        await self._off_loop(self._cache.put, key, asdict(answer))
+                    return answer
+                finally:
+                    await asyncio.shield(self._off_loop(self._cache.release, key))
         finally:
             if not lock.locked():
                 self._flying.pop(key, None)
 
-    async def _off_loop(self, work: Callable[[], Json]) -> Json:
-        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+    @property
+    def warnings(self) -> Sequence[str]:
+        """What went wrong with the file: see :func:`~wayword.core.model.warnings_of`."""
+        return (*self._cache.problems, *super().warnings)
 
-    def _read(self, kept: Json, read: Callable[[Json], _Answer]) -> _Answer:
+    async def _off_loop(self, work: Callable[..., Json], *given: Any) -> Json:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work, *given)
+
+    def _read(self, key: str, kept: Json | None, read: Callable[[Json], _Answer]) -> _Answer | None:
+        if kept is None:
+            return None
         try:
-            return read(kept)
-        except (KeyError, TypeError, AttributeError) as error:
-            where, what = self._cache.path, f"holds an unreadable answer ({error!r})"
-            raise RecordingError(f"{where}: {what}; {_REMEDY}") from None
+            found = read(kept)
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            what = "holds an answer that cannot be read, and it was asked again"
+            self._cache.problem(f"{what} ({error!r})")
+        else:
+            if _worth_keeping(found):
+                return found
+        self._cache.drop(key)
+        return None
 
 
 def _worth_keeping(answer: Completion | Choice) -> bool:
@@ -218,4 +311,5 @@ def _choice(value: Json) -> Choice:
         cost=0.0,
         cached=True,
         picked=bool(value.get("picked", False)),
+        reasoning=tuple(value.get("reasoning", ())),
     )

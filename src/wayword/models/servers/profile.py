@@ -20,7 +20,7 @@ from typing import Any, Literal
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.settings import make
+from wayword.settings import load_yaml, make
 
 SHIPPED = Path(__file__).parent.parent / "profiles.yaml"
 
@@ -102,8 +102,8 @@ def _read(path: Path) -> dict[str, Mapping[str, Any]]:
     import yaml
 
     try:
-        found = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        found = load_yaml(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         reason = " ".join(str(error).split())
         raise DataError(path, "", f"cannot be read as model profiles: {reason}") from None
     if not isinstance(found, dict) or not all(isinstance(v, dict) for v in found.values()):

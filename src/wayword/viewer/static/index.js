@@ -1,187 +1,377 @@
 "use strict";
-// The table of episodes: sorted and filtered in memory, rows made as they are scrolled to.
-// Every text reaches the page through textContent.
+// The table of episodes. Up to some thousands they are all in the page, and sorted and filtered in
+// memory; of more, the server sends the rows that are looked at. What is chosen stands in the
+// address, after the #. Every text reaches the page through textContent.
 (function () {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const FIXED = 4; // id, instruction, page, ended
+  const FIXED = 6; // id, text, link, ended, causes, scene
   const CHUNK = 100;
-  const at = (key) => FIXED + data.keys.indexOf(key);
   const table = document.getElementById("episodes");
   const body = table.tBodies[0];
-  const search = document.getElementById("search");
-  const ended = document.getElementById("ended");
-  const chips = document.getElementById("filters");
-  const count = document.getElementById("count");
-  const more = document.getElementById("more");
-  const folded = data.rows.map((row) => (row[0] + "\n" + row[1]).toLowerCase());
-  const ranges = new Map(); // metric key -> {low, high, last, words, bar}
-  let sorted = { column: -1, down: false };
-  let shown = [];
-  let made = 0;
+  const $ = (id) => document.getElementById(id);
+  const search = $("search"), ended = $("ended"), cause = $("cause"), group = $("group"), sort = $("sort");
+  const chips = $("filters"), count = $("count"), more = $("more"), menu = $("columns");
+  const at = (key) => FIXED + data.keys.indexOf(key);
+  const described = new Map(data.columns.map((c) => [c.key, c]));
+  const state = read();
+  let folded = null; // lower-case text of every row, made when first searched
+  let shown = { total: 0, rows: [] };
+  let asked = 0;
 
-  const columns = [
-    { label: "Episode", index: 0, kind: "id" },
-    { label: "Instruction", index: 1, kind: "text" },
-    ...data.columns.map((c) => ({ ...c, index: at(c.key) })),
-    { label: "Ended", index: 3, kind: "ended" },
-  ];
+  // The choices, in the address.
+  function read() {
+    const given = new URLSearchParams(location.hash.slice(1));
+    const ranges = new Map();
+    for (const each of given.getAll("range")) {
+      const [key, low, high, last] = each.split(":");
+      if (described.has(key)) ranges.set(key, { low: Number(low), high: Number(high), last: last === "1" });
+    }
+    const cols = (given.get("cols") || "").split(",").filter((key) => described.has(key));
+    return {
+      q: given.get("q") || "", ended: given.get("ended") || "", cause: given.get("cause") || "",
+      scene: given.get("scene") || "", group: given.get("group") || "", sort: given.get("sort") || "",
+      down: given.get("down") === "1", cols: cols.length ? cols : data.shown, ranges,
+    };
+  }
+  function query() {
+    const asking = new URLSearchParams();
+    for (const key of ["q", "ended", "cause", "scene", "group", "sort"]) if (state[key]) asking.set(key, state[key]);
+    if (state.down) asking.set("down", "1");
+    if (state.cols.join() !== data.shown.join()) asking.set("cols", state.cols.join());
+    for (const [key, r] of state.ranges) asking.append("range", [key, r.low, r.high, r.last ? 1 : 0].join(":"));
+    return asking;
+  }
+  function keep() {
+    const asking = query().toString();
+    history.replaceState(null, "", asking ? "#" + asking : location.pathname + location.search);
+  }
 
+  // Rows: from the page, or from the server.
+  function within(value, range) {
+    if (value === null || value === undefined) return false;
+    return value >= range.low && (value < range.high || (range.last && value <= range.high));
+  }
+  function index(key) {
+    return { "": -1, id: 0, text: 1, ended: 3, scene: 5 }[key] ?? at(key);
+  }
+  function local() {
+    const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+    if (words.length && !folded) folded = data.rows.map((row) => (row[0] + "\n" + row[1]).toLowerCase());
+    const which = data.causes.findIndex((each) => each.key === state.cause);
+    const found = [];
+    data.rows.forEach((row, number) => {
+      if (state.ended && row[3] !== state.ended) return;
+      if (state.scene && row[5] !== state.scene) return;
+      if (state.cause && !row[4].includes(which)) return;
+      if (words.length && !words.every((word) => folded[number].includes(word))) return;
+      for (const [key, range] of state.ranges) if (!within(row[at(key)], range)) return;
+      found.push(number);
+    });
+    if (state.sort) found.sort(compare(index(state.sort), state.down));
+    return { total: found.length, rows: found.map((number) => data.rows[number]) };
+  }
+  const order = new Intl.Collator("en", { numeric: true });
+  function compare(column, down) {
+    const sign = down ? -1 : 1;
+    return (a, b) => {
+      const x = data.rows[a][column], y = data.rows[b][column];
+      if (x === y) return a - b;
+      if (x === null || x === undefined) return 1;
+      if (y === null || y === undefined) return -1;
+      return sign * (typeof x === "string" ? order.compare(x, y) : x - y) || a - b;
+    };
+  }
+  async function remote(from) {
+    const asking = query();
+    asking.set("from", from);
+    const answer = await fetch("rows?" + asking);
+    if (!answer.ok) throw new Error("the server answered " + answer.status);
+    return answer.json();
+  }
+
+  // Cells.
   function show(value, column) {
     if (value === null || value === undefined) return "–";
-    if (column.kind === "rate") {
-      return (value === 0 || value === 1 ? 100 * value : (100 * value).toFixed(1)).toString();
-    }
+    if (column.kind === "rate") return (value === 0 || value === 1 ? 100 * value : (100 * value).toFixed(1)).toString();
     if (column.kind === "dollars") return value.toFixed(value !== 0 && value < 1 ? 4 : 2);
     if (column.kind === "metres") return value.toFixed(2);
     if (column.kind === "seconds") return value.toFixed(value < 10 ? 2 : 1);
     return Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(1);
   }
-
+  function make(tag, className, text) {
+    const element = document.createElement(tag);
+    if (className) element.className = className;
+    if (text !== undefined) element.textContent = text;
+    return element;
+  }
+  function columns() {
+    return [
+      { key: "id", label: "Episode", kind: "id" }, { key: "text", label: "Instruction", kind: "text" },
+      ...state.cols.map((key) => described.get(key)), { key: "ended", label: "Ended", kind: "ended" },
+    ];
+  }
   function cell(row, column) {
-    const td = document.createElement("td");
-    const value = row[column.index];
+    const td = make("td");
     if (column.kind === "id") {
       td.className = "id";
-      td.title = value;
-      if (row[2]) {
-        const link = document.createElement("a");
-        link.href = "episodes/" + encodeURIComponent(row[2]);
-        link.textContent = value;
-        td.append(link);
-      } else td.textContent = value;
+      const link = make(row[2] ? "a" : "span", "", row[0]);
+      if (row[2]) link.href = row[2];
+      td.append(link);
     } else if (column.kind === "text") {
       td.className = "text";
-      const clamp = document.createElement("div");
-      clamp.textContent = value;
-      clamp.title = value;
+      const clamp = make("div", "", row[1]);
+      clamp.title = row[1];
       td.append(clamp);
     } else if (column.kind === "ended") {
-      td.className = ["failed", "step_limit", "stopped"].includes(value) ? value : "";
-      td.textContent = value.replaceAll("_", " ");
+      td.className = "why-ended";
+      td.append(make("span", ["failed", "step_limit", "stopped"].includes(row[3]) ? row[3] : "", row[3].replaceAll("_", " ")));
+      for (const number of row[4]) if (data.causes[number]) td.append(make("small", "cause", data.causes[number].label));
     } else {
+      const value = row[at(column.key)];
       td.className = "n";
       td.dataset.label = column.label;
       td.textContent = show(value, column);
-      if (column.kind === "rate" && column.better === "higher" && (value === 0 || value === 1)) {
-        td.classList.add(value === 1 ? "good" : "bad");
-      }
+      if (column.kind === "rate" && column.better === "higher" && (value === 0 || value === 1)) td.classList.add(value === 1 ? "good" : "bad");
     }
     return td;
   }
-
+  let made = 0;
   function grow() {
-    const rows = shown.slice(made, made + CHUNK).map((number) => {
-      const tr = document.createElement("tr");
-      tr.append(...columns.map((column) => cell(data.rows[number], column)));
+    const cols = columns();
+    const rows = shown.rows.slice(made, made + CHUNK).map((row) => {
+      const tr = make("tr");
+      tr.append(...cols.map((column) => cell(row, column)));
       return tr;
     });
     made += rows.length;
     body.append(...rows);
   }
-
-  function within(value, range) {
-    if (value === null || value === undefined) return false;
-    return value >= range.low && (value < range.high || (range.last && value <= range.high));
+  async function reach() { // more rows, where the end of the table is near
+    if (made < shown.rows.length) grow();
+    else if (data.remote && shown.rows.length < shown.total && !reach.waiting) {
+      reach.waiting = true;
+      const mine = asked;
+      try {
+        const next = await remote(shown.rows.length);
+        if (mine === asked) { shown.rows.push(...next.rows); grow(); }
+      } finally { reach.waiting = false; }
+    }
   }
 
-  function compare(column, down) {
-    const sign = down ? -1 : 1;
-    return (a, b) => {
-      const x = data.rows[a][column.index];
-      const y = data.rows[b][column.index];
-      if (x === y) return a - b;
-      if (x === null || x === undefined) return 1;
-      if (y === null || y === undefined) return -1;
-      if (typeof x === "string") return sign * x.localeCompare(y, "en", { numeric: true });
-      return sign * (x - y);
-    };
+  // Groups: a line each, with the means of the columns.
+  function grouped() {
+    const groups = new Map();
+    const name = { ended: (r) => r[3].replaceAll("_", " "), scene: (r) => r[5] || "unknown",
+      cause: (r) => r[4].length ? data.causes[r[4][0]].label : "none",
+      outcome: (r) => { const v = r[at(data.success)]; return v === null || v === undefined ? "no score" : v > 0.5 ? "success" : "no success"; } }[state.group];
+    for (const row of shown.rows) {
+      const key = name(row);
+      if (!groups.has(key)) groups.set(key, []);
+      groups.get(key).push(row);
+    }
+    const cols = columns().filter((c) => !["text", "ended"].includes(c.kind));
+    for (const [key, rows] of [...groups].sort((a, b) => b[1].length - a[1].length)) {
+      const tr = make("tr", "grouped");
+      for (const column of cols) {
+        const td = make("td", column.kind === "id" ? "id" : "n");
+        if (column.kind === "id") {
+          const press = make("button", "linklike", key);
+          press.type = "button";
+          press.addEventListener("click", () => {
+            const first = rows[0];
+            if (state.group === "scene") state.scene = first[5];
+            else if (state.group === "ended") state.ended = first[3];
+            else if (state.group === "cause" && first[4].length) state.cause = data.causes[first[4][0]].key;
+            else if (state.group === "outcome" && key !== "no score") state.ranges.set(data.success, key === "success" ? { low: 0.5, high: 1, last: true } : { low: 0, high: 0.5, last: false });
+            state.group = "";
+            update();
+          });
+          td.append(press);
+        } else {
+          const values = rows.map((row) => row[at(column.key)]).filter((v) => v !== null && v !== undefined);
+          td.dataset.label = column.label;
+          td.textContent = values.length ? show(values.reduce((a, b) => a + b, 0) / values.length, column) : "–";
+        }
+        tr.append(td);
+      }
+      const size = make("td", "n", rows.length.toLocaleString("en"));
+      size.dataset.label = "episodes";
+      tr.insertBefore(size, tr.cells[1] || null);
+      body.append(tr);
+    }
   }
 
-  function update() {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-    shown = [];
-    data.rows.forEach((row, number) => {
-      if (ended.value !== "all" && row[3] !== ended.value) return;
-      if (!words.every((word) => folded[number].includes(word))) return;
-      for (const [key, range] of ranges) if (!within(row[at(key)], range)) return;
-      shown.push(number);
-    });
-    if (sorted.column >= 0) shown.sort(compare(columns[sorted.column], sorted.down));
+  function head() {
+    const row = table.tHead.rows[0];
+    const cols = state.group ? [columns()[0], { label: "Episodes", kind: "size" }, ...columns().slice(2, -1)] : columns();
+    row.replaceChildren(...cols.map((column) => {
+      const th = make("th", column.key && !["id", "text", "ended"].includes(column.key) ? "n" : column.kind === "size" ? "n" : "");
+      th.scope = "col";
+      if (column.kind === "size" || state.group) { th.append(make("span", "plain", column.label)); return th; }
+      const press = make("button", "", column.label + (state.sort === column.key ? (state.down ? " ↓" : " ↑") : ""));
+      press.type = "button";
+      if (column.doc) press.title = column.doc;
+      if (state.sort === column.key) th.setAttribute("aria-sort", state.down ? "descending" : "ascending");
+      press.addEventListener("click", () => by(column.key));
+      th.append(press);
+      return th;
+    }));
+  }
+  function by(key) {
+    state.down = state.sort === key ? !state.down : described.has(key);
+    state.sort = key;
+    update();
+    const again = [...table.tHead.querySelectorAll("th[aria-sort] button")][0];
+    if (again && document.activeElement === document.body) again.focus();
+  }
+
+  async function update() {
+    const mine = ++asked;
+    keep();
+    controls();
+    let found = null;
+    try { found = data.remote ? await remote(0) : local(); }
+    catch (error) { count.textContent = "the server does not answer"; return; }
+    if (mine !== asked) return;
+    shown = found;
+    head();
     body.replaceChildren();
     made = 0;
-    grow();
-    const all = data.rows.length.toLocaleString("en");
-    count.textContent =
-      shown.length === data.rows.length ? all + " episodes" : shown.length.toLocaleString("en") + " of " + all;
+    if (state.group && !data.remote) grouped();
+    else grow();
+    const all = data.of.toLocaleString("en");
+    count.textContent = shown.total === data.of ? all + " episodes" : shown.total.toLocaleString("en") + " of " + all;
+    document.body.dataset.ready = "1";
   }
 
-  function drawChips() {
-    chips.replaceChildren(
-      ...[...ranges].map(([key, range]) => {
-        const button = document.createElement("button");
-        button.type = "button";
-        button.textContent = range.words + " ×";
-        button.addEventListener("click", () => toggle(key, range));
-        return button;
-      })
-    );
-  }
-
-  function toggle(key, range) {
-    const old = ranges.get(key);
-    if (old) old.bar.classList.remove("on");
-    if (old && old.bar === range.bar) ranges.delete(key);
-    else {
-      ranges.set(key, range);
-      range.bar.classList.add("on");
+  // Controls show what is chosen.
+  function controls() {
+    if (search.value !== state.q) search.value = state.q;
+    ended.value = state.ended || "all";
+    cause.value = state.cause || "all";
+    if (group) group.value = state.group;
+    sort.value = state.sort;
+    const picked = [];
+    for (const [key, range] of state.ranges) {
+      const bar = bars.find((b) => b.dataset.key === key && Number(b.dataset.low) === range.low);
+      picked.push([bar ? bar.dataset.words : key + " " + range.low + " to " + range.high, () => state.ranges.delete(key)]);
     }
-    drawChips();
-    update();
+    if (state.scene) picked.push(["scene " + state.scene, () => { state.scene = ""; }]);
+    chips.replaceChildren(...picked.map(([words, drop]) => {
+      const press = make("button", "", words + " ×");
+      press.type = "button";
+      press.addEventListener("click", () => { drop(); update(); });
+      return press;
+    }));
+    for (const bar of bars) {
+      const range = state.ranges.get(bar.dataset.key);
+      bar.classList.toggle("on", Boolean(range) && range.low === Number(bar.dataset.low));
+    }
+    for (const press of document.querySelectorAll(".causes button")) press.setAttribute("aria-pressed", String(press.dataset.cause === state.cause));
+  }
+  let bars = [];
+  function wire() { // bars of histograms and causes, also those that arrive later
+    bars = [...document.querySelectorAll(".histogram g")];
+    for (const bar of bars) {
+      if (bar.hasAttribute("role")) continue;
+      const range = { low: Number(bar.dataset.low), high: Number(bar.dataset.high), last: bar.hasAttribute("data-last") };
+      const press = () => {
+        const old = state.ranges.get(bar.dataset.key);
+        if (old && old.low === range.low) state.ranges.delete(bar.dataset.key);
+        else state.ranges.set(bar.dataset.key, range);
+        update();
+      };
+      bar.setAttribute("role", "button");
+      bar.setAttribute("tabindex", "0");
+      bar.setAttribute("aria-label", bar.dataset.words);
+      bar.addEventListener("click", press);
+      bar.addEventListener("keydown", (event) => {
+        if (event.key === "Enter" || event.key === " ") { event.preventDefault(); press(); }
+      });
+    }
+    for (const press of document.querySelectorAll(".causes button")) {
+      if (press.dataset.wired) continue;
+      press.dataset.wired = "1";
+      press.addEventListener("click", () => { state.cause = state.cause === press.dataset.cause ? "" : press.dataset.cause; update(); });
+    }
   }
 
-  for (const bar of document.querySelectorAll(".histogram g")) {
-    const range = {
-      low: Number(bar.dataset.low), high: Number(bar.dataset.high),
-      last: bar.hasAttribute("data-last"), words: bar.dataset.words, bar,
-    };
-    const press = () => toggle(bar.dataset.key, range);
-    bar.setAttribute("role", "button");
-    bar.setAttribute("tabindex", "0");
-    bar.addEventListener("click", press);
-    bar.addEventListener("keydown", (event) => {
-      if (event.key === "Enter" || event.key === " ") { event.preventDefault(); press(); }
-    });
-  }
-
-  columns.forEach((column, number) => {
-    const th = document.createElement("th");
-    const button = document.createElement("button");
-    th.scope = "col";
-    if (column.key) th.className = "n";
-    button.type = "button";
-    button.textContent = column.label;
-    if (column.doc) button.title = column.doc;
-    button.addEventListener("click", () => {
-      const down = sorted.column === number ? !sorted.down : Boolean(column.key);
-      sorted = { column: number, down };
-      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-      th.setAttribute("aria-sort", down ? "descending" : "ascending");
-      for (const [n, other] of [...table.tHead.rows[0].cells].entries()) {
-        other.firstChild.textContent = columns[n].label + (n === number ? (down ? " ↓" : " ↑") : "");
+  // What takes longer than the page, in a run that is served: intervals, causes, instructions.
+  async function later() {
+    for (const part of document.querySelectorAll("[data-later]")) {
+      const answer = await fetch(part.dataset.later);
+      if (!answer.ok) continue;
+      const arrived = new DOMParser().parseFromString(await answer.text(), "text/html");
+      part.replaceWith(...arrived.body.children);
+      wire();
+      controls();
+    }
+    if (data.later) {
+      const answer = await fetch(data.later);
+      if (answer.ok) {
+        const extra = await answer.json();
+        if (!data.remote) extra.rows.forEach(([text, causes, scene], number) => {
+          if (data.rows[number]) { data.rows[number][1] = text; data.rows[number][4] = causes; data.rows[number][5] = scene; }
+        });
+        if (extra.notice && $("notice")) { $("notice").textContent = extra.notice; $("notice").hidden = false; }
+        folded = null;
+        update();
       }
+    }
+  }
+  function live() { // a run that is going on: rows as episodes end, and where those under way are
+    const place = $("live");
+    if (!data.live || !place) return;
+    let version = data.version;
+    const source = new EventSource(data.live);
+    source.onmessage = (event) => {
+      const now = JSON.parse(event.data);
+      place.hidden = !now.going;
+      $("done").textContent = now.done.toLocaleString("en");
+      $("under-way").replaceChildren(...now.episodes.map((each) => {
+        const li = make("li");
+        const link = make("a", "", each.id);
+        link.href = each.href;
+        li.append(link, make("span", "dim", " step " + each.step + " of " + each.of), make("code", "", each.action));
+        return li;
+      }));
+      $("stale").hidden = now.version === version;
+    };
+  }
+
+  if ($("reload")) $("reload").addEventListener("click", () => location.reload());
+  search.addEventListener("input", () => { state.q = search.value; update(); });
+  ended.addEventListener("change", () => { state.ended = ended.value === "all" ? "" : ended.value; update(); });
+  cause.addEventListener("change", () => { state.cause = cause.value === "all" ? "" : cause.value; update(); });
+  if (group) group.addEventListener("change", () => { state.group = group.value; update(); });
+  sort.addEventListener("change", () => { state.sort = sort.value; state.down = described.has(sort.value); update(); });
+  addEventListener("hashchange", () => { Object.assign(state, read()); update(); });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "/" && !/^(INPUT|SELECT|TEXTAREA)$/.test(document.activeElement.tagName)) { event.preventDefault(); search.focus(); }
+  });
+  sort.append(...[["", "in order"], ["id", "episode"], ...data.columns.map((c) => [c.key, c.label]), ["ended", "ended"]].map(([key, label]) => {
+    const option = make("option", "", "sort: " + label);
+    option.value = key;
+    return option;
+  }));
+  menu.append(...data.columns.map((column) => {
+    const label = make("label", "", " " + column.label);
+    const box = make("input");
+    box.type = "checkbox";
+    box.checked = state.cols.includes(column.key);
+    box.addEventListener("change", () => {
+      state.cols = data.columns.map((c) => c.key).filter((key) => (key === column.key ? box.checked : state.cols.includes(key)));
       update();
     });
-    th.append(button);
-    table.tHead.rows[0].append(th);
-  });
-
-  search.addEventListener("input", update);
-  ended.addEventListener("change", update);
-  document.addEventListener("keydown", (event) => {
-    if (event.key === "/" && document.activeElement !== search) { event.preventDefault(); search.focus(); }
-  });
+    label.prepend(box);
+    if (column.doc) label.title = column.doc;
+    return label;
+  }));
   new IntersectionObserver((seen) => {
-    if (seen.some((entry) => entry.isIntersecting) && made < shown.length) grow();
+    if (seen.some((entry) => entry.isIntersecting) && !state.group) reach();
   }, { rootMargin: "800px" }).observe(more);
+  wire();
   update();
+  later();
+  live();
 })();

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from wayword.core.action import STOP, Action, ActionSpace, ListedWhenAsked
+from wayword.core.action import STOP, Action, ActionSpace, ListedLater
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
 from wayword.core.world import Feedback
@@ -33,38 +33,39 @@ from wayword.worlds.babyai.motions import (
     LOW,
     OK,
     ONE,
-    Fail,
+    ErrandFailed,
+    LevelWalker,
     Outcome,
-    Walker,
     go_explore,
     primitive,
 )
-from wayword.worlds.babyai.view import BabyAIObservation, Names, look
+from wayword.worlds.babyai.view import BabyAIObservation, LevelNames, look
 
 # KnownErrands: what an actor may try, made only when listed.
 
 
-class KnownErrands(ListedWhenAsked):
+class KnownErrands:
     """The closed choices of an actor that runs errands.
 
-    *Listed* are the errands that suit the things it has seen and that are still there. *Contained*
+    *Listed* are the errands that suit the things it has seen and that are still there. *Accepted*
     is every well-formed errand; the world answers it, with a failure where it must.
     """
 
-    def __init__(self, level: Level, names: Names) -> None:
+    def __init__(self, level: Level, names: LevelNames) -> None:
         self._level, self._names = level, names
         self._count = len(names.thing)
 
-    def __contains__(self, action: object) -> bool:
-        if not isinstance(action, Action) or action.name not in HIGH:
-            return False
+    def accepts(self, action: Action) -> bool:
+        """Whether the errand is well-formed."""
         words = action.arguments
-        return len(words) == (action.name in ONE) and all(words)
+        return action.name in HIGH and len(words) == (action.name in ONE) and all(words)
 
     def knows(self, action: Action) -> bool:
-        return action in self and all(word in self._names.thing for word in action.arguments)
+        """Whether it is, and its words are names as they are written here."""
+        return self.accepts(action) and all(word in self._names.thing for word in action.arguments)
 
     def listed(self) -> list[Action]:
+        """The choices, verb by verb."""
         known = list(self._names.thing)[: self._count]
         there = [name for name in known if self._level.find(self._names.thing[name])]
         return [
@@ -122,9 +123,9 @@ class BabyAIWorld:
         self.level.start(seed)
         self._actor, self._started, self._stopped, self._idle = episode.actors[0], True, False, 0
         self.actors = episode.actors[:1]
-        self.names = Names()
+        self.names = LevelNames()
         self._note()
-        self._walker = Walker(self.level, self.names, self._note) if self._high else None
+        self._walker = LevelWalker(self.level, self.names, self._note) if self._high else None
 
     def observe(self, actor: str) -> BabyAIObservation:
         self._check(actor)
@@ -134,11 +135,12 @@ class BabyAIWorld:
         self._check(actor)
         if self._walker is None:
             return ActionSpace(_LOW)
-        return ActionSpace(KnownErrands(self.level, self.names))
+        known = KnownErrands(self.level, self.names)
+        return ActionSpace(ListedLater(known.listed), accepts=known.accepts, named=known.knows)
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out an action of the menu; others raise ``ValueError``."""
-        if self.done(actor) or action not in self.action_space(actor).actions:
+        if self.done(actor) or action not in self.action_space(actor):
             raise ValueError(f"{action} is not on the menu of {actor}")
         verb, before = action.name, self.level.steps
         status, details = self._do(verb, action.arguments)
@@ -206,7 +208,7 @@ class BabyAIWorld:
         try:
             errand = ONE.get(verb)
             done = errand(self._walker, words[0]) if errand else go_explore(self._walker)
-        except Fail as failure:
+        except ErrandFailed as failure:
             return failure.status, failure.details
         return OK, done
 

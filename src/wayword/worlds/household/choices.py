@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 
-from wayword.core.action import STOP, Action, ListedWhenAsked
+from wayword.core.action import STOP, Action, ActionSpace, ListedLater
 from wayword.worlds.household.house import Actor, House
 from wayword.worlds.household.verbs import SPEECH, VERBS, Body, Slot, Verb, well_formed
 
 
-class KnownActions(ListedWhenAsked):
+@dataclass(frozen=True, slots=True)
+class HouseholdActions(ActionSpace):
+    """What an actor in a house may do, and the ``body`` that does it.
+
+    ``rooms`` are the rooms of the house by name. ``fixed_names`` says that everything had its name
+    from the start, instead of one given at first sight.
+    """
+
+    body: Body = field(kw_only=True)
+    rooms: tuple[str, ...] = field(kw_only=True)
+    fixed_names: bool = field(kw_only=True)
+
+
+def household_actions(house: House, me: Actor, open_verbs: tuple[str, ...]) -> HouseholdActions:
+    """The action space of an actor now."""
+    known = KnownActions(house, me)
+    return HouseholdActions(
+        ListedLater(known.listed), open_verbs, known.accepts, known.knows,
+        body=me.body, rooms=known.rooms, fixed_names=house.named,
+    )  # fmt: skip
+
+
+class KnownActions:
     """The closed choices of an actor.
 
     *Listed* is what can be done by what the actor knows: each verb with the things it has seen
     that show the affordance, in the order of first sight; hands reach only what is in view and
     near. What it cannot know may still fail: a way may be barred, a box may have been emptied.
-    *Contained* is every well-formed action: the verb is one of the body's, and it has as many words
+    *Accepted* is every well-formed action: the verb is one of the body's, and it has as many words
     as it takes. The world answers it, with a failure where it must.
     """
 
@@ -24,35 +48,29 @@ class KnownActions(ListedWhenAsked):
         self._verbs = tuple(v for v in me.body.actions if v not in house.pointless)
         self._count, self._hands = len(me.names.order), tuple(me.hands)
 
-    def __contains__(self, action: object) -> bool:
+    def accepts(self, action: Action) -> bool:
+        """Whether the action is well-formed."""
         return (
-            isinstance(action, Action)
-            and action.name in self._verbs
+            action.name in self._verbs
             and action.name not in SPEECH
             and well_formed(action.name, action.arguments)
-            and (action.name != STOP.name or self.body.answers or not action.arguments)
+            and (action.name != STOP.name or self._me.body.answers or not action.arguments)
         )
 
     def knows(self, action: Action) -> bool:
+        """Whether it is, and its words are names of things and rooms as they are written here."""
         names, rooms = self._me.names.thing, self.rooms
-        return action in self and all(word in names or word in rooms for word in action.arguments)
+        return self.accepts(action) and all(
+            word in names or word in rooms for word in action.arguments
+        )
 
-    @property
-    def body(self) -> Body:
-        """The body that acts."""
-        return self._me.body
-
-    @property
+    @cached_property
     def rooms(self) -> tuple[str, ...]:
         """The rooms of the house by name."""
         return tuple(room.name for room in self._house.layout.scene.rooms)
 
-    @property
-    def named(self) -> bool:
-        """Whether everything had its name from the start."""
-        return self._house.named
-
     def listed(self) -> list[Action]:
+        """The choices, verb by verb."""
         things, me = self._house.things, self._me
         known = [i for i in me.names.order[: self._count] if me.known[i]]
         people = [i for i in me.view.things if i >= things.first_actor]

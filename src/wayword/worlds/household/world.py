@@ -30,13 +30,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from wayword.core.action import Action, ActionSpace
+from wayword.core.action import Action
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback
 from wayword.worlds.household import verbs as st
-from wayword.worlds.household.choices import KnownActions
+from wayword.worlds.household.choices import HouseholdActions, household_actions
 from wayword.worlds.household.high import HIGH
 from wayword.worlds.household.house import Actor, Fail, House, observation, records, report
 from wayword.worlds.household.layout import Layout, fits
@@ -113,9 +113,9 @@ class HouseholdWorld:
     def observe(self, actor: str) -> HouseholdObservation:
         return observation(self.house, self._actor(actor))
 
-    def action_space(self, actor: str) -> ActionSpace:
+    def action_space(self, actor: str) -> HouseholdActions:
         me = self._actor(actor)
-        return ActionSpace(KnownActions(self.house, me), self._spoken(me))
+        return household_actions(self.house, me, self._spoken(me))
 
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out any well-formed action of the body's; others raise ``ValueError``."""

@@ -4,7 +4,7 @@
     >>> houses = dataset("test", None, dataset.Settings())
     >>> world = houses.world(houses.tasks[0].episode)
     >>> world.reset(houses.tasks[0].episode)
-    >>> world.step("agent", world.action_space("agent").actions[0]).status
+    >>> world.step("agent", world.action_space("agent").listed[0]).status
     'ok'
 
 Moves are only ever to a neighbour of the current viewpoint. After a move the actor faces the way

@@ -9,9 +9,9 @@ them in a scene; an adapter to a real robot is one more class, and
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol, overload, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from wayword.core.action import STOP, Action
 from wayword.core.episode import Episode, Json
@@ -124,21 +124,6 @@ def numbers(action: Action) -> tuple[float, ...] | None:
     return found if all(math.isfinite(n) and abs(n) <= FARTHEST for n in found) else None
 
 
-class Motions(Sequence[Action]):
-    """The closed choices listed, and every well-formed motion contained."""
-
-    def __contains__(self, action: object) -> bool:
-        return isinstance(action, Action) and (action in LISTED or numbers(action) is not None)
-
-    def __len__(self) -> int:
-        return len(LISTED)
-
-    @overload
-    def __getitem__(self, index: int) -> Action: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Action]: ...
-    def __getitem__(self, index: int | slice) -> Action | Sequence[Action]:
-        return LISTED[index]
-
-    def __iter__(self) -> Iterator[Action]:
-        return iter(LISTED)
+def is_motion(action: Action) -> bool:
+    """Whether it is a listed motion or any other well-formed one."""
+    return action in LISTED or numbers(action) is not None

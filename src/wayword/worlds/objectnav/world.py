@@ -42,9 +42,18 @@ from wayword.core.replay import ActionPlan, PlanningFailed
 from wayword.core.solving import Solvable, listed
 from wayword.core.world import Feedback, World
 from wayword.worlds.household.scene import HouseObject, Scene
-from wayword.worlds.objectnav.base import AHEAD, Base, Motions, Moved, goto, numbers, rotate
+from wayword.worlds.objectnav.base import (
+    AHEAD,
+    LISTED,
+    Base,
+    Moved,
+    goto,
+    is_motion,
+    numbers,
+    rotate,
+)
 from wayword.worlds.objectnav.observation import Camera, View
-from wayword.worlds.objectnav.simulated import STEP, Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import STEP, SimulatedBase, SimulatedScene
 
 # ObjectNavReference: the answer to an episode of object-goal navigation.
 
@@ -75,7 +84,7 @@ GRID = 0.25
 
 
 def places_to_see(
-    place: Place, camera: Camera, targets: Collection[str], within: float
+    place: SimulatedScene, camera: Camera, targets: Collection[str], within: float
 ) -> list[Point]:
     """The free grid places within so many metres of a target's box that have it in sight."""
     found: list[Point] = []
@@ -104,7 +113,7 @@ def _around(thing: HouseObject, within: float) -> list[Point]:
     return [(i * GRID, j * GRID) for j in rows for i in columns]
 
 
-MENU = ActionSpace(Motions())
+MENU = ActionSpace(LISTED, accepts=is_motion)
 
 
 class ObjectNavWorld:
@@ -124,7 +133,7 @@ class ObjectNavWorld:
         scene: Scene, words: Mapping[str, str] | None = None, camera: Camera | None = None
     ) -> ObjectNavWorld:
         """A simulated search in a scene. ``words``: how a person would call an object, by id."""
-        return ObjectNavWorld(SimulatedBase(Place(scene, words or {}), camera))
+        return ObjectNavWorld(SimulatedBase(SimulatedScene(scene, words or {}), camera))
 
     @property
     def read_only(self) -> tuple[object, ...]:

@@ -1,0 +1,167 @@
+"""Steps a second of the text environment, against the bare world and against published figures.
+
+*Bare* is what a step cannot do without: carry the action out, look, and put both into words. *Ours*
+is ``env.step``: it reads an answer, checks that it is legal, records the step, and tells the reward
+and an info. Both take the same actions in the same homes, in turns, block by block, so that a busy
+machine blurs both alike; each block's best time over the rounds counts. Homes have one room, as
+ALFWorld's scenes do, and about as many things in it; the count is printed.
+
+ALFWorld's text engine takes 10 to 40 steps a second in one process by reports of its users; it is
+not run here, so that ratio compares our measured speed with their published one, on this machine.
+
+``python -m benchmarks.environments`` exits with 1 where a bound is missed: 1.3 times the bare
+world, 50 times ALFWorld's 40 a second, a round trip to the server under 3 ms, memory flat (under 5%
+more at the end than after the first tenth; ``--steps`` takes that many, 100,000 by default), and
+workers at 1.5 times one process where there are two idle cores.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import sys
+import threading
+import time
+from typing import Any
+
+from wayword.core.action import Action
+from wayword.envs import Environment, make
+from wayword.envs.vector import SyncVector, WorkerVector
+from wayword.verbalize import generic
+
+HOMES: dict[str, Any] = {"homes": 4, "episodes": 8, "rooms": 1}
+MOVES = ("move_ahead", "move_ahead", "turn_left", "turn_right", "pan_left", "pan_right")
+BLOCK, BLOCKS, ROUNDS = 4, 60, 25
+PUBLISHED = 40.0
+"""ALFWorld's text engine, steps a second: the upper end of what is published."""
+BARE, FASTER, ROUND_TRIP_MS, GROWTH, SCALING = 1.3, 50.0, 3.0, 1.05, 1.5
+
+
+def walk() -> list[str]:
+    """The same moves for both."""
+    rng = random.Random(0)
+    return [rng.choice(MOVES) for _ in range(BLOCK * BLOCKS)]
+
+
+class Bare:
+    """The world and its words alone."""
+
+    def __init__(self, env: Environment) -> None:
+        task = env.tasks[0]
+        self.world = env.dataset.world(task.episode)
+        self.world.reset(task.episode)
+        self.voice = generic.verbalizer(self.world.observe("agent"))
+
+    def step(self, said: str) -> str:
+        feedback = self.world.step("agent", Action(said))
+        seen = self.world.observe("agent")
+        told = generic.feedback(feedback, self.voice), self.voice.own(seen)[1]
+        return "\n".join((*told, self.voice.around(seen, None)))
+
+
+def block(step: Any, moves: list[str]) -> float:
+    """Seconds for a block of steps."""
+    began = time.perf_counter()
+    for said in moves:
+        step(said)
+    return time.perf_counter() - began
+
+
+def against_bare() -> tuple[float, float]:
+    """Milliseconds a step: bare, and through the environment."""
+    env = make("household", settings=HOMES, max_steps=10**9)
+    moves = walk()
+    plain, full = [math.inf] * BLOCKS, [math.inf] * BLOCKS
+    for number in range(ROUNDS):
+        bare = Bare(env)
+        env.reset(episode=0)
+        for n in range(BLOCKS):
+            part = moves[n * BLOCK : (n + 1) * BLOCK]
+            sides = [(plain, bare.step), (full, env.step)]
+            for times, step in sides if number % 2 else reversed(sides):
+                times[n] = min(times[n], block(step, part))
+    if bare.world.pose("agent") != env.game.world.pose("agent"):
+        raise AssertionError("the two went different ways")
+    print(f"things in the home    {len(env.game.world.state()['objects']):7d}")
+    steps = BLOCK * BLOCKS
+    return 1e3 * sum(plain) / steps, 1e3 * sum(full) / steps
+
+
+def resident() -> int:
+    """Bytes of this process that lie in memory."""
+    with open("/proc/self/statm", encoding="ascii") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def memory(steps: int) -> float:
+    """Memory at the end over memory after the first tenth, episodes of 200 steps one by one."""
+    env = make("household", settings=HOMES, max_steps=200)
+    moves, early, over = walk(), 0, True
+    for n in range(steps):
+        if over:
+            env.reset()
+        over = any(env.step(moves[n % len(moves)])[2:4])
+        if n == steps // 10:
+            early = resident()
+    return resident() / early
+
+
+def vectors(count: int = 16, rounds: int = 40) -> tuple[float, float]:
+    """Steps a second of that many environments in this process, and in a worker a core."""
+    moves = [[random.Random(n).choice(MOVES)] * count for n in range(rounds)]
+    found = []
+    workers = WorkerVector("household", count, workers=len(os.sched_getaffinity(0)), settings=HOMES)
+    for envs in (workers, SyncVector("household", count, settings=HOMES)):
+        envs.reset(seed=0)
+        envs.step(moves[0])
+        found.append(count * rounds / block(envs.step, moves))  # type: ignore[arg-type]
+        envs.close()
+    return found[1], found[0]
+
+
+def round_trip(steps: int = 300) -> float:
+    """Milliseconds of a step over a WebSocket on loopback, the world's own time taken off."""
+    from wayword.envs.openenv import Remote, serve
+
+    server = serve("two_phase", "127.0.0.1", 0, max_steps=10**9)
+    socket = server.config.bind_socket()
+    threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True).start()
+    with Remote(f"http://127.0.0.1:{socket.getsockname()[1]}") as env:
+        env.reset()
+        times = sorted(block(env.step, ["sing"]) for _ in range(steps))
+    server.should_exit = True
+    return 1e3 * times[len(times) // 10]  # a busy machine holds most of them up
+
+
+def main() -> int:
+    """Print the figures; 1 where a bound is missed."""
+    steps = int(sys.argv[sys.argv.index("--steps") + 1]) if "--steps" in sys.argv else 100_000
+    one, many = vectors()
+    bare, full = against_bare()
+    trip, growth, cores = round_trip(), memory(steps), len(os.sched_getaffinity(0))
+    idle = cores > 1 and os.getloadavg()[0] < cores - 0.5
+    print(f"bare world and words  {bare:7.3f} ms a step")
+    print(f"text environment      {full:7.3f} ms a step, {1e3 / full:,.0f} steps a second")
+    print(f"16 in one process     {one:7,.0f} steps a second; in {cores} workers {many:,.0f}")
+    print(f"round trip            {trip:7.3f} ms (fastest tenth, WebSocket, loopback)")
+    print(f"memory                {growth:7.3f} times after {steps:,} steps")
+    checks = {
+        f"at most {BARE} times the bare world ({full / bare:.2f})": full / bare <= BARE,
+        f"{FASTER:g} times ALFWorld's {PUBLISHED:g} a second ({1e3 / full / PUBLISHED:.0f})": 1e3
+        / full
+        >= FASTER * PUBLISHED,
+        f"a round trip under {ROUND_TRIP_MS:g} ms": trip < ROUND_TRIP_MS,
+        f"memory under {GROWTH} times": growth < GROWTH,
+        f"workers at {SCALING} times one process ({many / one:.2f})": many >= SCALING * one,
+    }
+    if not idle:
+        del checks[next(reversed(checks))]
+        print(f"not judged: workers ({many / one:.2f} times one process); the cores are not idle")
+    for check, kept in checks.items():
+        print(f"{'kept  ' if kept else 'MISSED'} {check}")
+    return 0 if all(checks.values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,152 @@
+"""``wayword view``: runs in the browser, served or as files."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from wayword.viewer.pages import OnPage, Written
+
+Runs = Annotated[
+    list[Path] | None,
+    typer.Argument(metavar="[RUN|FOLDER]...", help="Run folders, or folders of them; else ./runs."),
+]
+Write = Annotated[
+    bool, typer.Option("--write", help="Write the pages of one run as files, and serve nothing.")
+]
+Port = Annotated[int, typer.Option(help="Port; 0 takes a free one.")]
+Host = Annotated[
+    str, typer.Option(help="Address to serve on. Any but this machine's own needs a token.")
+]
+Token = Annotated[
+    str,
+    typer.Option(
+        envvar="WAYWORD_VIEW_TOKEN", help="The token for other machines; else one is drawn."
+    ),
+]
+OpenIt = Annotated[bool, typer.Option("--open", help="Open the browser, too.")]
+Limit = Annotated[int, typer.Option(help="With --write: pages for the first N episodes.")]
+ShownEpisode = Annotated[
+    list[str] | None,
+    typer.Option(help="With --write: this episode's page instead; may be repeated."),
+]
+PagesOut = Annotated[Path | None, typer.Option(help="With --write: folder; else RUN/pages.")]
+Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
+TrustedFile = Annotated[
+    Path | None,
+    typer.Option("--with", help="The dataset file of the runs, where it is one of your own."),
+]
+
+
+def view(
+    runs: Runs = None,
+    write: Write = False,
+    port: Port = 8777,
+    host: Host = "127.0.0.1",
+    token: Token = "",
+    open_: OpenIt = False,
+    limit: Limit = 200,
+    episode: ShownEpisode = None,
+    out: PagesOut = None,
+    data: Data = None,
+    trusted: TrustedFile = None,
+) -> None:
+    """Runs in the browser: every run of a folder, every episode, every step, live and side by side.
+
+    Pages are made when they are looked at. With --write they are files instead, which need no
+    server and no network. Instructions, gold paths and maps come from the dataset, where its data
+    are here.
+
+    \b
+    Examples:
+      wayword view
+      wayword view runs/demo/navgpt --port 8000
+      wayword view runs/navgpt-r2r --data ./data --write --episode 5593_0 --episode 204_1
+    """
+    given = runs or [Path("runs")]
+    if write:
+        _write(given, limit, episode or [], out, data, trusted)
+        return
+    _serve(given, port, host, token, open_, data, trusted)
+
+
+def _write(
+    runs: list[Path],
+    limit: int,
+    episodes: list[str],
+    out: Path | None,
+    data: Path | None,
+    trusted: Path | None,
+) -> None:
+    from wayword.core.errors import UsageError
+    from wayword.viewer.pages import write_pages
+
+    if len(runs) != 1:
+        raise UsageError("--write writes the pages of one run; give one run folder")
+    with _progress() as bar:
+        written = write_pages(
+            runs[0], out, limit=limit, episodes=episodes, data=data, trusted=trusted, on_page=bar
+        )
+    _tell_pages(written, runs[0])
+    typer.echo(written.index.resolve().as_uri())
+
+
+def _tell_pages(written: Written, run: Path) -> None:
+    from wayword.cli import show
+
+    have = f"{written.pages:,} of {written.of:,} episodes have a page"
+    typer.echo(f"{have}, {written.new:,} written now.")
+    if written.pages < written.of:
+        typer.echo(f"For others: wayword view {run} --write --episode ID, or a higher --limit")
+    if written.notice:
+        show.notice(written.notice)
+
+
+def _serve(
+    runs: list[Path],
+    port: int,
+    host: str,
+    token: str,
+    open_: bool,
+    data: Path | None,
+    trusted: Path | None,
+) -> None:
+    from wayword.viewer.app import Server, token_for
+    from wayword.viewer.content import Content
+    from wayword.viewer.library import Library
+
+    content = Content(Library(runs), data, trusted)
+    with Server(content, port, host, token_for(host, token)) as server:
+        typer.echo(f"{server.address}  (Ctrl-C ends it)")
+        if open_:
+            import webbrowser
+
+            webbrowser.open(server.address)
+        server.serve()
+
+
+@contextmanager
+def _progress() -> Iterator[OnPage]:
+    """A bar on stderr, once the writing has taken two seconds."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    began = time.monotonic()
+    bar = Progress(console=Console(stderr=True), refresh_per_second=4)
+    row = bar.add_task("pages", total=None)
+
+    def tell(done: int, total: int) -> None:
+        bar.update(row, completed=done, total=total)
+        if done < total and time.monotonic() - began > 2:
+            bar.start()
+
+    try:
+        yield tell
+    finally:
+        bar.stop()

@@ -1,0 +1,84 @@
+"""What a run that is going on tells of itself: ``.progress.json`` in its folder.
+
+Viewers read it to show episodes as they move. It is written whole, at most twice a second, and
+holds nothing that the run folder would not: a run can be resumed, scored and read without it.
+
+    {"process": 4711, "done": 3, "total": 20, "over": false,
+     "episodes": [{"id": "5593_0", "step": 4, "of": 15, "actor": "agent", "action": "goto[…]",
+                   "ok": true, "pose": {…}}]}
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from wayword.core.action import Rejection
+from wayword.core.trajectory import Step
+from wayword.runs.jsonl import plain
+
+NAME = ".progress.json"
+_EVERY = 0.5
+"""Seconds between two writings, at least."""
+_MOST = 64
+"""Episodes under way that are told of."""
+_LONG = 200
+
+
+class Reporter:
+    """Keeps the file up to date. A folder that cannot be written costs the viewer its news only."""
+
+    def __init__(self, run: Path, total: int, max_steps: int) -> None:
+        self._path, self._total, self._most = run / NAME, total, max_steps
+        self._going: dict[str, dict[str, Any]] = {}
+        self._counts: dict[str, int] = {}
+        self._written = 0.0
+
+    def stepped(self, episode: str, step: Step, done: int) -> None:
+        """An episode has moved."""
+        self._counts[episode] = self._counts.get(episode, 0) + 1
+        decision = step.decision
+        said = f"rejected: {decision.kind}" if isinstance(decision, Rejection) else decision.action
+        self._going[episode] = {
+            "id": episode,
+            "step": self._counts[episode],
+            "of": self._most,
+            "actor": step.actor,
+            "action": str(said)[:_LONG],
+            "ok": step.feedback.ok,
+            "pose": plain(step.pose),
+        }
+        self._write(done)
+
+    def ended(self, episode: str, done: int) -> None:
+        """An episode is over."""
+        self._going.pop(episode, None)
+        self._counts.pop(episode, None)
+        self._write(done)
+
+    def over(self, done: int) -> None:
+        """The run is over: what it says last."""
+        self._going.clear()
+        self._written = 0.0
+        self._write(done, over=True)
+
+    def _write(self, done: int, over: bool = False) -> None:
+        now = time.monotonic()
+        if now - self._written < _EVERY:
+            return
+        self._written = now
+        told = {
+            "process": os.getpid(),
+            "done": done,
+            "total": self._total,
+            "over": over,
+            "episodes": list(self._going.values())[:_MOST],
+        }
+        beside = self._path.with_name(f"{NAME}.new")
+        with suppress(OSError, TypeError, ValueError):
+            beside.write_text(json.dumps(told), encoding="utf-8")
+            os.replace(beside, self._path)

@@ -1,0 +1,225 @@
+"""The served viewer: ``wayword view [RUN|FOLDER]…``.
+
+    serve(Content(Library([Path("runs")])), port=8000)
+
+Plain pages over HTTP, with events for what changes while somebody looks. Addresses:
+
+    /                            every run
+    /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, live
+    /run/SLUG/episode?id=ID      an episode
+    /compare?run=A&run=B         two runs or more
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Self
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import (
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+    StreamingResponse,
+)
+from starlette.routing import Route
+
+from wayword.core.errors import UsageError, WaywordError
+from wayword.viewer.content import Content
+from wayword.viewer.guard import Guard
+from wayword.viewer.markup import page, tag
+from wayword.viewer.selecting import Wish
+
+HOST = "127.0.0.1"
+_EVERY = 0.5
+"""Seconds between two looks at a run that goes on."""
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def application(content: Content, host: str = HOST, token: str = "") -> Guard:
+    """The ASGI application, behind its guard."""
+    site = _Site(content)
+    routes = [
+        Route("/", site.home),
+        Route("/live", site.live_home),
+        Route("/compare", site.compare),
+        Route("/run/{run}/", site.text("run")),
+        Route("/run/{run}/metrics", site.text("metrics")),
+        Route("/run/{run}/causes", site.text("causes")),
+        Route("/run/{run}/texts", site.texts),
+        Route("/run/{run}/rows", site.rows),
+        Route("/run/{run}/live", site.live),
+        Route("/run/{run}/episode", site.episode),
+        Route("/run/{run}/raw", site.of_step("raw")),
+        Route("/run/{run}/expert", site.of_step("expert")),
+    ]
+    app = Starlette(
+        routes=routes, exception_handlers={WaywordError: _unknown, 404: _unknown, 500: _broken}
+    )
+    return Guard(app, host, token)
+
+
+class _Site:
+    """What answers to each address. Pages are made on threads, so that none waits for another."""
+
+    def __init__(self, content: Content) -> None:
+        self._content = content
+
+    async def home(self, request: Request) -> Response:
+        only = self._content.library.only
+        if only and "all" not in request.query_params:
+            return RedirectResponse(f"run/{self._content.library.found()[0].slug}/")
+        return HTMLResponse(await run_in_threadpool(self._content.home))
+
+    def text(self, part: str) -> Endpoint:
+        """A page, or a part of one, of a run."""
+
+        async def answer(request: Request) -> Response:
+            make = getattr(self._content, part)
+            return HTMLResponse(await run_in_threadpool(make, request.path_params["run"]))
+
+        return answer
+
+    async def texts(self, request: Request) -> Response:
+        found = await run_in_threadpool(self._content.texts, request.path_params["run"])
+        return JSONResponse(found)
+
+    async def rows(self, request: Request) -> Response:
+        query = request.query_params
+        wish = Wish(query, query.getlist("range"))
+        return JSONResponse(
+            await run_in_threadpool(self._content.rows, request.path_params["run"], wish)
+        )
+
+    async def episode(self, request: Request) -> Response:
+        run, episode = request.path_params["run"], request.query_params.get("id", "")
+        return HTMLResponse(await run_in_threadpool(self._content.episode, run, episode))
+
+    def of_step(self, part: str) -> Endpoint:
+        """Text about one step of an episode."""
+
+        async def answer(request: Request) -> Response:
+            step = request.query_params.get("step", "")
+            run, episode = request.path_params["run"], request.query_params.get("id", "")
+            number = int(step) if step.isdecimal() and len(step) < 8 else 0
+            make = getattr(self._content, part)
+            return PlainTextResponse(await run_in_threadpool(make, run, episode, number))
+
+        return answer
+
+    async def compare(self, request: Request) -> Response:
+        runs = request.query_params.getlist("run")
+        episode = request.query_params.get("id")
+        if len(runs) < 2:
+            return RedirectResponse("./?all=1")
+        return HTMLResponse(await run_in_threadpool(self._content.compare, runs, episode))
+
+    async def live(self, request: Request) -> Response:
+        run = request.path_params["run"]
+        return _events(request, lambda: self._content.going(run))
+
+    async def live_home(self, request: Request) -> Response:
+        return _events(request, self._content.going_home, 2.0)
+
+
+def _events(request: Request, look: Callable[[], Any], every: float = _EVERY) -> Response:
+    """What ``look`` sees, whenever it is something new. Each browser has its own turn: one that
+    reads slowly is told of the latest state only, and one that has gone is forgotten."""
+
+    async def told() -> AsyncIterator[str]:
+        last = ""
+        yield "retry: 2000\n\n"
+        while not await request.is_disconnected():
+            now = json.dumps(await run_in_threadpool(look))
+            if now != last:
+                last = now
+                yield f"data: {now}\n\n"
+            await asyncio.sleep(every)
+
+    return StreamingResponse(told(), media_type="text/event-stream")
+
+
+async def _unknown(request: Request, error: Exception) -> Response:
+    """Something that is not there, or that cannot be read."""
+    code = 404 if isinstance(error, UsageError) or not isinstance(error, WaywordError) else 422
+    reason = str(error) if isinstance(error, WaywordError) else "there is no such page"
+    return HTMLResponse(_notice("Not found" if code == 404 else "Cannot be shown", reason), code)
+
+
+async def _broken(request: Request, error: Exception) -> Response:
+    reason = f"{type(error).__name__}: the viewer could not make this page"
+    return HTMLResponse(_notice("Something went wrong", reason), 500)
+
+
+def _notice(title: str, reason: str) -> str:
+    body = tag(
+        "main", tag("h1", title), tag("p", reason, class_="why"),
+        tag("p", tag("a", "all runs", href="/")),
+    )  # fmt: skip
+    return page(f"{title} · Wayword", body, "home", served=True)
+
+
+class Server:
+    """Serves on a port that is taken at once, so that its address is known before it serves.
+
+        with Server(Content(library), port=0) as server:
+            print(server.address)
+            server.serve()                  # until Ctrl-C, or stop() from another thread
+
+    Raises ``UsageError`` where the port is taken.
+    """
+
+    def __init__(self, content: Content, port: int = 0, host: str = HOST, token: str = "") -> None:
+        self._socket = _bound(host, port)
+        number = self._socket.getsockname()[1]
+        asked = f"?token={token}" if token else ""
+        self.address = f"http://{host}:{number}/{asked}"
+        config = uvicorn.Config(
+            application(content, host, token), log_level="critical", access_log=False,
+            lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=5,
+        )  # fmt: skip
+        self._server = uvicorn.Server(config)
+
+    def serve(self) -> None:
+        """Answer until stopped."""
+        self._server.run([self._socket])
+
+    def stop(self) -> None:
+        """End ``serve``, from another thread."""
+        self._server.should_exit = True
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._socket.close()
+
+
+def token_for(host: str, given: str) -> str:
+    """The token that a server on ``host`` asks for: none on loopback unless one is given."""
+    alone = host in ("localhost", "::1") or host.startswith("127.")
+    return given or ("" if alone else secrets.token_urlsafe(24))
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    taken = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        taken.bind((host, port))
+        taken.listen(128)
+    except (OSError, OverflowError) as error:
+        taken.close()
+        problem = str(getattr(error, "strerror", None) or error).lower()
+        raise UsageError(f"port {port}: {problem}; give another --port") from error
+    return taken

@@ -1,0 +1,161 @@
+"""What went wrong in an episode without success, by the look of its record.
+
+    >>> from wayword.viewer.causes import causes
+    >>> step = {"actor": "a", "decision": {"action": "forward"}, "pose": {"x": 1, "y": 1}}
+    >>> written = {"start": {"a": {"x": 1, "y": 1}}, "steps": [step] * 4, "ended": "step_limit"}
+    >>> causes(written, {"sr": 0.0})
+    ('looped', 'ran_out')
+
+Several may hold for one episode. They are signs to look at, read off the recorded steps and scores
+alone: no label of a person stands behind them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from math import hypot
+from typing import Any
+
+CAUSES: Mapping[str, str] = {
+    "passed_goal": "was within reach of the goal, or saw it, and ended elsewhere",
+    "stopped_early": "stopped by itself without having been at the goal",
+    "wrong_object": "picked up something that the instruction does not name",
+    "gave_up": "stopped after three turns in a row that came to nothing",
+    "looped": "took the same action in the same pose three times or more",
+    "wandered": "walked at least three times as far as it got, or back over its own way",
+    "rejected": "a quarter or more of its answers were no legal action",
+    "truncated": "an answer ended at its token limit",
+    "partner_silent": "one actor spoke, and another never answered",
+    "ran_out": "was cut off at the step limit",
+    "failed": "ended with an error",
+}
+"""Every cause in the order it is shown, with what it means."""
+
+_PASSED = ("osr", "ever_seen")
+"""Metrics that are 1 where the goal was reached or seen at some time."""
+_SPEECH = frozenset({"chat", "ask"})
+_PICKING = frozenset({"pick_up", "pickup", "pick", "grab"})
+_FEW, _TIMES = 10, 3.0
+_STUCK = 3
+
+
+def causes(
+    written: Mapping[str, Any], scores: Mapping[str, float], instruction: str = ""
+) -> tuple[str, ...]:
+    """The signs in a trajectory as ``episodes.jsonl`` has it, for an episode without success."""
+    if written.get("ended") == "failed":
+        return ("failed",)
+    steps = [step for step in written.get("steps", ()) if isinstance(step, Mapping)]
+    passed = any(scores.get(key, 0.0) > 0.5 for key in _PASSED)
+    picked = _picked_wrong(steps, instruction)
+    found = {
+        "passed_goal": passed,
+        "gave_up": written.get("ended") == "stopped" and _stuck(steps[:-1]),
+        "wrong_object": picked,
+        "looped": _looped(written, steps),
+        "rejected": bool(steps) and 4 * sum(map(_rejected, steps)) >= len(steps),
+        "truncated": any(map(_truncated, steps)),
+        "partner_silent": _silent(steps),
+        "ran_out": written.get("ended") == "step_limit",
+    }
+    found["wandered"] = not found["looped"] and _wandered(written, steps)
+    found["stopped_early"] = written.get("ended") == "stopped" and not passed
+    return tuple(name for name in CAUSES if found.get(name))
+
+
+def _rejected(step: Mapping[str, Any]) -> bool:
+    decision = step.get("decision", {})
+    return "rejected" in decision or "fallback_for" in decision
+
+
+def _truncated(step: Mapping[str, Any]) -> bool:
+    decision = step.get("decision", {})
+    no = decision.get("fallback_for", decision)
+    if no.get("rejected") in ("cut_off", "too_long"):
+        return True
+    answers = (call.get("answer") or {} for call in step.get("calls", ()))
+    return any("length" in answer.get("finish", ()) for answer in answers)
+
+
+def _stuck(steps: Sequence[Mapping[str, Any]]) -> bool:
+    last = steps[-_STUCK:]
+    return len(last) == _STUCK and all(_came_to_nothing(step) for step in last)
+
+
+def _came_to_nothing(step: Mapping[str, Any]) -> bool:
+    return bool(step.get("feedback", {}).get("status", "ok") != "ok")
+
+
+def _silent(steps: Sequence[Mapping[str, Any]]) -> bool:
+    actors = {step.get("actor") for step in steps}
+    spoke = {s.get("actor") for s in steps if s.get("decision", {}).get("action") in _SPEECH}
+    return len(actors) > 1 and bool(spoke) and spoke != actors
+
+
+def _picked_wrong(steps: Sequence[Mapping[str, Any]], instruction: str) -> bool:
+    """By the words of the instruction; nothing where it is not known."""
+    named = set(re.findall(r"[a-z]+", instruction.lower()))
+    for step in steps:
+        decision, arguments = step.get("decision", {}), step.get("decision", {}).get("arguments")
+        if (
+            named
+            and decision.get("action") in _PICKING
+            and arguments
+            and not _came_to_nothing(step)
+        ):
+            words = re.findall(r"[a-z]+", str(arguments[0]).lower())
+            if words and not named.intersection({*words, *(f"{word}s" for word in words)}):
+                return True
+    return False
+
+
+def _poses(written: Mapping[str, Any], actor: str, steps: Sequence[Any]) -> list[dict[str, Any]]:
+    """The actor's poses, the start first; one a step."""
+    first = written.get("start", {}).get(actor)
+    mine = [step for step in steps if step.get("actor") == actor]
+    poses = [first, *(step.get("pose", step.get("where")) for step in mine)]
+    return [dict(pose) if isinstance(pose, Mapping) else {} for pose in poses]
+
+
+def _looped(written: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> bool:
+    for actor in dict.fromkeys(str(step.get("actor")) for step in steps):
+        poses = _poses(written, actor, steps)
+        mine = [step for step in steps if step.get("actor") == actor]
+        done = Counter(
+            (repr(sorted(pose.items())), decision["action"], repr(decision.get("arguments")))
+            for pose, step in zip(poses, mine, strict=False)
+            if pose and "action" in (decision := step.get("decision", {}))
+        )
+        if any(count >= _STUCK for count in done.values()):
+            return True
+    return False
+
+
+def _wandered(written: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> bool:
+    """More than ten moves that led three times as far as the straight way, or a third of them to
+    places where the actor had been before."""
+    for actor in dict.fromkeys(str(step.get("actor")) for step in steps):
+        places = [_place(pose) for pose in _poses(written, actor, steps)]
+        moved = [b for a, b in itertools.pairwise(places) if b is not None and a != b]
+        if len(moved) < _FEW:
+            continue
+        if 3 * (len(moved) - len(set(moved))) >= len(moved):
+            return True
+        points = [p for p in places if isinstance(p, tuple)]
+        if len(points) == len(places):
+            way = sum(hypot(b[0] - a[0], b[1] - a[1]) for a, b in itertools.pairwise(points))
+            got = hypot(points[-1][0] - points[0][0], points[-1][1] - points[0][1])
+            if way > _TIMES * got:
+                return True
+    return False
+
+
+def _place(pose: Mapping[str, Any]) -> tuple[float, float] | str | None:
+    x, y = pose.get("x"), pose.get("y")
+    if isinstance(x, int | float) and isinstance(y, int | float):
+        return round(x, 2), round(y, 2)
+    name = pose.get("viewpoint") or pose.get("panorama")
+    return str(name) if name else None

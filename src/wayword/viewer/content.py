@@ -1,0 +1,398 @@
+"""The served pages, made when they are asked for, out of the run folders as they are now.
+
+    content = Content(Library([Path("runs")]))
+    content.home(); content.run("first"); content.episode("first", "5593_0")
+
+What takes long is made once and kept while nothing changes: a dataset that was opened, the
+intervals of a table, the causes of failures. All of it is bounded, so that a server may stand open
+for weeks. Every method may be called from several threads.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+from urllib.parse import quote
+
+import numpy as np
+
+from wayword.core.dataset import of_ids
+from wayword.core.episode import Json
+from wayword.core.errors import UsageError, WaywordError
+from wayword.core.metric import Metric
+from wayword.core.secrets import redacted
+from wayword.metrics import accounting, scoring, state_accuracy
+from wayword.runs import reports
+from wayword.runs.config import metrics_of
+from wayword.runs.parts import cast_of
+from wayword.viewer import index
+from wayword.viewer.causes import causes
+from wayword.viewer.compare import Sides, compare_page, walks_page
+from wayword.viewer.data import Sources, open_sources
+from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.expert import expert_at
+from wayword.viewer.home import Card, home_page, means
+from wayword.viewer.index import Overview, index_page
+from wayword.viewer.library import Found, Library, Rows, slug
+from wayword.viewer.live import progress_of
+from wayword.viewer.markup import visible
+from wayword.viewer.selecting import Wish, select
+
+T = TypeVar("T")
+
+REMOTE = 10_000
+"""Runs of more episodes have their rows asked for, some at a time."""
+PAGE = 200
+_QUICK = 150
+"""Episodes up to which intervals are worked out with the page."""
+_PATIENCE = 20.0
+"""Seconds after which the causes that are known by then are shown."""
+
+
+class Kept(Generic[T]):
+    """The last few values by key. Each is made once, also where several threads ask for it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Any, T] = OrderedDict()
+        self._locks: dict[Any, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Any, make: Callable[[], T]) -> T:
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+            made = make()
+            with self._lock:
+                self._values[key] = made
+                while len(self._values) > self._most:
+                    old, _ = self._values.popitem(last=False)
+                    self._locks.pop(old, None)
+            return made
+
+    def there(self, key: Any) -> T | None:
+        """The value where it has been made."""
+        return self._values.get(key)
+
+
+class Content:
+    """Pages by the names of runs. ``data`` and ``trusted`` are as in ``wayword view``."""
+
+    def __init__(
+        self, library: Library, data: Path | None = None, trusted: Path | None = None
+    ) -> None:
+        self.library, self.data, self._trusted = library, data, trusted
+        self._sources: Kept[Sources] = Kept(3)
+        self._tables: Kept[Mapping[str, Any]] = Kept(24)
+        self._causes: Kept[dict[str, tuple[str, ...]]] = Kept(6)
+        self._compared: Kept[reports.Compared] = Kept(12)
+        self._asking = threading.Lock()
+
+    def sources(self, rows: Rows) -> Sources:
+        """The run's dataset, opened the first time."""
+        config = rows.run.config
+        return self._sources.get(
+            _data_key(config), lambda: open_sources(config, (), self.data, self._trusted)
+        )
+
+    def tasks(self, rows: Rows, ids: Sequence[str]) -> Sources:
+        """The run's dataset, with the tasks of these episodes looked up."""
+        sources = self.sources(rows)
+        missing = {name for name in ids if name not in sources.tasks}
+        if missing and sources.dataset is not None:
+            with self._asking:
+                sources.tasks.update(of_ids(sources.dataset.tasks, missing))
+        return replace(sources, success=rows.success)
+
+    def _ready(self, rows: Rows) -> Sources:
+        """What is known of the dataset without waiting for it."""
+        return self._sources.there(_data_key(rows.run.config)) or Sources(success=rows.success)
+
+    def overview(self, name: str, rows: Rows, later: bool) -> Overview:
+        """A run's page in data. ``later``: without what takes time."""
+        config, heads = rows.run.config, rows.heads()
+        large = len(heads) > REMOTE
+        going = progress_of(rows.run.path)
+        row = _means(rows) if later else self.table(rows)
+        return Overview(
+            self.library.name(name), str(rows.run.path), config, row,
+            metrics(config, rows.metrics()), heads,
+            self._ready(rows) if later else self.tasks(rows, [] if large else rows.names()),
+            _Addresses(),
+            causes=self._causes.there((rows.run.path, rows.version)) or {},
+            served=True, later=later, remote=large,
+            going="live" if going and going.alive else "", version=rows.version, slug=slug(name),
+        )  # fmt: skip
+
+    def home(self) -> str:
+        """The page of all runs."""
+        found = self.library.found()
+        cards = [self._card(each) for each in found]
+        cards.sort(key=lambda card: card.started, reverse=True)
+        return redacted(home_page(", ".join(map(str, self.library.given)), cards))
+
+    def _card(self, each: Found) -> Card:
+        href = f"run/{each.slug}/"
+        try:
+            rows = self.library.rows(each.name)
+        except WaywordError as error:
+            return Card(each.name, href, status="unreadable", notice=str(error))
+        config = rows.run.config
+        identity = config["identity"]
+        row = _means(rows)
+        known = {metric.key: metric for metric in metrics(config, rows.metrics())}
+        wanted = index.headline_keys(row, rows.success)
+        status, done, of = standing(rows)
+        return Card(
+            each.name, href, cast_of(identity),
+            str((identity.get("models") or {}).get("main", "")),
+            str(identity.get("dataset", "")), str(config.get("family", "")),
+            status, done, of, len(rows.failed), started=str(config.get("started", "")),
+            figures=[(known[key], means(row, key)) for key in wanted if key in known],
+        )  # fmt: skip
+
+    def going_home(self) -> Json:
+        """How every run stands, for the home page."""
+        found = self.library.found()
+        runs = {}
+        for each in found:
+            try:
+                status, done, _ = standing(self.library.rows(each.name))
+            except WaywordError:
+                continue
+            runs[f"run/{each.slug}/"] = {"status": status, "done": done}
+        return {"count": len(found), "runs": runs}
+
+    def going(self, name: str) -> Json:
+        """How a run stands: the episodes under way, and whether rows have been added."""
+        rows = self.library.rows(name)
+        told = progress_of(rows.run.path)
+        alive = bool(told and told.alive)
+        episodes = [
+            {**{k: each.get(k) for k in ("step", "of", "actor", "action", "ok", "pose")},
+             "id": visible(str(each.get("id"))), "href": address(str(each.get("id")))}
+            for each in (told.episodes if told and alive else ())
+        ]  # fmt: skip
+        return {
+            "going": alive, "done": len(rows.ids), "version": rows.version, "episodes": episodes
+        }  # fmt: skip
+
+    def run(self, name: str) -> str:
+        """The page of a run. Raises ``UsageError`` where there is none of that name."""
+        rows = self.library.rows(name)
+        return redacted(index_page(self.overview(name, rows, later=True)))
+
+    def metrics(self, name: str) -> str:
+        """The part of a run's page with metrics and intervals."""
+        rows = self.library.rows(name)
+        shown = replace(self.overview(name, rows, later=True), row=self.table(rows), later=False)
+        return redacted(index.metrics_part(shown))
+
+    def table(self, rows: Rows) -> Mapping[str, Any]:
+        """The run's row of ``wayword table``, with intervals."""
+        if not rows.ids:
+            return {}
+
+        def make() -> Mapping[str, Any]:
+            row: Mapping[str, Any] = json.loads(reports.table([rows.run.path], "json"))["rows"][0]
+            return row
+
+        return self._tables.get((rows.run.path, rows.version), make)
+
+    def causes(self, name: str) -> str:
+        """The part of a run's page that counts why episodes failed."""
+        rows = self.library.rows(name)
+        self.causes_of(rows)
+        shown = replace(self.overview(name, rows, later=True), later=False)
+        return redacted(index.causes_part(shown) or "")
+
+    def causes_of(self, rows: Rows) -> dict[str, tuple[str, ...]]:
+        """Causes by episode, of those without success; of a huge run, of as many as time allows."""
+
+        def make() -> dict[str, tuple[str, ...]]:
+            return found_causes(rows, self.tasks(rows, _lost(rows)[:REMOTE]), _PATIENCE)
+
+        return self._causes.get((rows.run.path, rows.version), make)
+
+    def texts(self, name: str) -> Json:
+        """What the page of a run shows of each row later: instruction, causes, scene."""
+        rows = self.library.rows(name)
+        heads = rows.heads()
+        sources = self.tasks(rows, [] if len(heads) > REMOTE else rows.names())
+        known = self.causes_of(rows)
+        shown = replace(
+            self.overview(name, rows, later=True), sources=sources, causes=known, heads=heads
+        )
+        few = [] if shown.remote else [list(index.text_of(shown, head)) for head in heads]
+        return {"rows": few, "notice": sources.notice}
+
+    def rows(self, name: str, wish: Wish) -> Json:
+        """Some rows of a run: filtered, sorted, from ``wish.start`` on."""
+        rows = self.library.rows(name)
+        known = self._causes.there((rows.run.path, rows.version)) or {}
+        chosen = select(rows, wish, known)
+        ids = [head.episode_id for head in chosen[wish.start : wish.start + PAGE]]
+        sources = self._ready(rows)
+        if sources.dataset is not None:
+            sources = self.tasks(rows, ids)
+        shown = Overview(
+            name, "", rows.run.config, {}, metrics(rows.run.config, rows.metrics()), (), sources,
+            _Addresses(), causes=known,
+        )  # fmt: skip
+        part = chosen[wish.start : wish.start + PAGE]
+        return {"total": len(chosen), "rows": [index.row_of(shown, head) for head in part]}
+
+    def episode(self, name: str, episode: str) -> str:
+        """The page of an episode. Raises ``UsageError`` where there is none."""
+        rows = self.library.rows(name)
+        record = rows.record(episode)
+        sources = self.tasks(rows, [episode])
+        known = metrics(rows.run.config, rows.metrics())
+        links = _neighbours(rows, episode)
+        return redacted(
+            episode_page(record, known, sources, self.library.name(name), links, served=True)
+        )
+
+    def raw(self, name: str, episode: str, step: int) -> str:
+        """A step's record as JSON."""
+        told = self.library.rows(name).written(episode).get("trajectory") or {}
+        steps = told.get("steps", [])
+        if not 1 <= step <= len(steps):
+            raise UsageError(f"episode {episode!r} has no step {step}")
+        return redacted(json.dumps(steps[step - 1], indent=1, ensure_ascii=False))
+
+    def expert(self, name: str, episode: str, step: int) -> str:
+        """What an expert would do at a step, in words."""
+        rows = self.library.rows(name)
+        return expert_at(rows.record(episode).trajectory, self.tasks(rows, [episode]), step)
+
+    def compare(self, names: Sequence[str], episode: str | None = None) -> str:
+        """Runs side by side; with an episode, its two walks."""
+        if episode is not None:
+            return self._walks(names[:2], episode)
+        first, *others = names
+        pairs = [self._sides(first, other) for other in others[:8]]
+        rows = self.library.rows(first)
+        told = [
+            k for sides in pairs for k, (a, b) in sides.outcomes.items() if (a > 0.5) != (b > 0.5)
+        ]
+        return redacted(compare_page(pairs, self.tasks(rows, told[:400])))
+
+    def _sides(self, first: str, second: str) -> Sides:
+        one, two = self.library.rows(first), self.library.rows(second)
+        key = (one.run.path, one.version, two.run.path, two.version)
+        found = self._compared.get(key, lambda: reports.compared(one.run.path, two.run.path))
+        before, after = one.outcomes(), two.outcomes()
+        shared = {name: (before[name], after[name]) for name in before if name in after}
+        names = self.library.name(first), self.library.name(second)
+        return Sides(names, (slug(names[0]), slug(names[1])), found.differ, found.found, shared)
+
+    def _walks(self, names: Sequence[str], episode: str) -> str:
+        several = [self.library.rows(name) for name in names]
+        walks = [rows.record(episode).trajectory for rows in several]
+        called = [self.library.name(name) for name in names]
+        sources = self.tasks(several[0], [episode])
+        return redacted(walks_page(called, [slug(each) for each in called], walks, sources))
+
+
+class _Addresses(dict[str, str]):
+    """Every episode has a page, at an address that is worked out when asked."""
+
+    def __missing__(self, episode: str) -> str:
+        return address(episode)
+
+    def get(self, episode: str, default: Any = None) -> Any:
+        return address(episode)
+
+    def __contains__(self, episode: object) -> bool:
+        return True
+
+
+def address(episode: str) -> str:
+    """Where the served page of an episode is, from the page of its run."""
+    return f"episode?id={quote(episode, safe='', errors='replace')}"
+
+
+def _neighbours(rows: Rows, episode: str) -> Links:
+    names = rows.names()
+    at = names.index(episode)
+    before = address(names[at - 1]) if at else ""
+    after = address(names[at + 1]) if at + 1 < len(names) else ""
+    asked = f"?id={quote(episode, safe='', errors='replace')}"
+    return Links(before, after, "./", asked)
+
+
+def _data_key(config: Mapping[str, Any]) -> str:
+    identity = config["identity"]
+    parts = ("dataset", "dataset_settings", "data_checksum", "perceiver", "dataset_checksum")
+    return json.dumps([identity.get(part) for part in parts], sort_keys=True, default=str)
+
+
+def metrics(config: Mapping[str, Any], there: Sequence[str]) -> list[Metric]:
+    """The metrics that episodes of a run have, the family's own first."""
+    known = (
+        *metrics_of(config),
+        *accounting.METRICS,
+        *scoring.TRIAL_METRICS,
+        *state_accuracy.METRICS,
+        *accounting.ADVICE_METRICS,
+    )
+    return [metric for metric in known if metric.key in there]
+
+
+def _means(rows: Rows) -> Mapping[str, Any]:
+    """As much of the run's row as costs nothing: means. Empty before the first episode ends."""
+    if not rows.ids:
+        return {}
+    found = {}
+    for key in rows.metrics():
+        column = rows.column(key)
+        there = column[~np.isnan(column)]
+        found[key] = {"mean": float(there.mean()) if len(there) else None}
+    if np.isnan(rows.column("cost")).any():
+        found.pop("cost", None)  # as in tables: a mean over the known prices would mislead
+    return {"metrics": found}
+
+
+def _lost(rows: Rows) -> list[str]:
+    return [head.episode_id for head in rows.heads() if index.lost(head, rows.success)]
+
+
+def found_causes(
+    rows: Rows, sources: Sources, patience: float = float("inf")
+) -> dict[str, tuple[str, ...]]:
+    """The causes of every episode without success, or of as many as ``patience`` seconds allow."""
+    end = time.monotonic() + patience
+    found: dict[str, tuple[str, ...]] = {}
+    for head in rows.heads():
+        if not index.lost(head, rows.success):
+            continue
+        if head.ended == "failed":
+            found[head.episode_id] = ("failed",)
+            continue
+        written = rows.written(head.episode_id)["trajectory"]
+        said = sources.instruction(head.episode_id)
+        found[head.episode_id] = causes(written, head.scores, said)
+        if time.monotonic() > end:
+            break
+    return found
+
+
+def standing(rows: Rows) -> tuple[str, int, int]:
+    """``going on``, ``complete`` or ``part``; how many episodes are finished, and of how many."""
+    told = progress_of(rows.run.path)
+    split = rows.run.config.get("episodes_in_split")
+    of = told.total if told else split if isinstance(split, int) else 0
+    done = len(rows.ids)
+    if told and told.alive:
+        return "going on", done, of
+    return ("complete" if done >= of else "part"), done, of

@@ -1,0 +1,93 @@
+"""Rows of a large run that somebody asks for: filtered and sorted by the server.
+
+select(rows, Wish({"q": "5593", "sort": "ne", "down": "1"}), causes)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from wayword.viewer.data import Head
+from wayword.viewer.library import Rows
+
+
+class Wish:
+    """What rows somebody asks for, out of a request's query."""
+
+    def __init__(self, query: Mapping[str, str], ranges: Sequence[str] = ()) -> None:
+        self.words = query.get("q", "").lower().split()
+        self.ended, self.cause = query.get("ended", ""), query.get("cause", "")
+        self.sort, self.down = query.get("sort", ""), query.get("down") == "1"
+        self.start = _whole(query.get("from", "0"))
+        self.ranges = [found for each in ranges if (found := _range(each)) is not None]
+
+
+def _whole(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
+def _range(text: str) -> tuple[str, float, float, bool] | None:
+    key, _, rest = text.partition(":")
+    try:
+        low, high, last = rest.split(":")
+        return key, float(low), float(high), last == "1"
+    except ValueError:
+        return None
+
+
+def select(rows: Rows, wish: Wish, known: Mapping[str, Sequence[str]]) -> Sequence[Head]:
+    """The heads that a wish is about, in its order."""
+    count = len(rows.ids)
+    keep = np.ones(count, dtype=bool)
+    for key, low, high, last in wish.ranges:
+        column = rows.column(key)
+        with np.errstate(invalid="ignore"):
+            keep &= (column >= low) & ((column < high) | (last & (column <= high)))
+    if wish.ended:
+        keep &= np.fromiter((each == wish.ended for each in rows.ended), bool, count)
+    if wish.cause:
+        keep &= np.fromiter((wish.cause in known.get(k, ()) for k in rows.ids), bool, count)
+    for word in wish.words:
+        keep &= np.fromiter((word in name.lower() for name in rows.ids), bool, count)
+    numbers = np.flatnonzero(keep)
+    if wish.sort == "id":
+        numbers = np.array(sorted(numbers.tolist(), key=rows.ids.__getitem__), dtype=int)
+        numbers = numbers[::-1] if wish.down else numbers
+    elif wish.sort and wish.sort in rows.metrics():
+        column = rows.column(wish.sort)[numbers]
+        order = np.argsort(-column if wish.down else column, kind="stable")
+        numbers = numbers[order]
+    failed = [] if wish.ranges or wish.ended not in ("", "failed") else _failed(rows, wish)
+    return _Chosen(rows, failed, numbers)
+
+
+def _failed(rows: Rows, wish: Wish) -> list[Head]:
+    if wish.cause not in ("", "failed"):
+        return []
+    return [
+        Head(name, "failed", {}, reason)
+        for name, (_, reason) in rows.failed.items()
+        if all(word in name.lower() for word in wish.words)
+    ]
+
+
+class _Chosen(Sequence[Head]):
+    """Heads that are made when they are looked at."""
+
+    def __init__(self, rows: Rows, failed: list[Head], numbers: Any) -> None:
+        self._rows, self._failed, self._numbers = rows, failed, numbers
+
+    def __len__(self) -> int:
+        return len(self._failed) + len(self._numbers)
+
+    def __getitem__(self, at: Any) -> Any:
+        if isinstance(at, slice):
+            return [self[n] for n in range(*at.indices(len(self)))]
+        if at < len(self._failed):
+            return self._failed[at]
+        number = int(self._numbers[at - len(self._failed)])
+        rows = self._rows
+        return Head(rows.ids[number], rows.ended[number], rows.scores(number))

@@ -1,0 +1,76 @@
+"""``kill -9`` at random moments of a run, its first write and its table included."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from wayword.runs.folder import RunFolder
+
+EPISODES = 36
+SLOW = """
+import asyncio
+from wayword.agents.random import RandomAgent
+
+class Slow(RandomAgent):
+    async def act(self, observation, space):
+        await asyncio.sleep(0.003)
+        return await super().act(observation, space)
+
+agent = Slow
+"""
+
+
+def test_nothing_finished_is_lost_or_doubled(
+    tmp_path: Path, rounds: Callable[[int, int], int], count: Callable[[str, int], None]
+) -> None:
+    agent = tmp_path / "slow.py"
+    agent.write_text(SLOW, encoding="utf-8")
+    kills, folder = rounds(1, 100), 0
+    rng = random.Random(11)
+    kept: set[str] = set()
+    for _ in range(kills):
+        out = tmp_path / f"run{folder}"
+        command = [
+            *(sys.executable, "-m", "wayword", "run", str(agent), "--on", "houses"),
+            *("--set", "dataset.houses=1", "--set", f"dataset.episodes={EPISODES}"),
+            *("--out", str(out), "--concurrency", "3", "--max-steps", "12"),
+        ]
+        running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        _wait_for_life(out, running, len(kept))
+        time.sleep(rng.choice([0.0, rng.uniform(0, 0.05), rng.uniform(0, 0.6)]))
+        running.send_signal(signal.SIGKILL)
+        _, said = running.communicate()
+        assert b"Traceback" not in said
+        now = _names(out)
+        assert kept <= now, "a finished episode is gone"
+        if (out / "config.json").exists():
+            assert len(RunFolder.read(out).scores()) == len(now)
+        kept = now
+        if len(kept) == EPISODES:
+            folder, kept = folder + 1, set()
+    count("kills", kills)
+
+
+def _wait_for_life(out: Path, running: subprocess.Popen[bytes], before: int) -> None:
+    """Until the run has made its folder: what comes before it touches no file."""
+    deadline = time.monotonic() + 60
+    while running.poll() is None and time.monotonic() < deadline:
+        if (out / ".lock").exists() and (not before or (out / ".lock").read_bytes()):
+            return
+        time.sleep(0.01)
+
+
+def _names(out: Path) -> set[str]:
+    """Episodes with a whole line on disk, read without the library."""
+    path = out / "episodes.jsonl"
+    lines = path.read_bytes().split(b"\n")[:-1] if path.exists() else []
+    names = [json.loads(line)["episode"] for line in lines]
+    assert len(names) == len(set(names)), "an episode is there twice"
+    return set(names)

@@ -1,0 +1,51 @@
+"""An action space: what is listed, what is legal, and when the list is made."""
+
+from __future__ import annotations
+
+import pytest
+
+from wayword.core.action import STOP, Action, ActionSpace, Decision, ListedLater, Rejection, legal
+
+WAIT = Action("wait")
+
+
+def test_what_is_listed_is_legal_unless_the_world_accepts_more() -> None:
+    closed = ActionSpace((STOP,))
+    assert STOP in closed
+    assert WAIT not in closed
+    wide = ActionSpace((STOP,), accepts=lambda action: action in (STOP, WAIT))
+    assert WAIT in wide
+    assert WAIT not in wide.listed
+    assert Action("fly") not in wide
+    assert "stop" not in wide
+    assert isinstance(legal(Decision(Action("fly")), wide), Rejection)
+    assert legal(Decision(WAIT), wide) == Decision(WAIT)
+
+
+def test_an_open_verb_takes_any_one_text() -> None:
+    space = ActionSpace((STOP,), ("chat",))
+    assert Action("chat", ("anything",)) in space
+    assert Action("chat") not in space
+    assert len(space) == 2
+
+
+def test_the_list_is_made_once_and_only_when_it_is_looked_into() -> None:
+    made: list[int] = []
+
+    def make() -> list[Action]:
+        made.append(1)
+        return [STOP, WAIT]
+
+    later = ListedLater(make)
+    space = ActionSpace(later, accepts=lambda action: action.name == "stop", named=lambda _: True)
+    assert STOP in space
+    assert space.knows(STOP)
+    assert made == []
+    assert (len(later), later[1], list(later)) == (2, WAIT, [STOP, WAIT])
+    assert WAIT in later
+    assert made == [1]
+
+
+@pytest.mark.parametrize("action", [STOP, WAIT])
+def test_without_another_way_the_list_says_what_is_known(action: Action) -> None:
+    assert ActionSpace((STOP,)).knows(action) is (action == STOP)

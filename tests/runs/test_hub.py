@@ -1,0 +1,54 @@
+"""Runs in the Hugging Face layout."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from wayword.core.errors import RecordingError, UsageError
+from wayword.runs import Plan, run
+from wayword.runs.export import Export
+from wayword.runs.hub import publish
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    settings = {"dataset": {"houses": 1, "episodes": 3}}
+    out = tmp_path_factory.mktemp("hub") / "gold"
+    return run(Plan("gold", "houses:train", settings=settings, out=out)).path
+
+
+def rows(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_the_card_names_the_tables_and_they_are_there(played: Path, tmp_path: Path) -> None:
+    out = tmp_path / "made"
+    card = publish([played], out, Export())
+    text = (out / "README.md").read_text(encoding="utf-8")
+    about = yaml.safe_load(text.split("---\n")[1])
+    assert [one["config_name"] for one in about["configs"]] == ["chat", "completion", "steps"]
+    files = [out / one["data_files"][0]["path"] for one in about["configs"]]
+    chat, completion, steps = map(rows, files)
+    assert len(chat) == card.episodes == 3
+    assert len(completion) == card.decisions == len(steps)
+    assert steps[0]["status"] == "ok"
+    assert str(steps[0]["action"]).startswith("goto[")
+    assert "| gold |" in text
+    assert sorted(path.name for path in (out / "data").iterdir()) == sorted(f.name for f in files)
+
+
+def test_a_folder_with_something_in_it_is_left_alone(played: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine", encoding="utf-8")
+    with pytest.raises(RecordingError, match="give a new folder"):
+        publish([played], tmp_path, Export())
+
+
+@pytest.mark.skipif(importlib.util.find_spec("duckdb") is not None, reason="duckdb is there")
+def test_parquet_without_duckdb_says_what_to_install(played: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"wayword\[parquet\]"):
+        publish([played], tmp_path / "made", Export(), parquet=True)

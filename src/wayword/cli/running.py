@@ -170,38 +170,37 @@ def carry_out_sweep(plan: Plan, sweeps: list[str], seeds: int = 1) -> None:
 
 
 def demo(
-    episodes: Annotated[int, typer.Option(help="Episodes to play.")] = 8,
+    episodes: Annotated[int, typer.Option(help="Episodes of the agents without a model.")] = 20,
+    model_episodes: Annotated[int, typer.Option(help="Episodes of NavGPT, the first ones.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
-    """NavGPT with the embedded model in generated houses, beside an oracle, random and `imitation`.
+    """A trained policy and a small language model in generated houses, beside plain baselines.
 
-    The model has 135 million parameters and runs on one core, so this takes a minute or two and
-    it often loses its way: what is shown is how a run works, not how well a large model walks.
+    `imitation` is trained for such houses. NavGPT asks the embedded model, which has 135 million
+    parameters, is not trained for the task and runs on one core: some fifteen seconds an episode.
+    It shows what every prompt and answer looks like, not how well a large model walks.
     """
     from wayword import viewer
     from wayword.runs.plan import Plan
 
-    trained = []
+    quick = ["oracle", "random", "forward"]
     if find_spec("onnxruntime"):  # of the extra [prior]; the demo goes without
-        trained = [Plan("imitation", "houses", limit=episodes, out=out / "imitation")]
-    plans = [
-        Plan("oracle", "houses", limit=episodes, out=out / "oracle"),
-        Plan("random", "houses", limit=episodes, out=out / "random"),
-        *trained,
-        Plan(
-            "navgpt",
-            "houses",
-            "local:smollm2",
-            {"thought_length": 100},
-            limit=episodes,
-            max_steps=8,
-            out=out / "navgpt",
-        ),
-    ]
-    results = [carry_out(plan) for plan in plans]
+        quick.append("imitation")
+    plans = [Plan(name, "houses", limit=episodes, out=out / name) for name in quick]
+    asked = Plan(
+        "navgpt",
+        "houses",
+        "local:smollm2",
+        {"thought_length": 60},
+        limit=model_episodes,
+        max_steps=6,
+        out=out / "navgpt",
+    )
+    results = [carry_out(plan) for plan in [*plans, asked]]
     print_table([result.path for result in results])
-    pages = [viewer.write(result.path) for result in results]
-    typer.echo(f"\nOpen {pages[-1].resolve().as_uri()} to see every step that NavGPT took.")
+    *_, policy, model = [viewer.write(result.path).resolve().as_uri() for result in results]
+    typer.echo(f"\nOpen {policy} to see where {plans[-1].agent} went,")
+    typer.echo(f"and {model} to read every prompt and answer of NavGPT.")
     typer.echo("Next: wayword run --help")
     if not all(result.outcome.complete for result in results):
         raise typer.Exit(1)

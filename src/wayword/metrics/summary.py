@@ -98,5 +98,22 @@ def summarize(
     )
 
 
+LOST_ADVICE = 0.1
+"""Share of a run's questions whose advice came to nothing from which on its row says so."""
+
+
+def marks(scores: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+    """What the figures of a run's row rest on that its episodes tell: prompts without their oldest
+    steps, and experts whose advice was lost."""
+    found = []
+    if cut := sum("steps_forgotten" in one for one in scores):
+        found.append(f"in {cut} of {len(scores)} episodes prompts lack their oldest steps")
+    lost = sum(one.get("advice_lost", 0.0) for one in scores)
+    calls = sum(one.get("calls", 0.0) for one in scores)
+    if calls and lost / calls > LOST_ADVICE:
+        found.append(f"{lost:.0f} of {calls:.0f} questions were to experts whose advice was lost")
+    return tuple(found)
+
+
 def _total(scores: Sequence[Mapping[str, float]], key: str) -> float | None:
     return sum(one[key] for one in scores) if all(key in one for one in scores) else None

@@ -43,9 +43,9 @@ def test_velma_walks_on_a_chat_only_server(tmp_path: Path, decoding: str) -> Non
     assert len(answers) == len(calls) > 0
     if decoding == "choose":
         assert all(isinstance(answer, Choice) and answer.picked for answer in answers)
-    else:
-        assert all(answer.reasoning for answer in answers)  # type: ignore[union-attr]
-        pages = viewer.write(tmp_path / "r").parent / "episodes"
-        assert any("The street goes on." in p.read_text() for p in pages.rglob("*.html"))
+    assert all(answer.reasoning == ("The street goes on.",) for answer in answers)
+    assert all(answer.usage.reasoning for answer in answers)
+    pages = viewer.write(tmp_path / "r").parent / "episodes"
+    assert any("The street goes on." in p.read_text() for p in pages.rglob("*.html"))
     prompts = [str(call.prompt) for call in calls]
     assert not any("The street goes on." in prompt for prompt in prompts)  # never fed back

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import struct
 from itertools import pairwise
 from pathlib import Path
 
@@ -287,3 +288,17 @@ def test_weights_in_the_package_are_found_by_name(
     first = LocalModel("stroller").identity
     (tmp_path / "stroller.gguf").write_bytes(b"GGUF and less")
     assert LocalModel("stroller").identity != first
+
+
+def test_without_a_context_the_window_is_the_one_that_the_file_says(tmp_path: Path) -> None:
+    def written(key: bytes, value: int) -> bytes:
+        return struct.pack("<Q", len(key)) + key + struct.pack("<II", 4, value)
+
+    text = struct.pack("<Q", 4) + b"name" + struct.pack("<IQ", 8, 3) + b"abc"
+    array = struct.pack("<Q", 1) + b"a" + struct.pack("<IIQ", 9, 4, 2) + bytes(8)
+    values = [text, array, written(b"tiny.block_count", 2), written(b"tiny.context_length", 4096)]
+    path = tmp_path / "tiny.gguf"
+    for count, window in ((4, 4096), (3, 0)):
+        path.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, count) + b"".join(values[:count]))
+        assert LocalModel(str(path), LocalModel.Settings(context=0)).window == window
+    assert LocalModel(str(path), LocalModel.Settings(context=512)).window == 512

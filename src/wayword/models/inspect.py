@@ -112,7 +112,14 @@ class InspectModel:
         if answer.text not in options:
             raise ModelError(f"{self._name}: {answer.text[:40]!r} is none of the options")
         values = tuple(0.0 if option == answer.text else UNRANKED for option in options)
-        return Choice(tuple(options), values, answer.usage, None, answer.seconds, picked=True)
+        return Choice(
+            tuple(options),
+            values,
+            answer.usage,
+            seconds=answer.seconds,
+            picked=True,
+            reasoning=answer.reasoning,
+        )
 
     async def aclose(self) -> None:
         """Inspect keeps its own connections."""

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from wayword.core.errors import ModelError, UsageError
 from wayword.core.files import sha256
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, TokenLogprob, Usage
 from wayword.models.llamacpp.engine import Engine, EngineSettings, rank
-from wayword.models.llamacpp.requantise import faster
+from wayword.models.llamacpp.requantise import faster, trained_window
 from wayword.models.parts.options import choice_grammar, longest, tightened
 from wayword.models.parts.reasoning import thought_apart
 from wayword.models.parts.weights import KNOWN, located, shipped, verified
@@ -97,8 +98,13 @@ class LocalModel:
 
     @property
     def window(self) -> int:
-        """Tokens of prompt and answer together; 0 for as many as the model was trained with."""
-        return self._settings.context
+        """Tokens of prompt and answer together: the setting, else what the file says that the model
+        was trained with; 0 where it does not."""
+        return self._settings.context or self._trained
+
+    @cached_property
+    def _trained(self) -> int:
+        return trained_window(self._path)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Write ``sampling.n`` continuations. Raises ``ModelError``."""
@@ -134,7 +140,7 @@ class LocalModel:
         with self._starting:
             if self._engine is None:
                 s = self._settings
-                given = EngineSettings(s.slots, s.context, s.threads, s.memory)
+                given = EngineSettings(s.slots, self.window, s.threads, s.memory)
                 self._engine = Engine(self._file(), given)
             return self._engine
 

@@ -207,18 +207,19 @@ class OpenAIModel:
         room = max(len(option) for option in options) + 32
         sampling = Sampling(max_tokens=room, choices=options)
         answer = await self.complete(prompt, sampling)
-        usage = answer.usage
+        usage, reasoning = answer.usage, answer.reasoning
         if answer.text not in options and not isinstance(prompt, str):
             wrong = Message("assistant", answer.text or "(nothing)")
             prompt = [*prompt, wrong, user(_AGAIN + "\n".join(options))]
             answer = await self.complete(prompt, sampling)
             usage += answer.usage
+            reasoning += answer.reasoning
         if answer.text not in options:
             cut = "; it was cut at its limit: raise model.thinking" if _cut(answer) else ""
             line = f"{self._name}: the server let {answer.text[:40]!r} be an answer{cut}"
             raise ModelError(line, billed=usage)
         values = tuple(0.0 if option == answer.text else UNRANKED for option in options)
-        return Choice(options, values, usage, picked=True)
+        return Choice(options, values, usage, picked=True, reasoning=reasoning)
 
     async def _ranked(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
         walk = isinstance(prompt, str) and self._continues

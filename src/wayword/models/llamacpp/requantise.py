@@ -28,6 +28,8 @@ _Q4_1, _Q8_0 = 3, 8
 _BLOCK, _Q4_1_BYTES, _Q8_0_BYTES = 32, 20, 34
 _SIZES = {0: 1, 1: 1, 2: 2, 3: 2, 4: 4, 5: 4, 6: 4, 7: 1, 10: 8, 11: 8, 12: 8}
 """Bytes of GGUF's fixed-size value types; 8 is a string and 9 an array."""
+_WHOLE = {2: "H", 3: "h", 4: "I", 5: "i", 10: "Q", 11: "q"}
+"""Those of whole numbers, by ``struct``'s letters."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +96,24 @@ def _rewrite(path: Path, file: BinaryIO, out: BinaryIO) -> None:
         out.write(b"\0" * (_aligned(out.tell(), align) - out.tell()))
         raw = whole[data + tensor.offset : data + size[tensor.offset]]
         out.write(_converted(raw, tensor.weights) if tensor.kind == _Q4_1 else raw.tobytes())
+
+
+def trained_window(path: Path) -> int:
+    """Tokens that a model was trained to hold, ``ARCHITECTURE.context_length`` of a GGUF file's
+    metadata; 0 where it does not say."""
+    with path.open("rb") as file:
+        try:
+            magic, version, _, values = struct.unpack("<4sIQQ", file.read(24))
+            for _ in range(values if magic == b"GGUF" and version in (2, 3) else 0):
+                key = _string(file)
+                (kind,) = struct.unpack("<I", file.read(4))
+                if key.endswith(b".context_length") and kind in _WHOLE:
+                    (found,) = struct.unpack(f"<{_WHOLE[kind]}", file.read(_SIZES[kind]))
+                    return max(0, int(found))
+                _skip(file, kind)
+        except (struct.error, KeyError, MemoryError, OverflowError):
+            return 0
+    return 0
 
 
 def _skip_values(file: BinaryIO, count: int) -> int:

@@ -311,4 +311,5 @@ def _choice(value: Json) -> Choice:
         cost=0.0,
         cached=True,
         picked=bool(value.get("picked", False)),
+        reasoning=tuple(value.get("reasoning", ())),
     )

@@ -132,6 +132,9 @@ def usage(answer: object, prompt: Prompt, request: Request) -> Usage:
     read, written = _count(counted, "prompt_tokens"), _count(counted, "completion_tokens")
     thought = _count(_inner(counted, "completion_tokens_details"), "reasoning_tokens")
     if read and written is not None:
+        if thought is None:  # a server that shows its model's thoughts, and does not count them
+            samples = [said(choice, request) for choice in choices(answer)]
+            thought = sum(estimated_tokens(s.reasoning) for s in samples if s.reasoning)
         reused = _count(_inner(counted, "prompt_tokens_details"), "cached_tokens") or 0
         return Usage(read, written, min(reused, read), min(thought or 0, written))
     samples = [said(choice, request) for choice in choices(answer)]

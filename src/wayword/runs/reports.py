@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.core.files import reading
 from wayword.metrics import accounting, predictions
 from wayword.metrics import compare as comparing
 from wayword.metrics import table as tables
@@ -230,6 +231,11 @@ def _possible(kind: str, value: float) -> bool:
 
 
 def _row(run: RecordedRun) -> Row:
+    with reading(str(run.path / "config.json"), "give another folder"):
+        return _summed(run)
+
+
+def _summed(run: RecordedRun) -> Row:
     config, scored = run.config, _scored(run)
     identity, family = config["identity"], config["family"]
     finished = {name for name, _ in scored}

@@ -24,7 +24,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -81,10 +81,14 @@ def entered() -> Iterator[set[str]]:
 
 
 def load_everything() -> None:
-    """Import all modules beforehand, as what they run while imported is not part of a walk."""
-    for found in pkgutil.walk_packages([SOURCE], "wayword."):
+    """Import all modules beforehand, as what they run while imported is not part of a walk.
+
+    Modules of extras that are not installed are on no walk.
+    """
+    for found in pkgutil.walk_packages([SOURCE], "wayword.", onerror=lambda _: None):
         if not found.name.endswith("__main__"):
-            importlib.import_module(found.name)
+            with suppress(ModuleNotFoundError):
+                importlib.import_module(found.name)
 
 
 def named(part: Any, *names: str) -> Any:

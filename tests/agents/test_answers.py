@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wayword.agents.parts.answers import Reply, fields, items, replies
-from wayword.agents.parts.choice import Answer, read_choice
+from wayword.agents.parts.choice import NamedAnswer, read_choice
 from wayword.agents.parts.legal import Legal, pick
 from wayword.agents.parts.listing import read_pick
 from wayword.agents.parts.reading import read, read_answer
@@ -104,7 +104,7 @@ def test_two_different_names_are_never_one(names: list[str], anywhere: bool) -> 
 def test_no_text_breaks_any_reader(text: str) -> None:
     for said in (text, f"Action: {text}", f'{{"action": {json.dumps(text)}}}', f"<think>{text}"):
         for found in (outcome(said), read_choice(said, IDS), read_actions(said, 1)):
-            assert isinstance(found, Decision | Answer | list | Rejection)
+            assert isinstance(found, Decision | NamedAnswer | list | Rejection)
         read_pick(said, IDS)
         items(said)
 
@@ -172,4 +172,4 @@ def test_fields_are_found_in_objects_and_in_lines() -> None:
 
 def test_a_field_left_empty_is_no_second_action() -> None:
     said = '{"thought": "east", "arrived": false, "action": "b", "prediction": ""}'
-    assert read_choice(said, ["b", "c"]) == Answer("east", "b")
+    assert read_choice(said, ["b", "c"]) == NamedAnswer("east", "b")

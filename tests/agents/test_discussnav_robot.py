@@ -27,7 +27,7 @@ from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.perception.detectors import detector_named
 from wayword.perception.eye_detector import pixels
 from wayword.perception.panorama import encode
-from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import ObjectNavWorld
 from worlds.objectnav.test_finding_world import flat
 
@@ -163,7 +163,9 @@ def test_a_vision_model_is_shown_the_middle_of_each_picture() -> None:
 def test_with_a_robot_the_scene_expert_sees_and_a_dropped_connection_is_told(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    body = Robot(started(SimulatedBase(Place(flat(), {})), 1.0, 1.5, 0.0), {TURNS + 1: "drop"})
+    body = Robot(
+        started(SimulatedBase(SimulatedScene(flat(), {})), 1.0, 1.5, 0.0), {TURNS + 1: "drop"}
+    )
     picture = encode(np.full((60, 80, 3), 90, np.uint8))
     monkeypatch.setattr(Robot, "_image", lambda self: image_message(picture.data))
     voices = council(by_step([go(4)], [go(1)], [go("Stop")]))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from wayword.agents.lgx import LGX, LGXSettings, Questions
+from wayword.agents.lgx import LGX, LGXSettings, ModelPicker
 from wayword.agents.parts.listing import read_pick
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -76,7 +76,9 @@ def test_the_seven_questions_are_the_golden_ones() -> None:
     rendered = []
     for name in PROMPTS:
         model = Listener("bed")
-        questions = Questions(make(LGXSettings, {"prompt": name}, "lgx"), Toolkit({"main": model}))
+        questions = ModelPicker(
+            make(LGXSettings, {"prompt": name}, "lgx"), Toolkit({"main": model})
+        )
         questions.captions = CAPTIONS
         asyncio.run(questions.pick("cat-shaped mug", NAMES))
         rendered.append(f"{name}\n{model.prompts[0]}\n")
@@ -199,7 +201,7 @@ def test_a_text_of_ones_own_replaces_a_prompt(tmp_path: Path) -> None:
     (tmp_path / "robot.txt").write_text("{objects}? For {target}.\n")
     model = Listener("bed")
     settings = make(LGXSettings, {"prompts": str(tmp_path)}, "lgx")
-    asyncio.run(Questions(settings, Toolkit({"main": model})).pick("mug", NAMES))
+    asyncio.run(ModelPicker(settings, Toolkit({"main": model})).pick("mug", NAMES))
     assert model.prompts == ["coffee table, bed, table? For mug."]
 
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import pytest
 
 from wayword.agents.parts import commands, partner_knowledge
-from wayword.agents.parts.commands import Command, Done, Place, Question, Trouble
+from wayword.agents.parts.commands import Command, Done, Trouble, WhereAnswer, WhereQuestion
 from wayword.agents.parts.partner_knowledge import (
+    KnownSpot,
     Leaving,
     MakeWay,
     Put,
     Saying,
     Searched,
-    Seen,
     Taking,
     render,
 )
-from wayword.agents.parts.sentences import Form
+from wayword.agents.parts.sentences import SentenceForm
 
 ORDERS = {
     "Please take mug_1.": Command("take", "mug_1"),
@@ -26,17 +26,17 @@ ORDERS = {
         "bring", "mug_1", "cabinet_2", "kitchen", "sink_1", "bathroom"
     ),
     "Please bring mug_1 to sink_1.": Command("bring", "mug_1", to="sink_1"),
-    "Where is mug_1?": Question("mug_1"),
-    "mug_1 is.": Place("mug_1"),
-    "mug_1 is at cabinet_2 in the kitchen.": Place("mug_1", "cabinet_2", "kitchen"),
+    "Where is mug_1?": WhereQuestion("mug_1"),
+    "mug_1 is.": WhereAnswer("mug_1"),
+    "mug_1 is at cabinet_2 in the kitchen.": WhereAnswer("mug_1", "cabinet_2", "kitchen"),
     "I cannot: the way is blocked. Twice.": Trouble("the way is blocked. Twice"),
     "Done.": Done(),
     "That was all, thank you. You may stop.": Done(all=True),
 }
 SAYINGS: dict[str, Saying] = {
-    "I see plate_1.": Seen("plate_1"),
-    "I see plate_1 in the kitchen.": Seen("plate_1", room="kitchen"),
-    "I see plate_1 on shelf_2 in the kitchen.": Seen("plate_1", "on", "shelf_2", "kitchen"),
+    "I see plate_1.": KnownSpot("plate_1"),
+    "I see plate_1 in the kitchen.": KnownSpot("plate_1", room="kitchen"),
+    "I see plate_1 on shelf_2 in the kitchen.": KnownSpot("plate_1", "on", "shelf_2", "kitchen"),
     "I take plate_1.": Taking("plate_1"),
     "I take plate_1 to table_1.": Taking("plate_1", "table_1"),
     "I have put plate_1 in box_1.": Put("plate_1", "in", "box_1"),
@@ -70,7 +70,7 @@ def test_partners_messages_are_said_and_read_sentence_by_sentence() -> None:
 
 
 def test_optional_parts_are_left_out_from_the_inside() -> None:
-    form = Form("go[ to {place}[ in the {room:[a-z ]+}]]")
+    form = SentenceForm("go[ to {place}[ in the {room:[a-z ]+}]]")
     assert form.fields == ("place", "room")
     for said, place, room in (
         ("go", "", ""),

@@ -17,10 +17,10 @@ from wayword.agents.parts.commands import (
     Brief,
     Command,
     Done,
-    Place,
-    Question,
     Trouble,
     Verb,
+    WhereAnswer,
+    WhereQuestion,
     heard_by,
     parse,
 )
@@ -43,8 +43,8 @@ VERBS: some.SearchStrategy[Verb] = some.sampled_from(("take", "bring", "switch o
 SAYINGS = some.one_of(
     some.builds(Command, VERBS, NAMES, NAMES | some.just(""), ROOMS, NAMES, ROOMS),
     some.builds(Command, VERBS, NAMES, NAMES | some.just(""), ROOMS),
-    some.builds(Place, NAMES, NAMES | some.just(""), ROOMS),
-    some.builds(Question, NAMES),
+    some.builds(WhereAnswer, NAMES, NAMES | some.just(""), ROOMS),
+    some.builds(WhereQuestion, NAMES),
     some.builds(Trouble, some.just("goto mug_1: no_path")),
     some.builds(Done, some.booleans()),
 )
@@ -86,8 +86,8 @@ def test_they_finish_and_each_command_is_answered_before_the_next() -> None:
         assert talk[-1] == ("commander", Done(all=True))
         for (one, first), (other, then) in pairwise(talk):
             assert {one, other} == {"commander", "follower"}, "they speak in turn"
-            if isinstance(first, Question):
-                assert isinstance(then, Place)
+            if isinstance(first, WhereQuestion):
+                assert isinstance(then, WhereAnswer)
                 assert then.thing == first.thing
 
 

@@ -14,10 +14,10 @@ from hypothesis import strategies as some
 from wayword.agents.parts.partner import Partner
 from wayword.agents.parts.partner_knowledge import (
     Knowledge,
+    KnownSpot,
     Leaving,
     Put,
     Searched,
-    Seen,
     Taking,
     not_understood,
     parse,
@@ -37,8 +37,8 @@ from wayword.worlds.household.observation import HouseholdObservation
 NAMES = some.sampled_from(("plate_1", "wine_bottle_12", "table_2", "tv_stand_3"))
 ROOMS = some.sampled_from(("kitchen", "living room", "bedroom 2", ""))
 SAYINGS = some.one_of(
-    some.builds(Seen, NAMES, some.just("on"), NAMES, ROOMS),
-    some.builds(Seen, NAMES, some.just(""), some.just(""), ROOMS),
+    some.builds(KnownSpot, NAMES, some.just("on"), NAMES, ROOMS),
+    some.builds(KnownSpot, NAMES, some.just(""), some.just(""), ROOMS),
     some.builds(Taking, NAMES, NAMES | some.just("")),
     some.builds(Put, NAMES, some.sampled_from(("on", "in")), NAMES),
     some.builds(Leaving, NAMES),
@@ -54,7 +54,7 @@ def test_what_is_said_is_what_is_heard(sayings: list[Any]) -> None:
 
 def test_free_talk_between_the_sentences_is_passed_over() -> None:
     text = "Hello there! I take plate_1. What a nice kitchen. I see fork_2 in the kitchen."
-    assert parse(text) == (Taking("plate_1"), Seen("fork_2", room="kitchen"))
+    assert parse(text) == (Taking("plate_1"), KnownSpot("fork_2", room="kitchen"))
     assert parse("I take everything. I see a plate.") == ()
 
 

@@ -10,13 +10,13 @@ import pytest
 from wayword.core.geometry import relative
 from wayword.core.perceiver import Perceiver
 from wayword.datasets.houses import Houses
-from wayword.datasets.procedural.houses.house import House
+from wayword.datasets.procedural.houses.house import GeneratedHouse
 
 HOUSES = Houses("test", None, Houses.Settings(houses=6, episodes=6, seed=2))
 
 
 @pytest.fixture(params=range(6))
-def house(request: pytest.FixtureRequest) -> House:
+def house(request: pytest.FixtureRequest) -> GeneratedHouse:
     return HOUSES.house(HOUSES.scene(request.param))
 
 
@@ -25,7 +25,7 @@ def test_it_is_a_perceiver() -> None:
     assert HOUSES.perceiver().name == "symbolic"
 
 
-def test_eight_sectors_clockwise_from_north_each_with_a_sentence(house: House) -> None:
+def test_eight_sectors_clockwise_from_north_each_with_a_sentence(house: GeneratedHouse) -> None:
     for viewpoint in house.graph.ids:
         percept = HOUSES.perceiver().perceive(house.scene, viewpoint)
         assert [sector.heading for sector in percept.sectors] == [45.0 * i for i in range(8)]
@@ -35,7 +35,7 @@ def test_eight_sectors_clockwise_from_north_each_with_a_sentence(house: House) -
             assert "{" not in said
 
 
-def test_every_thing_named_is_in_sight_in_that_direction(house: House) -> None:
+def test_every_thing_named_is_in_sight_in_that_direction(house: GeneratedHouse) -> None:
     for row, place in enumerate(house.places):
         for sector in HOUSES.perceiver().perceive(house.scene, place.id).sectors:
             for number, thing in enumerate(house.things):
@@ -46,7 +46,7 @@ def test_every_thing_named_is_in_sight_in_that_direction(house: House) -> None:
                 assert house.sees_things[row, number]
 
 
-def test_every_doorway_named_leads_there_from_this_room(house: House) -> None:
+def test_every_doorway_named_leads_there_from_this_room(house: GeneratedHouse) -> None:
     for place in house.places:
         for sector in HOUSES.perceiver().perceive(house.scene, place.id).sectors:
             told = re.search(r"doorways? to ((?:the [a-z ]+?(?:, | and |(?=[.,]| stand)))+)",
@@ -61,7 +61,7 @@ def test_every_doorway_named_leads_there_from_this_room(house: House) -> None:
                 assert any(abs(relative(h, sector.heading)) <= 22.5 for h in headings), name
 
 
-def test_sightings_are_all_there_is_within_three_metres(house: House) -> None:
+def test_sightings_are_all_there_is_within_three_metres(house: GeneratedHouse) -> None:
     for row, place in enumerate(house.places):
         percept = HOUSES.perceiver().perceive(house.scene, place.id)
         said = {
@@ -81,7 +81,7 @@ def test_sightings_are_all_there_is_within_three_metres(house: House) -> None:
             assert 0.0 <= each.heading < 360.0
 
 
-def test_texts_are_compact(house: House) -> None:
+def test_texts_are_compact(house: GeneratedHouse) -> None:
     """Some 120 words of captions at most; with ranges and sightings 250 to 400 tokens."""
     words = [
         sum(len(sector.caption.split()) for sector in percept.sectors)

@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST, FloorPlan
-from wayword.datasets.procedural.houses.house import House, build_house, scene_name
+from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
 from wayword.datasets.procedural.houses.plan_svg import plan_svg
 
 SCENES = [scene_name("test", 1, rooms, n) for rooms in (SMALLEST, 9, LARGEST) for n in range(8)]
 
 
 @pytest.fixture(scope="module", params=SCENES)
-def house(request: pytest.FixtureRequest) -> House:
+def house(request: pytest.FixtureRequest) -> GeneratedHouse:
     return build_house(request.param)
 
 
@@ -55,13 +55,13 @@ def room_at(plan: FloorPlan, spot: tuple[float, float]) -> int | None:
     return None
 
 
-def ways(house: House) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
+def ways(house: GeneratedHouse) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
     for i, j in house.graph.edges.tolist():
         a, b = house.places[i], house.places[j]
         yield (a.x, a.y), (b.x, b.y)
 
 
-def test_rooms_do_not_overlap_and_have_names_of_their_own(house: House) -> None:
+def test_rooms_do_not_overlap_and_have_names_of_their_own(house: GeneratedHouse) -> None:
     rooms = house.plan.rooms
     for a, b in combinations(rooms, 2):
         wide = min(a.x1, b.x1) - max(a.x0, b.x0)
@@ -70,7 +70,7 @@ def test_rooms_do_not_overlap_and_have_names_of_their_own(house: House) -> None:
     assert len({room.name for room in rooms}) == len(rooms) == int(house.scene.split("-r")[1][:-5])
 
 
-def test_doors_lie_in_walls_that_two_rooms_share(house: House) -> None:
+def test_doors_lie_in_walls_that_two_rooms_share(house: GeneratedHouse) -> None:
     for door in house.plan.doors:
         half = door.width / 2 + 0.1
         ends = [(door.x, door.y - half), (door.x, door.y + half)]
@@ -83,14 +83,14 @@ def test_doors_lie_in_walls_that_two_rooms_share(house: House) -> None:
             assert all(room.x0 <= x <= room.x1 and room.y0 <= y <= room.y1 for x, y in ends)
 
 
-def test_one_can_walk_everywhere(house: House) -> None:
+def test_one_can_walk_everywhere(house: GeneratedHouse) -> None:
     graph = nx.Graph([tuple(edge) for edge in house.graph.edges.tolist()])
     assert len(graph) == len(house.places)
     assert nx.is_connected(graph)
     assert np.isfinite(house.graph.distances).all()
 
 
-def test_ways_pass_no_wall_and_keep_clear_of_furniture(house: House) -> None:
+def test_ways_pass_no_wall_and_keep_clear_of_furniture(house: GeneratedHouse) -> None:
     for start, end in ways(house):
         assert is_clear(house.plan, start, end)
         for thing in house.things:
@@ -98,7 +98,7 @@ def test_ways_pass_no_wall_and_keep_clear_of_furniture(house: House) -> None:
             assert np.hypot(*(steps - (thing.x, thing.y)).T).min() > 0.35
 
 
-def test_every_room_has_a_viewpoint_and_every_doorway_too(house: House) -> None:
+def test_every_room_has_a_viewpoint_and_every_doorway_too(house: GeneratedHouse) -> None:
     for number, room in enumerate(house.plan.rooms):
         inside = [p for p in house.places if p.door is None and p.rooms == (number,)]
         assert 1 <= len(inside) <= (4 if room.name != "hallway" else 20)
@@ -106,7 +106,7 @@ def test_every_room_has_a_viewpoint_and_every_doorway_too(house: House) -> None:
     assert {p.door for p in house.places} - {None} == set(range(len(house.plan.doors)))
 
 
-def test_sight_agrees_with_walking_the_line(house: House) -> None:
+def test_sight_agrees_with_walking_the_line(house: GeneratedHouse) -> None:
     for i, place in enumerate(house.places[:6]):
         for j, thing in enumerate(house.things):
             clear = is_clear(house.plan, (place.x, place.y), (thing.x, thing.y))
@@ -119,14 +119,14 @@ def test_sight_agrees_with_walking_the_line(house: House) -> None:
                 assert bool(house.sees_things[i, j]) == clear, (place, thing)
 
 
-def test_names_are_unique_and_no_kind_ends_in_another(house: House) -> None:
+def test_names_are_unique_and_no_kind_ends_in_another(house: GeneratedHouse) -> None:
     names = [thing.name for thing in house.things]
     kinds = {thing.kind for thing in house.things}
     assert len(set(names)) == len(names)
     assert not [(a, b) for a in kinds for b in kinds if a != b and a.endswith(f" {b}")]
 
 
-def test_ids_are_opaque_and_sorted(house: House) -> None:
+def test_ids_are_opaque_and_sorted(house: GeneratedHouse) -> None:
     ids = house.graph.ids
     assert list(ids) == sorted(set(ids))
     assert all(len(name) == 6 and int(name, 16) >= 0 for name in ids)
@@ -141,7 +141,7 @@ def test_spacing_and_degree_are_like_those_of_real_graphs() -> None:
     assert max(lengths) < 6.0
 
 
-def test_the_picture_is_well_formed_and_escapes_text(house: House) -> None:
+def test_the_picture_is_well_formed_and_escapes_text(house: GeneratedHouse) -> None:
     path = house.graph.shortest_path(house.graph.ids[0], house.graph.ids[-1])
     svg = plan_svg(house, path, title="<script>alert('&')</script>")
     root = ElementTree.fromstring(svg)

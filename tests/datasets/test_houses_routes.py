@@ -10,7 +10,7 @@ import pytest
 
 from wayword.core.geometry import relative
 from wayword.datasets.houses import Houses
-from wayword.datasets.procedural.houses.house import House
+from wayword.datasets.procedural.houses.house import GeneratedHouse
 from wayword.datasets.procedural.houses.routes import Route, Stretch, turn_word
 from wayword.datasets.procedural.houses.views import named_things
 
@@ -20,18 +20,18 @@ CASES = [(HOUSES.scene(number), path) for number in range(30) for path in range(
 
 
 @pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}_{case[1]}")
-def told(request: pytest.FixtureRequest) -> tuple[House, Route]:
+def told(request: pytest.FixtureRequest) -> tuple[GeneratedHouse, Route]:
     return HOUSES.house(request.param[0]), HOUSES.route(*request.param)
 
 
-def headings(house: House, route: Route) -> list[float]:
+def headings(house: GeneratedHouse, route: Route) -> list[float]:
     """The start's heading, then that of each step."""
     spots = [house.place(viewpoint) for viewpoint in route.path]
     steps = itertools.pairwise(spots)
     return [route.heading, *(math.degrees(math.atan2(b.x - a.x, b.y - a.y)) for a, b in steps)]
 
 
-def test_stretches_cover_the_path(told: tuple[House, Route]) -> None:
+def test_stretches_cover_the_path(told: tuple[GeneratedHouse, Route]) -> None:
     _, route = told
     ends = [0, *(stretch.end for stretch in route.stretches)]
     assert ends[-1] == len(route.path) - 1
@@ -39,7 +39,7 @@ def test_stretches_cover_the_path(told: tuple[House, Route]) -> None:
     assert all(a < b for a, b in itertools.pairwise(ends))
 
 
-def test_turns_agree_with_the_geometry(told: tuple[House, Route]) -> None:
+def test_turns_agree_with_the_geometry(told: tuple[GeneratedHouse, Route]) -> None:
     house, route = told
     facing = headings(house, route)
     for stretch in route.stretches:
@@ -54,7 +54,7 @@ def test_turns_agree_with_the_geometry(told: tuple[House, Route]) -> None:
             assert abs(angle) <= 25 if word == "straight" else abs(angle) > 155
 
 
-def test_doors_lead_where_they_are_said_to(told: tuple[House, Route]) -> None:
+def test_doors_lead_where_they_are_said_to(told: tuple[GeneratedHouse, Route]) -> None:
     house, route = told
     for stretch in route.stretches:
         if stretch.door is None:
@@ -66,7 +66,7 @@ def test_doors_lead_where_they_are_said_to(told: tuple[House, Route]) -> None:
 
 
 def test_landmarks_are_named_where_they_are_mentioned_and_are_unambiguous(
-    told: tuple[House, Route],
+    told: tuple[GeneratedHouse, Route],
 ) -> None:
     house, route = told
     names = [thing.name for thing in house.things]
@@ -81,7 +81,7 @@ def landmarks(stretch: Stretch) -> list[int]:
     return past + ([stretch.thing] if stretch.thing is not None else [])
 
 
-def test_what_is_passed_lies_on_the_side_that_is_told(told: tuple[House, Route]) -> None:
+def test_what_is_passed_lies_on_the_side_that_is_told(told: tuple[GeneratedHouse, Route]) -> None:
     house, route = told
     for stretch in route.stretches:
         if stretch.past is None:
@@ -98,7 +98,7 @@ def test_what_is_passed_lies_on_the_side_that_is_told(told: tuple[House, Route])
         assert side in sides
 
 
-def test_one_stops_beside_the_thing_or_in_the_doorway(told: tuple[House, Route]) -> None:
+def test_one_stops_beside_the_thing_or_in_the_doorway(told: tuple[GeneratedHouse, Route]) -> None:
     house, route = told
     last, goal = route.stretches[-1], house.place(route.path[-1])
     if last.door is not None:

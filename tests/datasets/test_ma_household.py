@@ -19,7 +19,13 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback, Observation
 from wayword.datasets.ma_household import MaHousehold
 from wayword.datasets.procedural.homes.episodes import HomesSettings
-from wayword.datasets.sources.teach.compiling import Dish, Portion, Served, Unfit, compile_task
+from wayword.datasets.sources.teach.compiling import (
+    Dish,
+    Portion,
+    Served,
+    Unbuildable,
+    compile_task,
+)
 from wayword.datasets.sources.teach.definitions import (
     CLASSES,
     Component,
@@ -140,7 +146,7 @@ def test_slices_are_one_sliced_thing_and_a_dish_needs_one_of_its_own() -> None:
     assert len(both.dishes) == 2
     assert {dish.at for dish in both.dishes} == {("dining_table|1",)}
     lettuce = ("0", "0", "0", "Plate", "0", "Plate", "1", "1", "0", "1", "1", "0", "0")
-    with pytest.raises(Unfit, match="1 of lettuce, and 2 are needed"):
+    with pytest.raises(Unbuildable, match="1 of lettuce, and 2 are needed"):
         compile_task(TASKS["Breakfast"], (*lettuce, "DiningTable"), TASKS, CLASSES, kitchen())
 
 

@@ -24,7 +24,7 @@ from wayword.perception.detectors import detector_named
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
 from wayword.worlds.objectnav.observation import Shown, View
-from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from worlds.objectnav.test_finding_world import flat
 
 QUICK = {"settle": 0.0, "throttle": 0, "answer": 20.0, "motion": 2.0}
@@ -70,7 +70,7 @@ def play(robot: Robot, target: str = "vase", **changes: Any) -> Trajectory:
 
 def robot(faults: Mapping[int, str] | None = None) -> Robot:
     """In the kitchen, from where the vase in the hall cannot be seen."""
-    base = SimulatedBase(Place(flat(), {}))
+    base = SimulatedBase(SimulatedScene(flat(), {}))
     return Robot(started(base, 1.0, 0.5, 90.0), faults)
 
 

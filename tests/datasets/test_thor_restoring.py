@@ -7,7 +7,14 @@ import random
 from helpers.thor_records import COUNTER, DRAWER, FLOOR, FRIDGE, FURNITURE, TABLE, small
 from wayword.datasets.sources.ithor.furnish import add
 from wayword.datasets.sources.ithor.objects import ObjectRecord, Point3
-from wayword.datasets.sources.ithor.rearrangement import Cause, Judged, Pose, Shuffled, cause, judge
+from wayword.datasets.sources.ithor.rearrangement import (
+    Cause,
+    JudgedStart,
+    PivotPose,
+    Shuffled,
+    cause,
+    judge,
+)
 from wayword.datasets.sources.ithor.rearranging import request
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.goals import Restored
@@ -19,15 +26,15 @@ RECORDS = (FLOOR, *FURNITURE, APPLE, PLATE)
 
 def judged(
     moves: dict[str, tuple[Point3, Point3]], lids: dict[str, tuple[float, float]] | None = None
-) -> Judged:
+) -> JudgedStart:
     return judge(RECORDS, shuffled(moves, lids))
 
 
 def shuffled(
     moves: dict[str, tuple[Point3, Point3]], lids: dict[str, tuple[float, float]] | None = None
 ) -> Shuffled:
-    start = {name: Pose(places[0], 0.0) for name, places in moves.items()}
-    target = {name: Pose(places[1], 0.0) for name, places in moves.items()}
+    start = {name: PivotPose(places[0], 0.0) for name, places in moves.items()}
+    target = {name: PivotPose(places[1], 0.0) for name, places in moves.items()}
     return Shuffled("FloorPlan0", 0, 3.0, 2.0, 90.0, start, target, lids or {})
 
 

@@ -15,7 +15,7 @@ from wayword.core.action import Action
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
 from wayword.datasets.procedural.towns.instructions import instruct
-from wayword.datasets.procedural.towns.routes import WORDS, Leg, Route
+from wayword.datasets.procedural.towns.routes import WORDS, Leg, TownRoute
 from wayword.datasets.procedural.towns.town import LIGHT
 from wayword.datasets.towns import Towns, TownsSettings
 from wayword.perception.landmarks import visible
@@ -28,7 +28,7 @@ LEFT, RIGHT = "on your left", "on your right"
 
 
 @cache
-def told(number: int) -> tuple[Task, Route]:
+def told(number: int) -> tuple[Task, TownRoute]:
     task = TOWNS.tasks[number]
     return task, TOWNS.route(task.episode.scene, number // 10)
 
@@ -81,7 +81,7 @@ class Follower:
         for word in WORDS[leg.turn]:
             self.do(word)
 
-    def finish(self, route: Route) -> None:
+    def finish(self, route: TownRoute) -> None:
         ending = route.ending
         for _ in range(ending.junctions):
             self.to_junction()
@@ -95,7 +95,7 @@ class Follower:
         self.do("stop")
 
 
-def follow(number: int) -> tuple[Task, Route, Follower]:
+def follow(number: int) -> tuple[Task, TownRoute, Follower]:
     task, route = told(number)
     follower = Follower(task)
     for leg in route.legs:

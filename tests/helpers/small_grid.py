@@ -10,7 +10,7 @@ from typing import Any
 
 from wayword.core.episode import Episode
 from wayword.worlds.babyai.level import Level
-from wayword.worlds.babyai.view import Names
+from wayword.worlds.babyai.view import LevelNames
 from wayword.worlds.babyai.world import Actions, BabyAIWorld
 
 CORNER = 8
@@ -43,12 +43,12 @@ def drawn(rows: str, actions: Actions = "low", seed: int = 0) -> BabyAIWorld:
     world.reset(Episode("1", "open the door", LEVEL, {"seed": seed}))
     lines = rows.split()
     redraw(world.level, lines)
-    world.names = Names()
+    world.names = LevelNames()
     world._note()
     if actions == "high":
-        from wayword.worlds.babyai.motions import Walker
+        from wayword.worlds.babyai.motions import LevelWalker
 
-        world._walker = Walker(world.level, world.names, world._note)
+        world._walker = LevelWalker(world.level, world.names, world._note)
     return world
 
 

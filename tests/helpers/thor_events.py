@@ -16,7 +16,7 @@ import numpy as np
 
 from wayword.core.episode import Episode
 from wayword.worlds.objectnav.observation import Camera
-from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 
 HIGH, WIDE = 96, 128
 """Smaller than THOR's 480 by 640, of the same shape."""
@@ -39,7 +39,7 @@ class Event:
 class Controller:
     """Stands in for ``ai2thor.controller.Controller``: ``reset``, ``step``, ``stop``."""
 
-    def __init__(self, place: Place, scene: str, **options: Any) -> None:
+    def __init__(self, place: SimulatedScene, scene: str, **options: Any) -> None:
         self.options, self.actions, self.stopped = options, list[str](), False
         self._base = SimulatedBase(place, Camera(sight=options["visibilityDistance"]))
         self._scene = scene

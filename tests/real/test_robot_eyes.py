@@ -23,7 +23,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.perception import panorama as pictures
 from wayword.perception.panorama import view
-from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from worlds.objectnav.test_finding_world import flat
 
 FIELD = 60.0
@@ -55,7 +55,7 @@ def test_the_bed_of_a_photograph_is_found_by_a_network(data: Path) -> None:
     def build(toolkit: Toolkit, actor: str) -> Agent:
         return FrontierAgent(settings, toolkit)
 
-    base = started(SimulatedBase(Place(flat(), {})), 1.0, 1.5, 0.0)
+    base = started(SimulatedBase(SimulatedScene(flat(), {})), 1.0, 1.5, 0.0)
     body = Photographer(pictures.read(data / "panoramas" / "apartment.jpg"), base, {2: "drop"})
     with running(body) as url:
         camera = {"field_of_view": FIELD, "settle": 0.0, "throttle": 0}

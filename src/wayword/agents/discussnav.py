@@ -35,7 +35,7 @@ from wayword.agents.parts.directions import (
     Looking,
     OnBase,
     OnViewpoints,
-    Scene,
+    SceneNotes,
     Surroundings,
     number_of,
 )
@@ -123,8 +123,8 @@ class DiscussNav:
         )
         self._history, self._rate = History(), TokenRate()
         self._analysis = Analysis("")
-        self._taken: progress.Moved | None = None
-        self._scene = Scene((), {})
+        self._taken: progress.StepTaken | None = None
+        self._scene = SceneNotes((), {})
         self._event, self._steps, self._looks = "", 0, 0
 
     async def begin(self, episode: Episode) -> None:
@@ -162,12 +162,12 @@ class DiscussNav:
         gone = number_of(step.after, step.facing)
         seen = self._scene.text([gone]) if self._settings.perception else ""
         turn = indoor.turn(step.facing, step.after)
-        self._taken = progress.Moved(self._steps, seen, turn, decision.thought)
+        self._taken = progress.StepTaken(self._steps, seen, turn, decision.thought)
 
-    async def _look(self, directions: tuple[Direction, ...]) -> Scene:
+    async def _look(self, directions: tuple[Direction, ...]) -> SceneNotes:
         if not self._settings.perception:
             bare = tuple(replace(d, captions=(), tags=()) for d in directions)
-            return Scene(bare, {})
+            return SceneNotes(bare, {})
         if self._looks == 0:
             self._toolkit.note("scene_expert", source=self._looking.source(directions))
         self._looks += 1

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.agents.parts.costmap import CELL, frontiers
-from wayword.agents.parts.searcher import Choice, Searcher, SearchSettings
+from wayword.agents.parts.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.agent import Toolkit
 from wayword.core.geometry import Point
 from wayword.worlds.objectnav.observation import View
@@ -64,7 +64,7 @@ class FrontierAgent(Searcher):
         self._spent: list[Point] = []
         self._forgives = FORGIVES
 
-    async def choose(self, views: Sequence[View]) -> Choice | None:
+    async def choose(self, views: Sequence[View]) -> NextPoint | None:
         """The next frontier; None where none is left that can be reached."""
         here = views[-1]
         self._spent.append((here.x, here.y))
@@ -78,7 +78,7 @@ class FrontierAgent(Searcher):
             return None
         best = min(options) if self.settings.pick == "nearest" else options[0]
         self._spent.append(best[1])
-        return Choice(best[1], f"The {self.settings.pick} of {len(options)} frontiers.")
+        return NextPoint(best[1], f"The {self.settings.pick} of {len(options)} frontiers.")
 
     def _options(self) -> list[tuple[float, Point]]:
         """The way's length to each frontier that can be reached, and where to look at it from."""

@@ -24,7 +24,7 @@ from wayword.agents.parts.listing import (
     quarters,
     read_pick,
 )
-from wayword.agents.parts.searcher import Choice
+from wayword.agents.parts.searcher import NextPoint
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
@@ -69,7 +69,7 @@ class LGXSettings(ListingSettings):
         super().__post_init__()
 
 
-class Questions:
+class ModelPicker:
     """The picker that asks a model, one question a choice.
 
     ``captions``: the sentence for each direction, for the prompt that tells directions.
@@ -105,7 +105,7 @@ class LGX(ListingSearcher):
 
     def __init__(self, settings: LGXSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._questions = Questions(settings, toolkit)
+        self._questions = ModelPicker(settings, toolkit)
         self.picker = self._questions
         self._captions = settings.prompt == "captions"
 
@@ -114,7 +114,7 @@ class LGX(ListingSearcher):
             raise UsageError("lgx: prompt=captions tells directions, and there are none here")
         return await super().act(observation, space)
 
-    async def choose(self, views: Sequence[View]) -> Choice | None:
+    async def choose(self, views: Sequence[View]) -> NextPoint | None:
         """Towards the object, or in the direction, that the model names."""
         if not self._captions:
             return await super().choose(views)
@@ -124,7 +124,7 @@ class LGX(ListingSearcher):
         name = self.toolkit.rng.choice(list(QUARTERS)) if isinstance(picked, Rejection) else picked
         point = self.point_towards(absolute(front + QUARTERS[name]))
         thought = "No answer that counts. Any direction: " if refused else "To go: "
-        return Choice(point, f"{thought}{name}.", refused)
+        return NextPoint(point, f"{thought}{name}.", refused)
 
 
 agent = LGX

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wayword.agents.parts.searcher import Choice, Searcher
+from wayword.agents.parts.searcher import NextPoint, Searcher
 from wayword.core.geometry import absolute
 from wayword.worlds.objectnav.observation import View
 
@@ -18,10 +18,10 @@ class WanderAgent(Searcher):
     Source: LGX (Dorbala et al. 2024, section V-B), "Random with GLIP".
     """
 
-    async def choose(self, views: Sequence[View]) -> Choice | None:
+    async def choose(self, views: Sequence[View]) -> NextPoint | None:
         """Any direction, and a point in it."""
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
-        return Choice(self.point_towards(heading), f"Any direction: {heading:.0f} degrees.")
+        return NextPoint(self.point_towards(heading), f"Any direction: {heading:.0f} degrees.")
 
 
 agent = WanderAgent

@@ -22,7 +22,7 @@ from wayword.worlds import objectnav
 from wayword.worlds.household.scene import HouseObject
 from wayword.worlds.objectnav.ground import length
 from wayword.worlds.objectnav.observation import Camera
-from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import (
     ObjectNavReference,
     ObjectNavWorld,
@@ -137,7 +137,7 @@ class Apartments(SolvableSearches):
         """A fresh search in the episode's home."""
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), self.settings.camera))
 
-    def place(self, scene: str) -> Place:
+    def place(self, scene: str) -> SimulatedScene:
         """A home with things lying about, worked out once."""
         return _place(scene)
 
@@ -152,14 +152,14 @@ class Apartments(SolvableSearches):
 
 
 @lru_cache(maxsize=64)
-def _place(scene: str) -> Place:
+def _place(scene: str) -> SimulatedScene:
     """The home and arrangement that a scene's name says, every door open."""
     home = home_of(scene.rpartition("/")[0])
     rng = random.Random(f"lost_things/{scene}")
     made = arrange(rng, home).scene()
     doors = tuple(replace(door, open=True) for door in made.doors)
     made = replace(made, name=scene, doors=doors)
-    return Place(made, describe(rng, made.objects))
+    return SimulatedScene(made, describe(rng, made.objects))
 
 
 @lru_cache(maxsize=512)
@@ -178,14 +178,14 @@ def _task(scene: str, turn: int, camera: Camera) -> Task:
     raise UsageError(f"{scene} has nothing to look for; take another seed")
 
 
-def _way(place: Place, camera: Camera, start: Point, target: str) -> list[Point] | None:
+def _way(place: SimulatedScene, camera: Camera, start: Point, target: str) -> list[Point] | None:
     if not place.ground.at(*start):
         return None
     return place.ground.way(start, places_to_see(place, camera, (target,), WITHIN))
 
 
 def _made(
-    scene: str, turn: int, place: Place, target: str, way: Sequence[Point], heading: float
+    scene: str, turn: int, place: SimulatedScene, target: str, way: Sequence[Point], heading: float
 ) -> Task:
     name = f"{scene.replace('/', '_')}_{turn}"
     words = place.words[target]

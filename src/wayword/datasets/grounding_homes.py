@@ -22,9 +22,9 @@ from wayword.datasets.procedural.homes.chores import (
 )
 from wayword.datasets.procedural.homes.episodes import (
     Case,
+    EpisodeSource,
     Generated,
     HomesSettings,
-    Source,
     SourcedTasks,
     home_of,
     start_in,
@@ -69,7 +69,7 @@ FAR = 3.5
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class GroundingOrder:
     """An instruction: its words, its goals, and what it is about (ids)."""
 
     text: str
@@ -77,55 +77,55 @@ class Order:
     things: tuple[str, ...]
 
 
-def draw_order(rng: random.Random, made: Arrangement, kind: str) -> Order | None:
+def draw_order(rng: random.Random, made: Arrangement, kind: str) -> GroundingOrder | None:
     """An instruction of that kind, or None where the home has nothing for it this time."""
     return _DRAW[kind](rng, made)
 
 
-def _go_to(rng: random.Random, made: Arrangement) -> Order | None:
+def _go_to(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
     types = sorted({o.type for o in made.objects.values()} - BUILT_IN)
     kind = rng.choice(types)
     things = _ids(made, kind)
-    return Order(_say(rng, made, GO_TO, kind), (Near(things),), things)
+    return GroundingOrder(_say(rng, made, GO_TO, kind), (Near(things),), things)
 
 
-def _pick_up(rng: random.Random, made: Arrangement) -> Order | None:
+def _pick_up(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
     kind = rng.choice([t for t in OBJECTS if made.of(t)])
     things = _ids(made, kind)
-    return Order(_say(rng, made, PICK_UP, kind), (Held(things),), things)
+    return GroundingOrder(_say(rng, made, PICK_UP, kind), (Held(things),), things)
 
 
-def _open(rng: random.Random, made: Arrangement) -> Order | None:
+def _open(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
     shut = {o.type for o in made.objects.values() if "openable" in o.affordances}
     types = sorted(t for t in shut if not any(o.open for o in made.of(t)))
     if not types:
         return None
     kind = rng.choice(types)
     things = _ids(made, kind)
-    return Order(_say(rng, made, OPEN, kind), (Has(things, (("open", True),)),), things)
+    return GroundingOrder(_say(rng, made, OPEN, kind), (Has(things, (("open", True),)),), things)
 
 
-def _put_on(rng: random.Random, made: Arrangement) -> Order | None:
+def _put_on(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
     chore = draw_chore(rng, made, PLACE)
     if chore is None or chore.sliced:
         return None
     things, places = _ids(made, chore.thing), _ids(made, chore.receptacle)
     text = _say(rng, made, PUT_ON, chore.thing, chore.receptacle)
-    return Order(text, (Inside(things, places),), things)
+    return GroundingOrder(text, (Inside(things, places),), things)
 
 
-def _put_next_to(rng: random.Random, made: Arrangement) -> Order | None:
+def _put_next_to(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
     pairs = [(t, o) for t in OBJECTS for o in OBJECTS if t != o and made.of(t) and made.of(o)]
     rng.shuffle(pairs)
     for thing, other in pairs:
         if _goes_beside(made, thing, other):
             things = _ids(made, thing)
             text = _say(rng, made, PUT_NEXT_TO, thing, other)
-            return Order(text, (Beside(things, _ids(made, other)),), things)
+            return GroundingOrder(text, (Beside(things, _ids(made, other)),), things)
     return None
 
 
-_DRAW: dict[str, Callable[[random.Random, Arrangement], Order | None]] = {
+_DRAW: dict[str, Callable[[random.Random, Arrangement], GroundingOrder | None]] = {
     GO_TO: _go_to,
     PICK_UP: _pick_up,
     OPEN: _open,
@@ -196,12 +196,12 @@ class GroundingHomes(SourcedTasks[GroundingHomesSettings]):
     Settings: ClassVar[type[GroundingHomesSettings]] = GroundingHomesSettings
     max_steps: ClassVar[int] = 500
 
-    def source(self, split: str) -> Source:
+    def source(self, split: str) -> EpisodeSource:
         """Generated homes."""
         return _generated(split, self.settings)
 
 
-def _generated(split: str, settings: GroundingHomesSettings) -> Source:
+def _generated(split: str, settings: GroundingHomesSettings) -> EpisodeSource:
     kinds = (settings.kind,) if settings.kind else KINDS
 
     def arrangement(number: int) -> str:
@@ -230,7 +230,7 @@ def _case(scene: str, arrangement: str, plenty: float) -> Case:
     raise UsageError(f"{scene} has nothing for an instruction of kind {kind}; ask for more rooms")
 
 
-def _starts(made: Arrangement, order: Order) -> list[Point]:
+def _starts(made: Arrangement, order: GroundingOrder) -> list[Point]:
     """Where to start so that nothing asked for is near."""
     things = [made.objects[name] for name in order.things]
     return [

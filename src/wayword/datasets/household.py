@@ -16,9 +16,9 @@ from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     WALK,
     Case,
+    EpisodeSource,
     Generated,
     HomesSettings,
-    Source,
     SourcedTasks,
     home_of,
     start_in,
@@ -81,7 +81,7 @@ class Household(SourcedTasks[HouseholdSettings]):
     redrawn: ClassVar[str] = "rooms are inferred from ALFRED's trajectories and iTHOR's metadata"
     max_steps: ClassVar[int] = 500
 
-    def source(self, split: str) -> Source:
+    def source(self, split: str) -> EpisodeSource:
         """Generated homes, or ALFRED's trajectories."""
         settings = self.settings
         if split in alfred.SPLITS:
@@ -92,7 +92,7 @@ class Household(SourcedTasks[HouseholdSettings]):
         return _generated(split, settings)
 
 
-def _generated(split: str, settings: HouseholdSettings) -> Source:
+def _generated(split: str, settings: HouseholdSettings) -> EpisodeSource:
     kinds = (settings.kind,) if settings.kind else KINDS
 
     def arrangement(number: int) -> str:

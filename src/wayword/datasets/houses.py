@@ -16,7 +16,7 @@ from wayword.core.family import Family
 from wayword.core.perceiver import Percept
 from wayword.core.solving import SolvableWalks, Training
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST
-from wayword.datasets.procedural.houses.house import House, build_house, scene_name
+from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
 from wayword.datasets.procedural.houses.instructions import WORDINGS, instruct
 from wayword.datasets.procedural.houses.routes import Route, find_routes
 from wayword.datasets.procedural.houses.views import percept
@@ -68,7 +68,7 @@ class HousesSettings:
 class _Home:
     """A house with what has been worked out of it so far."""
 
-    house: House
+    house: GeneratedHouse
     _source: Iterator[Route]
     _routes: list[Route]
     percepts: dict[str, Percept]
@@ -170,7 +170,7 @@ class Houses(SolvableWalks):
         """The name of a house."""
         return scene_name(self.split, self.settings.seed, self.settings.rooms, number)
 
-    def house(self, scene: str) -> House:
+    def house(self, scene: str) -> GeneratedHouse:
         """The house itself: plan, places, furniture."""
         return self._home(scene).house
 

@@ -16,9 +16,9 @@ from wayword.datasets.procedural.homes.episodes import (
     TREAT,
     WALK,
     Case,
+    EpisodeSource,
     Generated,
     HomesSettings,
-    Source,
     SourcedTasks,
     home_of,
     start_in,
@@ -78,14 +78,14 @@ class InteractiveQuestions(SourcedTasks[IqaSettings]):
     )
     max_steps: ClassVar[int] = 500
 
-    def source(self, split: str) -> Source:
+    def source(self, split: str) -> EpisodeSource:
         """Generated homes, or IQUAD's questions in iTHOR's kitchens."""
         if split in SPLITS:
             return Questions(split, self.folder, self.settings.make_body(), self.settings.kind)
         return _generated(split, self.settings)
 
 
-def _generated(split: str, settings: IqaSettings) -> Source:
+def _generated(split: str, settings: IqaSettings) -> EpisodeSource:
     kinds = (settings.kind,) if settings.kind else KINDS
 
     def arrangement(number: int) -> str:

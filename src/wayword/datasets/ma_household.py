@@ -10,8 +10,8 @@ from wayword.datasets.procedural.homes.episodes import (
     CARRY,
     GENERATED,
     WALK,
+    EpisodeSource,
     HomesSettings,
-    Source,
     SourcedTasks,
 )
 from wayword.datasets.sources.teach.definitions import definitions
@@ -71,7 +71,7 @@ class MaHousehold(SourcedTasks[MaHouseholdSettings]):
     )
     max_steps: ClassVar[int] = 1000
 
-    def source(self, split: str) -> Source:
+    def source(self, split: str) -> EpisodeSource:
         """Generated homes, or iTHOR's rooms."""
         kinds = self.settings.kinds()
         if split in GENERATED:

@@ -15,9 +15,9 @@ from wayword.core.errors import UsageError, suggest
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     Case,
+    EpisodeSource,
     Generated,
     HomesSettings,
-    Source,
     SourcedTasks,
     home_of,
     turn,
@@ -73,14 +73,14 @@ class MaWah(SourcedTasks[MaWahSettings]):
     published_train: ClassVar[str] = GENERATED[1]
     max_steps: ClassVar[int] = 1000
 
-    def source(self, split: str) -> Source:
+    def source(self, split: str) -> EpisodeSource:
         """Generated homes, or VirtualHome's."""
         if split in GENERATED:
             return _generated(split, self.settings)
-        return Published(split, self.folder, self.settings)
+        return PublishedHomes(split, self.folder, self.settings)
 
 
-class Published:
+class PublishedHomes:
     """Episodes in VirtualHome's homes: the logged ones, or C-WAH's goals in each of them."""
 
     def __init__(self, split: str, folder: Path | None, settings: MaWahSettings) -> None:
@@ -142,7 +142,7 @@ class Together(Generated):
         return _world(case, self.settings)
 
 
-def _generated(split: str, settings: MaWahSettings) -> Source:
+def _generated(split: str, settings: MaWahSettings) -> EpisodeSource:
     kinds = (settings.kind,) if settings.kind else KINDS
 
     def arrangement(number: int) -> str:

@@ -18,7 +18,7 @@ from wayword.core.solving import Training
 from wayword.datasets.sources.procthor import house_lines, scene_of
 from wayword.worlds.objectnav.ground import length
 from wayword.worlds.objectnav.observation import Camera
-from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import (
     ObjectNavReference,
     ObjectNavWorld,
@@ -89,7 +89,7 @@ class Procthor(SolvableSearches):
         """A fresh search in the episode's house."""
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene)))
 
-    def place(self, scene: str) -> Place:
+    def place(self, scene: str) -> SimulatedScene:
         """A house with its ground and surfaces, worked out once."""
         return self._place(scene)
 
@@ -109,9 +109,9 @@ class Procthor(SolvableSearches):
     def _lines(self) -> tuple[Path, list[Mapping[str, object]]]:
         return house_lines(self.folder, self.split)
 
-    def _make_place(self, scene: str) -> Place:
+    def _make_place(self, scene: str) -> SimulatedScene:
         path, houses = self._lines
-        return Place(scene_of(path, scene, houses[int(scene.rpartition("_")[2])]), {})
+        return SimulatedScene(scene_of(path, scene, houses[int(scene.rpartition("_")[2])]), {})
 
     def _task(self, number: int) -> Task:
         house, turn = number % self._houses[1], number // self._houses[1]

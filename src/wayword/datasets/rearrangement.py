@@ -13,9 +13,9 @@ from wayword.core.errors import UsageError
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     Case,
+    EpisodeSource,
     Generated,
     HomesSettings,
-    Source,
     SourcedTasks,
     home_of,
     read_rules,
@@ -73,7 +73,7 @@ class Rearrangement(SourcedTasks[RearrangementSettings]):
     published_train: ClassVar[str] = TRAIN
     max_steps: ClassVar[int] = 1000
 
-    def source(self, split: str) -> Source:
+    def source(self, split: str) -> EpisodeSource:
         """Generated homes, or the published episodes."""
         if split in SPLITS:
             told = self.settings.told

@@ -28,7 +28,7 @@ from wayword.datasets.sources.robothor.apartments import (
 from wayword.worlds import objectnav
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.observation import Camera
-from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, ThorWorld, check_installed
 from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld, SolvableSearches
 
@@ -120,7 +120,7 @@ class Robothor(SolvableSearches):
         camera = Camera(field_of_view=self.settings.field_of_view, reach=self.settings.depth)
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), camera))
 
-    def place(self, scene: str) -> Place:
+    def place(self, scene: str) -> SimulatedScene:
         """A scene with its ground and surfaces, worked out once."""
         return _place(self.folder, scene, self.split)
 
@@ -183,9 +183,9 @@ class Robothor(SolvableSearches):
 
 
 @lru_cache(maxsize=96)
-def _place(folder: Path, scene: str, evaluated: str) -> Place:
+def _place(folder: Path, scene: str, evaluated: str) -> SimulatedScene:
     words = {record.id: called(record.label) for record in records_of(folder, scene)}
-    return Place(scene_of(folder, scene, evaluated), words)
+    return SimulatedScene(scene_of(folder, scene, evaluated), words)
 
 
 @lru_cache(maxsize=256)

@@ -15,8 +15,8 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.family import Family
 from wayword.core.solving import SolvableWalks, Training
 from wayword.datasets.procedural.towns.instructions import instruct
-from wayword.datasets.procedural.towns.routes import Route, find_routes
-from wayword.datasets.procedural.towns.sight import Seen, TownPerceiver, in_sight
+from wayword.datasets.procedural.towns.routes import TownRoute, find_routes
+from wayword.datasets.procedural.towns.sight import LandmarkInSight, TownPerceiver, in_sight
 from wayword.datasets.procedural.towns.town import LARGEST, SMALLEST, Town, build_town, scene_name
 from wayword.worlds import street
 from wayword.worlds.street.graph import StreetGraph
@@ -59,10 +59,10 @@ class _Place:
     """A town with what has been worked out of it so far."""
 
     town: Town
-    _source: Iterator[Route]
-    _routes: list[Route]
+    _source: Iterator[TownRoute]
+    _routes: list[TownRoute]
 
-    def route(self, number: int) -> Route:
+    def route(self, number: int) -> TownRoute:
         self._routes += islice(self._source, max(0, number + 1 - len(self._routes)))
         if number >= len(self._routes):
             raise UsageError(
@@ -71,7 +71,7 @@ class _Place:
         return self._routes[number]
 
     @cached_property
-    def sights(self) -> Mapping[str, tuple[Seen, ...]]:
+    def sights(self) -> Mapping[str, tuple[LandmarkInSight, ...]]:
         return in_sight(self.town)
 
 
@@ -148,7 +148,7 @@ class Towns(SolvableWalks):
         """The town itself: streets, panoramas, landmarks."""
         return self._place(scene).town
 
-    def route(self, scene: str, number: int) -> Route:
+    def route(self, scene: str, number: int) -> TownRoute:
         """A route of a town, with what its instruction must say."""
         return self._place(scene).route(number)
 

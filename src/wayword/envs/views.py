@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.legal import Legal, written_out
-from wayword.agents.parts.reading import Recipe, read, read_answer
+from wayword.agents.parts.reading import StrategyRecipe, read, read_answer
 from wayword.agents.parts.strategy import REMEMBERED, instruction, system_text
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
@@ -67,7 +67,7 @@ class Words:
     def __init__(self, actor: str, actions: Actions = "text") -> None:
         self._actor, self._menu = actor, actions == "menu"
         self._prompts = Prompts("strategies")
-        self._recipe: Recipe = read(self._prompts["act"], "act")
+        self._recipe: StrategyRecipe = read(self._prompts["act"], "act")
         self._earlier: set[Action] = set()
         self._feedback = ""
         self._begun = False

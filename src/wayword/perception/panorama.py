@@ -167,7 +167,7 @@ def _between(picture: Picture, x: Floats, y: Floats, wrap: bool = True) -> Pictu
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class ViewLayout:
     """``headings`` (degrees from north, or from the front) times ``elevations``, top first.
 
     ``width`` is each view's horizontal field of view in degrees, ``size`` its rows and columns.
@@ -188,20 +188,20 @@ def _around(count: int) -> tuple[float, ...]:
     return tuple(360.0 / count * number for number in range(count))
 
 
-LAYOUTS: dict[str, Layout] = {
+LAYOUTS: dict[str, ViewLayout] = {
     layout.name: layout
     for layout in (
-        Layout("navgpt24", _around(8), (30.0, 0.0, -30.0), 45.0),
-        Layout("navgpt12", _around(12), (0.0,), 60.0),
-        Layout("navgpt36", _around(12), (30.0, 0.0, -30.0), 30.0),
-        Layout("discussnav12", _around(12), (0.0,), 30.0),
-        Layout("velma5", (270.0, 315.0, 0.0, 45.0, 90.0), (0.0,), 60.0, (460, 800)),
+        ViewLayout("navgpt24", _around(8), (30.0, 0.0, -30.0), 45.0),
+        ViewLayout("navgpt12", _around(12), (0.0,), 60.0),
+        ViewLayout("navgpt36", _around(12), (30.0, 0.0, -30.0), 30.0),
+        ViewLayout("discussnav12", _around(12), (0.0,), 30.0),
+        ViewLayout("velma5", (270.0, 315.0, 0.0, 45.0, 90.0), (0.0,), 60.0, (460, 800)),
     )
 }
 """By name. NavGPT's Table 2 turns its 12 views of 60° by 30°, at one elevation: they overlap."""
 
 
-def layout(name: str) -> Layout:
+def layout(name: str) -> ViewLayout:
     """The layout of that name. Raises ``UsageError``."""
     if name not in LAYOUTS:
         raise UsageError(f"no layout {name!r}; {suggest(name, list(LAYOUTS))}")

@@ -18,7 +18,7 @@ from wayword.core.episode import Json
 from wayword.core.geometry import absolute, relative
 from wayword.core.perceiver import Box, Floats, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache, digest
-from wayword.perception.panorama import Layout, direction, view
+from wayword.perception.panorama import ViewLayout, direction, view
 
 SAME = 8.0
 """Two boxes of one name this near in heading (degrees) are one thing, seen in two views."""
@@ -84,7 +84,7 @@ class Memory:
 class Views:
     """The views of a layout in one panorama, cut when they are first looked at."""
 
-    def __init__(self, panorama: Picture, layout: Layout) -> None:
+    def __init__(self, panorama: Picture, layout: ViewLayout) -> None:
         self._panorama, self._layout = panorama, layout
         self.towards = list(layout.views())
         self._cut: dict[int, Picture] = {}
@@ -108,7 +108,7 @@ class Views:
 class Surveyor:
     """Looks at places with a layout and the eyes it has; any of them may be missing."""
 
-    layout: Layout
+    layout: ViewLayout
     captioner: Perceiver | None = None
     detector: Perceiver | None = None
     depth: Perceiver | None = None
@@ -163,7 +163,7 @@ class Surveyor:
         ]
 
 
-def things(looks: Iterable[Look], layout: Layout, within: float = 3.0) -> list[Found]:
+def things(looks: Iterable[Look], layout: ViewLayout, within: float = 3.0) -> list[Found]:
     """What all views found, each thing once, the surest first, and tags after what has a box.
 
     A tag has the heading of its view's middle. Things known to be farther than ``within`` metres

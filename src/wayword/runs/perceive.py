@@ -30,7 +30,7 @@ from wayword.models.middleware.cache import AnswerCache
 from wayword.perception import panorama
 from wayword.perception import panorama as pictures
 from wayword.perception.opening import Kind, open_detector, open_eye
-from wayword.perception.panorama import Layout, view
+from wayword.perception.panorama import ViewLayout, view
 from wayword.perception.survey import Found, Look, Memory, Surveyor, things
 from wayword.runs.plan import Plan
 from wayword.runs.running import open_models
@@ -99,7 +99,7 @@ Row = tuple[str, Sequence[str], Sequence[Mapping[str, Mapping[str, float | None]
 """Place, a sentence a direction, things by direction, summary."""
 
 
-def sheet(panorama: Picture, looks: Sequence[Look], layout: Layout) -> bytes:
+def sheet(panorama: Picture, looks: Sequence[Look], layout: ViewLayout) -> bytes:
     """All views of a place as one JPEG: a column a direction, a row an elevation."""
     rows, columns = layout.size
     scale = TILE / columns
@@ -175,7 +175,7 @@ class Perceiving:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PerceivedPlace:
     """One place seen: a sentence and things for each direction, and what it is in short."""
 
     name: str
@@ -185,7 +185,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Perceived:
+class PerceiveResult:
     """What came of it; ``asked`` counts the views a network really looked at."""
 
     places: int
@@ -194,7 +194,7 @@ class Perceived:
     found: int
 
 
-def perceive(plan: Perceiving, on_place: Callable[[str, int, int], None]) -> Perceived:
+def perceive(plan: Perceiving, on_place: Callable[[str, int, int], None]) -> PerceiveResult:
     """Look at every picture of the folder and write the files.
 
     Whatever was worked out is kept under ``out/answers.sqlite``: the same command goes on where it
@@ -209,8 +209,8 @@ def perceive(plan: Perceiving, on_place: Callable[[str, int, int], None]) -> Per
 
 
 async def _perceive(
-    plan: Perceiving, chosen: panorama.Layout, on_place: Callable[[str, int, int], None]
-) -> Perceived:
+    plan: Perceiving, chosen: panorama.ViewLayout, on_place: Callable[[str, int, int], None]
+) -> PerceiveResult:
     listed, norths = panorama.listed(plan.folder), _norths(plan.norths)
     opened: list[Model] = []
 
@@ -232,7 +232,7 @@ async def _perceive(
         memory,
     )
     describer = Describer(model(plan.model) if plan.model else None)
-    places: list[Place] = []
+    places: list[PerceivedPlace] = []
     found = 0
     try:
         for number, (name, path) in enumerate(listed.items(), 1):
@@ -249,17 +249,17 @@ async def _perceive(
         for each in opened:
             await each.aclose()
     _write(plan, places)
-    return Perceived(len(places), len(listed) * len(list(chosen.views())), memory.asked, found)
+    return PerceiveResult(len(places), len(listed) * len(list(chosen.views())), memory.asked, found)
 
 
 async def _place(
     name: str,
     looks: Sequence[Look],
     seen: Sequence[Found],
-    chosen: panorama.Layout,
+    chosen: panorama.ViewLayout,
     describer: Describer,
     north: float,
-) -> Place:
+) -> PerceivedPlace:
     """Directions run clockwise from north; the layout's views from the picture's middle.
 
     The nearest view stands for a direction where the picture does not face north.
@@ -277,7 +277,7 @@ async def _place(
         group[label] = {"heading": round(heading, 2), "distance": thing.distance}
     sentences = await describer.directions(groups, [list(group) for group in around])
     told = {f"{360 * i // count}°": text for i, text in enumerate(sentences)}
-    return Place(name, sentences, around, await describer.place(told))
+    return PerceivedPlace(name, sentences, around, await describer.place(told))
 
 
 def _norths(path: Path | None) -> Mapping[str, float]:
@@ -292,7 +292,7 @@ def _norths(path: Path | None) -> Mapping[str, float]:
     return {name: float(value) for name, value in given.items()}
 
 
-def _write(plan: Perceiving, places: Sequence[Place]) -> None:
+def _write(plan: Perceiving, places: Sequence[PerceivedPlace]) -> None:
     files: dict[str, Any] = {
         f"observations_list_summarized/{plan.scan}.json": {p.name: p.sentences for p in places},
         f"observations_summarized/{plan.scan}_summarized.json": {p.name: p.summary for p in places},

@@ -23,7 +23,7 @@ from wayword.worlds.objectnav.base import Base, goto, rotate
 from wayword.worlds.objectnav.observation import clear_ahead
 from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings
 from wayword.worlds.objectnav.rosbridge import RobotError
-from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import ObjectNavWorld
 from worlds.objectnav.test_finding_world import flat
 
@@ -32,7 +32,7 @@ QUICK = RosSettings(settle=0.0, throttle=0, answer=20.0, motion=20.0, patience=2
 
 
 def simulated(x: float, y: float, heading: float) -> SimulatedBase:
-    return started(SimulatedBase(Place(flat(), {"mug": "cat-shaped mug"})), x, y, heading)
+    return started(SimulatedBase(SimulatedScene(flat(), {"mug": "cat-shaped mug"})), x, y, heading)
 
 
 def robot_at(x: float = 1.0, y: float = 1.5, heading: float = 0.0, **faults: int) -> Robot:

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 from helpers.rosbridge_server import Robot, running, started
-from wayword.worlds.objectnav.simulated import Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from worlds.objectnav.test_finding_world import flat
 
 CLIENT = """
@@ -45,7 +45,7 @@ os._exit(0)
 
 
 def test_a_foreign_client_turns_the_robot_hears_it_and_cancels() -> None:
-    robot = Robot(started(SimulatedBase(Place(flat(), {})), 1.0, 1.5, 0.0))
+    robot = Robot(started(SimulatedBase(SimulatedScene(flat(), {})), 1.0, 1.5, 0.0))
     with running(robot) as url:
         port = url.rpartition(":")[2]
         done = subprocess.run(

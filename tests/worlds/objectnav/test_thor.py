@@ -25,14 +25,14 @@ from wayword.datasets.robothor import Robothor, RobothorSettings
 from wayword.metrics.scoring import scorer
 from wayword.testing.contracts import check_world
 from wayword.worlds.objectnav.base import Base, goto, rotate
-from wayword.worlds.objectnav.simulated import Place
+from wayword.worlds.objectnav.simulated import SimulatedScene
 from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, ThorWorld, png
 from wayword.worlds.objectnav.world import ObjectNavReference, ObjectNavWorld
 from worlds.objectnav.test_finding_world import flat
 
 
-def thor(place: Place | None = None) -> ThorWorld:
-    made = place or Place(flat(), {})
+def thor(place: SimulatedScene | None = None) -> ThorWorld:
+    made = place or SimulatedScene(flat(), {})
     return ThorWorld(ThorBase(ThorCamera(80.0), partial(Controller, made)))
 
 
@@ -119,7 +119,7 @@ def test_unity_is_told_what_robothor_says() -> None:
     made: list[Controller] = []
 
     def start(**options: Any) -> Controller:
-        made.append(Controller(Place(flat(), {}), **options))
+        made.append(Controller(SimulatedScene(flat(), {}), **options))
         return made[-1]
 
     world = ThorWorld(ThorBase(start_unity=start))

@@ -38,7 +38,7 @@ RUNS = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Sighting:
+class TargetSighting:
     """Where the target was seen from (metres), the heading to it, and how far its middle was."""
 
     at: Point
@@ -58,7 +58,7 @@ class Approach:
     point: Point
     resolution: float
     tried: list[Point] = field(default_factory=list)
-    best: Sighting | None = None
+    best: TargetSighting | None = None
     _plan: list[Action] = field(default_factory=list)
     _faces: bool = False
     _looks: int = LOOKS
@@ -70,7 +70,7 @@ class Approach:
         """Drop the rest of the plan: the last motion was cut short."""
         self._plan = []
 
-    def next(self, view: View, costmap: Costmap, seen: Sighting | None) -> Action | None:
+    def next(self, view: View, costmap: Costmap, seen: TargetSighting | None) -> Action | None:
         """The next motion from where ``view`` was taken, the thing being ``seen`` in it or not."""
         if seen is not None:
             if self.best is None or seen.distance < self.best.distance:
@@ -149,7 +149,7 @@ class Approach:
 class Return:
     """Going back to where the target was seen from, and facing it: ``next`` as in an approach."""
 
-    goal: Sighting
+    goal: TargetSighting
     _plan: list[Action] = field(default_factory=list)
     _runs: int = 4
 
@@ -157,7 +157,7 @@ class Return:
         """Drop the rest of the plan: the last motion was cut short."""
         self._plan = []
 
-    def next(self, view: View, costmap: Costmap, seen: Sighting | None) -> Action | None:
+    def next(self, view: View, costmap: Costmap, seen: TargetSighting | None) -> Action | None:
         """The next motion; it ends as soon as the target is seen from as near as before."""
         if seen is not None and seen.distance <= self.goal.distance + CELL:
             return facing(view, seen.heading)

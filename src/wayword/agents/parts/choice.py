@@ -27,7 +27,7 @@ _NAMED = ("action_input", "prediction", "action")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class NamedAnswer:
     """What was understood: the thought, and the chosen name, or None to stop."""
 
     thought: str
@@ -35,7 +35,7 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedFields:
     """How reasons call what was asked for: the ``fields`` of an answer, and one ``name`` of it."""
 
     fields: str = "'Action Input:' and no 'Final Answer:'"
@@ -43,8 +43,11 @@ class Asked:
 
 
 def read_choice(
-    said: str | Reply, legal: Collection[str], known: Collection[str] = (), asked: Asked = Asked()
-) -> Answer | Rejection:
+    said: str | Reply,
+    legal: Collection[str],
+    known: Collection[str] = (),
+    asked: AskedFields = AskedFields(),
+) -> NamedAnswer | Rejection:
     """Read ``{"thought", "arrived", "action"}`` or such lines, ``Action Input`` and ``Prediction``
     being other words for the action; once it has arrived, an action is not read.
 
@@ -60,7 +63,7 @@ def read_choice(
     if None in arrived or len(set(arrived)) > 1:
         return reply.reject("no_action", '"arrived" must be true or false, once', thought)
     if True in arrived:
-        return Answer(thought, None)
+        return NamedAnswer(thought, None)
     words, ended = _named(found, legal), [str(text) for text in found.all("final_answer")]
     if len(words) + len(ended) > 1:
         reason = "the answer held several actions; give exactly one"
@@ -71,7 +74,7 @@ def read_choice(
     bare = "" if found.given or reply.text.lstrip()[:1] in "[{" else reply.text
     chosen = pick(words[0] if words else bare, names)
     if isinstance(chosen, str):
-        return Answer(thought, None if chosen in ENDS and chosen not in legal else chosen)
+        return NamedAnswer(thought, None if chosen in ENDS and chosen not in legal else chosen)
     if not words:
         reason = f"the answer held no {asked.fields}"
         if reply.text.lstrip()[:1] in "[{" and not found.is_json:
@@ -128,14 +131,16 @@ def _words(values: Sequence[Json]) -> list[str]:
     return [str(value) for value in values if isinstance(value, str | int)]
 
 
-def _ended(reply: Reply, words: str, thought: str, legal: Collection[str]) -> Answer | Rejection:
+def _ended(
+    reply: Reply, words: str, thought: str, legal: Collection[str]
+) -> NamedAnswer | Rejection:
     """A final answer, unless it takes itself back or goes on to a place."""
     if isinstance(pick(words, legal), str):
         reason = "'Final Answer:' ends the walk and names no place; give it or an action"
         return reply.reject("several_actions", reason, thought)
     if negated(words.partition("\n")[0], "arrived"):
         return reply.reject("no_action", "the final answer says that it is none", thought)
-    return Answer(thought, None)
+    return NamedAnswer(thought, None)
 
 
 def _not_legal(
@@ -145,7 +150,7 @@ def _not_legal(
     thought: str,
     legal: Collection[str],
     known: Collection[str],
-    asked: Asked,
+    asked: AskedFields,
 ) -> Rejection:
     said = words.strip(AROUND)
     if refused.kind == "empty":

@@ -14,10 +14,10 @@ from wayword.agents.parts.commands import (
     Brief,
     Command,
     Done,
-    Place,
-    Question,
     Said,
     Trouble,
+    WhereAnswer,
+    WhereQuestion,
     addressed,
     is_reply,
     not_understood,
@@ -112,10 +112,10 @@ class Commander:
                 self._brief.toolkit.note("trouble", command=str(command), reason=heard.reason)
                 return True
             said = command
-            if isinstance(heard, Question):
+            if isinstance(heard, WhereQuestion):
                 i = self._world.object_id(self._brief.actor, heard.thing)
                 place, room = self._place(i) if i else ("", "")
-                said = Place(heard.thing, place, room)
+                said = WhereAnswer(heard.thing, place, room)
 
     def _commands(self, order: Order) -> Iterator[Command]:
         """An order in commands, as things stand when each of them is given."""

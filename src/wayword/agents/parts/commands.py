@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, get_args
 
-from wayword.agents.parts.sentences import Form, Sentence, read
+from wayword.agents.parts.sentences import Sentence, SentenceForm, read
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -92,31 +92,31 @@ class Command(Sentence):
     to: str = ""
     to_room: str = ""
 
-    form: ClassVar[Form] = Form(
+    form: ClassVar[SentenceForm] = SentenceForm(
         f"Please {{verb:{'|'.join(get_args(Verb))}}} {{thing}}[ from {{place}}]"
         "[ in the {room:[^.]+?}][ to {to}[ in the {to_room:[^.]+?}]]"
     )
 
 
 @dataclass(frozen=True, slots=True)
-class Question(Sentence):
+class WhereQuestion(Sentence):
     """Where a thing is."""
 
     thing: str
 
-    form: ClassVar[Form] = Form("Where is {thing}")
+    form: ClassVar[SentenceForm] = SentenceForm("Where is {thing}")
     end: ClassVar[str] = "?"
 
 
 @dataclass(frozen=True, slots=True)
-class Place(Sentence):
+class WhereAnswer(Sentence):
     """The answer."""
 
     thing: str
     place: str = ""
     room: str = ""
 
-    form: ClassVar[Form] = Form("{thing} is[ at {place}][ in the {room:[^.]+?}]")
+    form: ClassVar[SentenceForm] = SentenceForm("{thing} is[ at {place}][ in the {room:[^.]+?}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +125,7 @@ class Trouble(Sentence):
 
     reason: str
 
-    form: ClassVar[Form] = Form("I cannot: {reason:.+}")
+    form: ClassVar[SentenceForm] = SentenceForm("I cannot: {reason:.+}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +157,13 @@ def is_reply(text: str) -> bool:
     return text.startswith('I did not understand "')
 
 
-Said = Command | Question | Place | Trouble | Done
-KINDS: tuple[type[Command | Question | Place | Trouble], ...] = (Command, Question, Place, Trouble)
+Said = Command | WhereQuestion | WhereAnswer | Trouble | Done
+KINDS: tuple[type[Command | WhereQuestion | WhereAnswer | Trouble], ...] = (
+    Command,
+    WhereQuestion,
+    WhereAnswer,
+    Trouble,
+)
 
 
 def parse(text: str) -> Said | None:

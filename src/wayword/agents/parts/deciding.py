@@ -10,15 +10,15 @@ from dataclasses import dataclass
 
 from wayword.agents.parts.answers import Reply
 from wayword.agents.parts.asking import everyone
-from wayword.agents.parts.choice import Asked, read_choice
-from wayword.agents.parts.discussion import Field, Form, Meeting
+from wayword.agents.parts.choice import AskedFields, read_choice
+from wayword.agents.parts.discussion import AnswerForm, Field, Meeting
 from wayword.core.action import Rejection
 from wayword.core.episode import Json
 from wayword.core.model import Message, Sampling, system, user
 
 STOP = "Stop"
-FUSION = Form(Field("thought", "the one thought, in a few sentences", length=400))
-ASKED = Asked("'Prediction:' with a direction's number or Stop", "a direction with a way")
+FUSION = AnswerForm(Field("thought", "the one thought, in a few sentences", length=400))
+ASKED = AskedFields("'Prediction:' with a direction's number or Stop", "a direction with a way")
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ def number_of(heading: float, facing: float) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DirectionStep:
     """A step that was taken: the headings faced before it and gone in (degrees), what went wrong
     if anything did, and whether one ``stayed`` where one was."""
 
@@ -92,7 +92,7 @@ class Surroundings(Protocol):
         """What a direction looks like, None without pictures."""
         ...
 
-    def taken(self, decision: Decision, feedback: Feedback) -> Step | None:
+    def taken(self, decision: Decision, feedback: Feedback) -> DirectionStep | None:
         """The step that a decision became, None where it was none."""
         ...
 
@@ -143,12 +143,12 @@ class OnViewpoints:
         seen = self._seen
         return self._camera.picture(seen.scene, seen.viewpoint, direction.heading, WIDTH)
 
-    def taken(self, decision: Decision, feedback: Feedback) -> Step | None:
+    def taken(self, decision: Decision, feedback: Feedback) -> DirectionStep | None:
         """The step that a decision became."""
         details = feedback.details
         if "heading" not in details:
             return None
-        return Step(details["heading_before"], details["heading"])
+        return DirectionStep(details["heading_before"], details["heading"])
 
 
 def around(
@@ -233,7 +233,7 @@ class OnBase:
             return None
         return middle_of(view.image, view.field_of_view, WIDTH)
 
-    def taken(self, decision: Decision, feedback: Feedback) -> Step | None:
+    def taken(self, decision: Decision, feedback: Feedback) -> DirectionStep | None:
         """The step that a decision became. A refused one leaves the body where it was, and its
         direction without a way."""
         if decision.action.name != "goto" or self._told is None:
@@ -244,9 +244,9 @@ class OnBase:
         front, event = self._views[0].heading, _event(feedback)
         if feedback.status == "refused":
             self._closed = {gone.id}
-            return Step(front, gone.heading, event, stayed=True)
+            return DirectionStep(front, gone.heading, event, stayed=True)
         self._views, self._told = [], None
-        return Step(front, gone.heading, event)
+        return DirectionStep(front, gone.heading, event)
 
     def _direction(self, number: int) -> Direction:
         front = self._views[0].heading
@@ -310,7 +310,7 @@ def _event(feedback: Feedback) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class SceneNotes:
     """What was made out in each direction, by its number, sentence by sentence, and the directions
     themselves."""
 
@@ -363,7 +363,7 @@ class Looking:
         shown = any(self.picture(direction) for direction in directions[:1])
         return "a vision model" if shown else f"a model that reads the {self.words}"
 
-    async def look(self, directions: tuple[Direction, ...], types: Sequence[str]) -> Scene:
+    async def look(self, directions: tuple[Direction, ...], types: Sequence[str]) -> SceneNotes:
         """All directions at once."""
         if not self.asked:
             self.meeting.toolkit.note(
@@ -372,10 +372,10 @@ class Looking:
                 question=" ".join(f"What {kind} can you see?" for kind in types),
                 answer=self.words,
             )
-            return Scene(directions, {d.id: d.captions for d in directions})
+            return SceneNotes(directions, {d.id: d.captions for d in directions})
         answers = await everyone([self._ask(d, types) for d in directions])
         told = ((answer,) if answer else () for answer in answers)
-        return Scene(directions, dict(zip((d.id for d in directions), told, strict=True)))
+        return SceneNotes(directions, dict(zip((d.id for d in directions), told, strict=True)))
 
     async def _ask(self, direction: Direction, types: Sequence[str]) -> str:
         recorded, image = " ".join(direction.captions), self.picture(direction)

@@ -59,7 +59,7 @@ class Field:
         return {"type": "array", "items": text, "minItems": self.least, "maxItems": self.most}
 
 
-class Form:
+class AnswerForm:
     """The fields of an answer, in the order they are written."""
 
     def __init__(self, *fields: Field) -> None:
@@ -138,7 +138,9 @@ class Meeting:
     patience: float
     max_tokens: int
 
-    async def form(self, expert: Expert, form: Form, recovery: str, **slots: str) -> Filled | None:
+    async def form(
+        self, expert: Expert, form: AnswerForm, recovery: str, **slots: str
+    ) -> Filled | None:
         """An expert's filled-in form, None for none. ``recovery`` says what is done then."""
         question = Message("user", self.prompts.fill(f"{expert}_question", **slots))
         told = f"{self.prompts[expert]}\n\n{form.asked(self.constrained)}"
@@ -205,8 +207,8 @@ def _plain(text: str) -> str | None:
 #
 # Source: DiscussNav (Long et al. 2024), section III-B, "Instruction Analysis Experts".
 
-DECOMPOSITION = Form(Field("actions", "a list of the actions in order", many=True, least=1))
-LANDMARKS = Form(
+DECOMPOSITION = AnswerForm(Field("actions", "a list of the actions in order", many=True, least=1))
+LANDMARKS = AnswerForm(
     Field("check", "whether the order of the actions is right, and why"),
     Field("actions", "a list of the actions in the right order", many=True, least=1),
     Field("landmarks", "a list of landmark (type, type)", many=True, length=100, least=1),
@@ -219,7 +221,7 @@ _TYPED = re.compile(r"(.+?)\s*\(([^()]*)\)\s*\.?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Landmark:
+class InstructionLandmark:
     """A landmark as the instruction words it, and what kinds of thing it is."""
 
     name: str
@@ -235,7 +237,7 @@ class Analysis:
 
     instruction: str
     actions: tuple[str, ...] = ()
-    landmarks: tuple[Landmark, ...] = ()
+    landmarks: tuple[InstructionLandmark, ...] = ()
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -263,7 +265,7 @@ async def analyse(meeting: Meeting, instruction: str) -> Analysis:
     return Analysis(instruction, corrected, tuple(map(landmark, second["landmarks"])))
 
 
-def landmark(text: str) -> Landmark:
+def landmark(text: str) -> InstructionLandmark:
     """``"eye chart on the wall (decoration)"`` as name and types.
 
     >>> landmark("doorway to the hall (infrastructure, room)").types
@@ -271,9 +273,9 @@ def landmark(text: str) -> Landmark:
     """
     match = _TYPED.fullmatch(text.strip())
     if match is None:
-        return Landmark(text.strip(), ())
+        return InstructionLandmark(text.strip(), ())
     kinds = (kind.strip().lower() for kind in match.group(2).split(","))
-    return Landmark(match.group(1), tuple(kind for kind in kinds if kind))
+    return InstructionLandmark(match.group(1), tuple(kind for kind in kinds if kind))
 
 
 def numbered(lines: list[str] | tuple[str, ...]) -> str:
@@ -285,11 +287,11 @@ def numbered(lines: list[str] | tuple[str, ...]) -> str:
 #
 # Source: DiscussNav (Long et al. 2024), section III-B, "Completion Estimation Experts".
 
-SUMMARY = Form(
+SUMMARY = AnswerForm(
     Field("observation", "what was seen, in one sentence", length=200),
     Field("thought", "what was decided and why, in one sentence", length=200),
 )
-COMPLETION = Form(
+COMPLETION = AnswerForm(
     Field("thought", "landmarks passed, changes of direction, and what follows from them"),
     Field("executed", "a list of the actions that are done", many=True, length=100),
     Field("in_progress", "a list of the actions that are begun", many=True, length=100),
@@ -300,7 +302,7 @@ CUT = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Moved:
+class StepTaken:
     """A step that has been taken: what was seen the way one went, the turn, and why."""
 
     number: int
@@ -309,7 +311,7 @@ class Moved:
     thought: str
 
 
-async def summarise(meeting: Meeting, step: Moved) -> str:
+async def summarise(meeting: Meeting, step: StepTaken) -> str:
     """One step as ``[Step t] Observation: … Thought: …``."""
     found = await meeting.form(
         "summary",

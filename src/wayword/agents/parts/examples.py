@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from wayword.agents.parts.conversation import Turn
-from wayword.agents.parts.reading import ARGUMENT, Recipe
+from wayword.agents.parts.reading import ARGUMENT, StrategyRecipe
 from wayword.core.action import Action
 from wayword.core.agent import Demonstration, Demonstrations
 from wayword.core.episode import Json
@@ -88,7 +88,7 @@ class Unshowable(Exception):
 
 def turns(
     demonstration: Demonstration,
-    recipe: Recipe,
+    recipe: StrategyRecipe,
     tell: Tell,
     opening: str,
     constrained: bool,
@@ -220,7 +220,9 @@ def _from_line(path: Path, number: int, line: str) -> list[Turn]:
     return [(spoken[n][1], spoken[n + 1][1]) for n in range(0, len(spoken), 2)]
 
 
-def answer(action: Action, seen: Observation, recipe: Recipe, spoken: Sequence[str] | None) -> str:
+def answer(
+    action: Action, seen: Observation, recipe: StrategyRecipe, spoken: Sequence[str] | None
+) -> str:
     """The answer that takes this action, with the sections whose truth is known.
 
     ``spoken`` are the verbs that take free text, for a constrained answer; None for a free one.
@@ -252,7 +254,7 @@ def true_parts(seen: Observation) -> dict[str, str]:
     return parts
 
 
-def unknown(recipe: Recipe) -> list[str]:
+def unknown(recipe: StrategyRecipe) -> list[str]:
     """The sections, and parts of such, whose truth a replay cannot know: ``thought``, ``plan``,
     ``state.seen``."""
     told = (PLACE, FACING, HOLDING)

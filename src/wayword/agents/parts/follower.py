@@ -14,10 +14,10 @@ from wayword.agents.parts.commands import (
     Brief,
     Command,
     Done,
-    Place,
-    Question,
     Said,
     Trouble,
+    WhereAnswer,
+    WhereQuestion,
     heard_by,
     is_reply,
     not_understood,
@@ -155,7 +155,7 @@ class Follower:
         self._fresh = set(_names(self._now))
         trouble = yield from self._search(thing, place, room)
         if not self._found(thing):
-            yield Action("chat", (str(Question(thing)),))
+            yield Action("chat", (str(WhereQuestion(thing)),))
             answer = yield from self._answer()
             if answer is not None:
                 trouble = yield from self._search(thing, answer.place, answer.room)
@@ -180,12 +180,12 @@ class Follower:
             yield from self._do("go_check", place)
         return trouble
 
-    def _answer(self) -> Generator[Action, Feedback, Place | None]:
+    def _answer(self) -> Generator[Action, Feedback, WhereAnswer | None]:
         """Wait for an answer."""
         for _ in range(PATIENCE):
             yield self._idle()
             for said in self._heard:
-                if isinstance(said, Place):
+                if isinstance(said, WhereAnswer):
                     self._heard.remove(said)
                     return said
         return None

@@ -15,7 +15,7 @@ from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.legal import pick
-from wayword.agents.parts.searcher import Choice, Searcher, SearchSettings
+from wayword.agents.parts.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.geometry import absolute, relative
@@ -182,7 +182,7 @@ class ListingSearcher(Searcher):
             return await self._among(observation)
         return await super().act(observation, space)
 
-    async def choose(self, views: Sequence[View]) -> Choice | None:
+    async def choose(self, views: Sequence[View]) -> NextPoint | None:
         """Towards the picked thing. The target's own name may be on the list, as in the paper."""
         around = {one.name: one for one in names_around(self.lister, views)}
         if not around:
@@ -191,7 +191,7 @@ class ListingSearcher(Searcher):
         picked = await self.decide(list(around))
         if isinstance(picked, Rejection):
             return self.anywhere("No answer that counts.", picked)
-        return Choice(self.point_towards(around[picked].heading), f"Towards the {picked}.")
+        return NextPoint(self.point_towards(around[picked].heading), f"Towards the {picked}.")
 
     async def decide(self, names: Sequence[str]) -> str | Rejection:
         """The picker's choice, noted: ``asked`` where a model was, else ``picked``."""
@@ -203,10 +203,10 @@ class ListingSearcher(Searcher):
         self.toolkit.note(kind, valid=valid, answer=answer, listed=list(names), **told)
         return picked
 
-    def anywhere(self, thought: str, instead_of: Rejection | None = None) -> Choice:
+    def anywhere(self, thought: str, instead_of: Rejection | None = None) -> NextPoint:
         """A random direction, as the paper falls back to."""
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
-        return Choice(self.point_towards(heading), f"{thought} Any direction.", instead_of)
+        return NextPoint(self.point_towards(heading), f"{thought} Any direction.", instead_of)
 
     async def _among(self, seen: TwoPhaseObservation) -> Decision | Rejection:
         """One choice of the two-phase test; any thing listed where the answer is none."""

@@ -15,13 +15,13 @@ from collections.abc import Iterator
 from wayword.agents.parts.commands import Brief
 from wayword.agents.parts.partner_knowledge import (
     Knowledge,
+    KnownSpot,
     Leaving,
     Ledger,
     MakeWay,
     Put,
     Saying,
     Searched,
-    Seen,
     Taking,
     Wants,
     not_understood,
@@ -163,7 +163,7 @@ class Partner:
     def _tell(self, thing: str, urgent: bool) -> None:
         at = self.knowledge.things[thing]
         self._told_of.add(thing)
-        self._say(Seen(thing, at.preposition, at.place, at.room), urgent)
+        self._say(KnownSpot(thing, at.preposition, at.place, at.room), urgent)
 
     def _next(self, ledger: Ledger, holding: list[str], space: ActionSpace) -> Action:
         if self._queue:

@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from wayword.agents.parts.sentences import Form, Sentence, read
+from wayword.agents.parts.sentences import Sentence, SentenceForm, read
 from wayword.core.episode import Json
 from wayword.worlds.household.goals import GoalCondition, Held, Ids, Inside
 from wayword.worlds.household.observation import HouseholdObservation
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(Sentence):
+class KnownSpot(Sentence):
     """Where a thing is. ``preposition`` and ``place`` are empty for the floor, and for furniture;
     ``room`` is where it was seen from."""
 
@@ -35,7 +35,9 @@ class Seen(Sentence):
     place: str = ""
     room: str = ""
 
-    form: ClassVar[Form] = Form("I see {thing}[ {preposition:on|in} {place}][ in the {room:.+}]")
+    form: ClassVar[SentenceForm] = SentenceForm(
+        "I see {thing}[ {preposition:on|in} {place}][ in the {room:.+}]"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Taking(Sentence):
     thing: str
     place: str = ""
 
-    form: ClassVar[Form] = Form("I take {thing}[ to {place}]")
+    form: ClassVar[SentenceForm] = SentenceForm("I take {thing}[ to {place}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ class Put(Sentence):
     preposition: str
     place: str
 
-    form: ClassVar[Form] = Form("I have put {thing} {preposition:on|in} {place}")
+    form: ClassVar[SentenceForm] = SentenceForm("I have put {thing} {preposition:on|in} {place}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Leaving(Sentence):
 
     thing: str
 
-    form: ClassVar[Form] = Form("I cannot get {thing}")
+    form: ClassVar[SentenceForm] = SentenceForm("I cannot get {thing}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,20 +76,20 @@ class Searched(Sentence):
 
     room: str
 
-    form: ClassVar[Form] = Form("I have looked through the {room:.+}")
+    form: ClassVar[SentenceForm] = SentenceForm("I have looked through the {room:.+}")
 
 
 @dataclass(frozen=True, slots=True)
 class MakeWay(Sentence):
     """Somebody may be standing in the speaker's way."""
 
-    form: ClassVar[Form] = Form("Please make way")
+    form: ClassVar[SentenceForm] = SentenceForm("Please make way")
 
 
 MISUNDERSTOOD = 'I did not understand "'
 """How the answer to a message of no known form begins."""
-Saying = Seen | Taking | Put | Leaving | Searched | MakeWay
-KINDS: tuple[type[Saying], ...] = (Seen, Taking, Put, Leaving, Searched, MakeWay)
+Saying = KnownSpot | Taking | Put | Leaving | Searched | MakeWay
+KINDS: tuple[type[Saying], ...] = (KnownSpot, Taking, Put, Leaving, Searched, MakeWay)
 
 
 def render(sayings: Iterable[Saying]) -> str:
@@ -247,7 +249,7 @@ class Knowledge:
     def hear(self, sender: str, sayings: Iterable[Saying]) -> None:
         """Take in what somebody said."""
         for saying in sayings:
-            if isinstance(saying, Seen):
+            if isinstance(saying, KnownSpot):
                 self._told(saying)
             elif isinstance(saying, Taking):
                 if self.claims.setdefault(saying.thing, sender) == sender and saying.place:
@@ -271,7 +273,7 @@ class Knowledge:
         known.own = True
         return known
 
-    def _told(self, saying: Seen) -> None:
+    def _told(self, saying: KnownSpot) -> None:
         known = self.things.get(saying.thing)
         if known is None or not known.own:
             self.things[saying.thing] = Whereabouts(saying.preposition, saying.place, saying.room)

@@ -48,7 +48,7 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
-class Recipe:
+class StrategyRecipe:
     """``form`` is the text as shown; ``sections`` those before the action."""
 
     form: str
@@ -56,7 +56,7 @@ class Recipe:
     action: Section
 
 
-def read(form: str, name: str) -> Recipe:
+def read(form: str, name: str) -> StrategyRecipe:
     """A recipe from its text. Raises ``UsageError`` where the text is not of that form."""
     sections: list[Section] = []
     for line in form.strip("\n").splitlines():
@@ -73,7 +73,7 @@ def read(form: str, name: str) -> Recipe:
     keys = [section.key for section in sections]
     if not keys or keys[-1] != "action" or len(set(keys)) < len(keys):
         raise UsageError(f"recipe {name}: the last section, and no other, must be 'Action:'")
-    return Recipe(form.strip("\n"), tuple(sections[:-1]), sections[-1])
+    return StrategyRecipe(form.strip("\n"), tuple(sections[:-1]), sections[-1])
 
 
 ARGUMENT = "argument"
@@ -83,21 +83,21 @@ _EDGE = r"[ \t>*#_\-]{0,8}"
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class StrategyAnswer:
     """What was understood: what came of it, and the parts of its sections by name."""
 
     outcome: Decision | Rejection
     parts: Mapping[str, str]
 
 
-def read_answer(said: str | Reply, recipe: Recipe, legal: Legal) -> Answer:
+def read_answer(said: str | Reply, recipe: StrategyRecipe, legal: Legal) -> StrategyAnswer:
     """Read labelled lines or the JSON object that :func:`answer_schema` describes.
 
     Text before the first label counts for the first section.
     """
     reply = Reply.of(said)
     if (unreadable := reply.unreadable()) is not None:
-        return Answer(unreadable, {})
+        return StrategyAnswer(unreadable, {})
     keys = [section.key for section in (*recipe.sections, recipe.action)]
     found = fields(reply.text, (*keys, ARGUMENT))
     parts = {k: v for s in recipe.sections for k, v in _parts(found.all(s.key), s).items()}
@@ -106,11 +106,11 @@ def read_answer(said: str | Reply, recipe: Recipe, legal: Legal) -> Answer:
     doubled = bool(words) and isinstance(legal.alone(found.before), Action)
     if len(words) > 1 or doubled:
         reason = "the answer held several actions; give exactly one"
-        return Answer(reply.reject("several_actions", reason, thought), parts)
+        return StrategyAnswer(reply.reject("several_actions", reason, thought), parts)
     outcome = _labelled(words[0], found, legal) if words else _alone(reply, found, legal)
     if isinstance(outcome, Action):
-        return Answer(Decision(outcome, thought), parts)
-    return Answer(reply.reject(outcome.kind, outcome.reason, thought), parts)
+        return StrategyAnswer(Decision(outcome, thought), parts)
+    return StrategyAnswer(reply.reject(outcome.kind, outcome.reason, thought), parts)
 
 
 def _labelled(words: str, found: Fields, legal: Legal) -> Action | Refusal:
@@ -163,7 +163,7 @@ def _split(body: str, section: Section) -> dict[str, str]:
     return found
 
 
-def _thought(found: Fields, recipe: Recipe) -> str:
+def _thought(found: Fields, recipe: StrategyRecipe) -> str:
     """The sections on one line; without any of them, what stands before the action."""
     told = [_told(value) for s in recipe.sections for value in found.all(s.key)]
     if found.given and recipe.sections and not (found.is_json and any(told)):
@@ -192,7 +192,9 @@ class Lengths:
     argument: int = 200
 
 
-def answer_schema(recipe: Recipe, space: ActionSpace, lengths: Lengths) -> Mapping[str, Json]:
+def answer_schema(
+    recipe: StrategyRecipe, space: ActionSpace, lengths: Lengths
+) -> Mapping[str, Json]:
     """The schema that :func:`read_answer` reads: the recipe's sections, then ``action``.
 
     ``argument`` is there where some action takes free text; the other actions leave it empty.

@@ -36,7 +36,7 @@ from wayword.agents.parts.approach import (
     CLOSE,
     Approach,
     Return,
-    Sighting,
+    TargetSighting,
     ahead,
     facing,
     way_towards,
@@ -110,7 +110,7 @@ FANS = (60.0, 90.0, 135.0, 180.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class NextPoint:
     """Where to go next (metres), why, and the rejected answer where a fallback chose."""
 
     point: Point | None
@@ -142,7 +142,7 @@ class Searcher(ABC):
         self._approach: Approach | Return | None = None
         self._approached = 0
         self._tried: list[Point] = []
-        self._best: Sighting | None = None
+        self._best: TargetSighting | None = None
         self._faces: float | None = None
         self._hit: Point | None = None
         self._safe: Point = (0.0, 0.0)
@@ -160,7 +160,7 @@ class Searcher(ABC):
         self.target = str(episode.extra.get("target") or episode.instruction)
 
     @abstractmethod
-    async def choose(self, views: Sequence[View]) -> Choice | None:
+    async def choose(self, views: Sequence[View]) -> NextPoint | None:
         """Where to go after a full turn; None gives up."""
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
@@ -268,12 +268,14 @@ class Searcher(ABC):
         self.costmap.squeeze()  # a gap may only have seemed too narrow
         return None
 
-    def _sighting(self, view: View) -> Sighting | None:
+    def _sighting(self, view: View) -> TargetSighting | None:
         """Where the target is in a view, if it is grounded there and its distance is known."""
         seen = self._seen(view)
         if seen is None or seen.distance is None:
             return None
-        return Sighting((view.x, view.y), absolute(view.heading + seen.bearing), seen.distance)
+        return TargetSighting(
+            (view.x, view.y), absolute(view.heading + seen.bearing), seen.distance
+        )
 
     def _go_back(self) -> Decision:
         """Back to the nearest sighting, to stop there."""
@@ -363,5 +365,5 @@ class Searcher(ABC):
         return None
 
 
-def _nearer(one: Sighting, other: Sighting) -> bool:
+def _nearer(one: TargetSighting, other: TargetSighting) -> bool:
     return one.distance < other.distance

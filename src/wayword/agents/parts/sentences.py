@@ -27,7 +27,7 @@ _INNER = re.compile(r"\[([^\[\]]*)\]")
 """An optional part that holds no other."""
 
 
-class Form:
+class SentenceForm:
     """A sentence with fields."""
 
     def __init__(self, template: str) -> None:
@@ -61,7 +61,7 @@ class Sentence:
     """What is said in one sentence: a subclass is a dataclass whose fields are the form's."""
 
     __slots__ = ()
-    form: ClassVar[Form]
+    form: ClassVar[SentenceForm]
     end: ClassVar[str] = "."
 
     def __str__(self) -> str:

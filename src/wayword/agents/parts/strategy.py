@@ -32,7 +32,13 @@ from wayword.agents.parts.conversation import (
 )
 from wayword.agents.parts.examples import FACING, HOLDING, PLACE, stated
 from wayword.agents.parts.legal import Legal
-from wayword.agents.parts.reading import Answer, Lengths, Recipe, answer_schema, read_answer
+from wayword.agents.parts.reading import (
+    Lengths,
+    StrategyAnswer,
+    StrategyRecipe,
+    answer_schema,
+    read_answer,
+)
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.episode import Episode, Json
@@ -109,7 +115,7 @@ def _has(line: str, space: ActionSpace, shapes: Set[tuple[str, bool]]) -> bool:
     return (verb, bool(words)) in shapes or Action(verb, words) in space
 
 
-def knowable(asked: Recipe, own: SelfState, owner: type) -> Recipe:
+def knowable(asked: StrategyRecipe, own: SelfState, owner: type) -> StrategyRecipe:
     """The recipe without the states that an actor of this world cannot know: its place where places
     have no names, what it holds where bodies have no hands."""
     known = {PLACE: own.place, FACING: own.heading is not None, HOLDING: own.holding is not None}
@@ -369,7 +375,7 @@ class Strategy:
         self._rate.learn(written, completion.usage.prompt)
         return replies(completion, sampling)[0]
 
-    def _note_state(self, answer: Answer) -> None:
+    def _note_state(self, answer: StrategyAnswer) -> None:
         """Write down what was stated, also where nothing was: silence is no right answer."""
         asked = {name for section in self._recipe.sections for name, _ in section.parts}
         if asked & {PLACE, FACING, HOLDING}:

@@ -113,7 +113,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class PlanRoom:
     """A rectangle ``x0 < x1``, ``y0 < y1`` in metres; names are unique in a house."""
 
     name: str
@@ -132,7 +132,7 @@ class Room:
 
 
 @dataclass(frozen=True, slots=True)
-class Door:
+class PlanDoor:
     """An open doorway centred on ``x, y`` between two rooms (indices).
 
     ``vertical`` says that its wall runs north and south. ``width`` is in metres.
@@ -153,8 +153,8 @@ class Door:
 class FloorPlan:
     """Rooms (the hallway first) and doors; the smallest x and y are 0."""
 
-    rooms: tuple[Room, ...]
-    doors: tuple[Door, ...]
+    rooms: tuple[PlanRoom, ...]
+    doors: tuple[PlanDoor, ...]
 
     @property
     def size(self) -> Point:
@@ -172,7 +172,7 @@ def draw_wing(rng: random.Random, count: int) -> FloorPlan:
     return FloorPlan(tuple(rooms), tuple(_doors(rng, rooms)))
 
 
-def _lay_out(rng: random.Random, names: list[str]) -> list[Room]:
+def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
     behind = {BEHIND[name]: name for name in names if name in BEHIND}
     fronts = [name for name in names if name not in BEHIND]
     across = "living room" if rng.random() < 0.5 else ""
@@ -181,7 +181,7 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[Room]:
     rows = split_rows(rng, row_names, widths)
     lengths = [sum(widths[name] for name in row) for row in rows]
     hall_width, length = round(rng.uniform(2.0, 2.4), 2), round(max(lengths), 2)
-    rooms = [Room(HALLWAY, 0.0, 0.0, length, hall_width)]
+    rooms = [PlanRoom(HALLWAY, 0.0, 0.0, length, hall_width)]
     for row, total, side in zip(rows, lengths, (1, -1), strict=True):
         stretch = min(length / total, 1.3)
         edges = [0.0]
@@ -195,25 +195,25 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[Room]:
         down, up = rng.uniform(1.0, 2.2), hall_width + rng.uniform(1.0, 2.2)
         deep = rng.uniform(*ROOM_TYPES[across].depth)
         edge = round(length + deep, 2)
-        rooms.append(Room(across, length, -round(down, 2), edge, round(up, 2)))
+        rooms.append(PlanRoom(across, length, -round(down, 2), edge, round(up, 2)))
     return rooms
 
 
 def _slot(
     rng: random.Random, name: str, back: str, span: Point, hall_width: float, side: int
-) -> list[Room]:
+) -> list[PlanRoom]:
     """A room beside the hallway, and the one behind it where there is one."""
     near = hall_width if side > 0 else 0.0
     found = []
     for each in (name, back) if back else (name,):
         far = round(near + side * rng.uniform(*ROOM_TYPES[each].depth), 2)
-        found.append(Room(each, span[0], min(near, far), span[1], max(near, far)))
+        found.append(PlanRoom(each, span[0], min(near, far), span[1], max(near, far)))
         near = far
     return found
 
 
-def _doors(rng: random.Random, rooms: list[Room]) -> list[Door]:
-    doors: list[Door] = []
+def _doors(rng: random.Random, rooms: list[PlanRoom]) -> list[PlanDoor]:
+    doors: list[PlanDoor] = []
     joined: set[int] = set()
     for i, one in enumerate(rooms):
         for j in range(i + 1, len(rooms)):
@@ -238,7 +238,7 @@ def _chance(one: str, other: str) -> float:
     return JOINED.get(pair, 0.0)
 
 
-def _door_between(rng: random.Random, rooms: list[Room], i: int, j: int) -> Door | None:
+def _door_between(rng: random.Random, rooms: list[PlanRoom], i: int, j: int) -> PlanDoor | None:
     """A door somewhere on the shared wall, or None where that is too short."""
     a, b = rooms[i], rooms[j]
     hall = HALLWAY in (a.name, b.name)
@@ -250,11 +250,11 @@ def _door_between(rng: random.Random, rooms: list[Room], i: int, j: int) -> Door
             continue
         along = round(rng.uniform(low + margin, high - margin), 2)
         x, y = (line, along) if vertical else (along, line)
-        return Door((i, j), x, y, vertical, width)
+        return PlanDoor((i, j), x, y, vertical, width)
     return None
 
 
-def _shared(a: Room, b: Room) -> list[tuple[bool, float, float, float]]:
+def _shared(a: PlanRoom, b: PlanRoom) -> list[tuple[bool, float, float, float]]:
     """Walls two rooms share: (vertical, line, low, high)."""
     found = []
     for line in {a.x0, a.x1} & {b.x0, b.x1}:
@@ -286,12 +286,12 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
 
     rooms = tuple(_room(room, move) for room in plan.rooms)
     doors = tuple(
-        Door(door.rooms, *move(door.x, door.y), door.vertical != swap, door.width)
+        PlanDoor(door.rooms, *move(door.x, door.y), door.vertical != swap, door.width)
         for door in plan.doors
     )
     return FloorPlan(rooms, doors)
 
 
-def _room(room: Room, move: Callable[[float, float], Point]) -> Room:
+def _room(room: PlanRoom, move: Callable[[float, float], Point]) -> PlanRoom:
     (xa, ya), (xb, yb) = move(room.x0, room.y0), move(room.x1, room.y1)
-    return Room(room.name, min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb))
+    return PlanRoom(room.name, min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb))

@@ -58,7 +58,8 @@ class Layer:
 @dataclass(slots=True)
 class Map:
     """Everything a map shows. ``walks`` holds each actor's stands; ``scale`` is whether lengths
-    are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way."""
+    are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way. ``unit``
+    is what lengths are in."""
 
     walks: dict[str, list[Stand]]
     places: dict[str, Point] = field(default_factory=dict)
@@ -69,6 +70,7 @@ class Map:
     scale: bool = True
     radius: float = 0.0
     layer: Layer | None = None
+    unit: str = "m"
 
 
 def render(drawn: Map) -> Html:
@@ -292,23 +294,29 @@ def _gathered(stands: Sequence[Stand]) -> list[list[Stand]]:
 
 def _spots(groups: Sequence[list[Stand]], paper: _Paper) -> list[Html]:
     """Markers, numbered where there is room: the start and the end first, then in order."""
-    numbered: list[Point] = []
+    numbered: list[tuple[float, float, float]] = []
     dots, labels = [], []
     for group in [groups[0], *groups[:0:-1][:1], *groups[1:-1]]:
         x, y = paper.at(group[0].point)
-        if any(abs(x - a) < 24 and abs(y - b) < 19 for a, b in numbered):
+        half = _half(_label([stand.step for stand in group]))
+        if any(abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered):
             dots.append(_spot(group, paper, small=True))
         else:
-            numbered.append((x, y))
+            numbered.append((x, y, half))
             labels.append(_spot(group, paper))
     return [*dots, *labels]
+
+
+def _half(text: str) -> float:
+    """Half the width of a marker with that label."""
+    return max(9.0, 3.6 * len(text) + 4)
 
 
 def _spot(group: Sequence[Stand], paper: _Paper, small: bool = False) -> Html:
     x, y = paper.at(group[0].point)
     steps = [stand.step for stand in group]
     text = "" if small else _label(steps)
-    half = 4.0 if small else max(9.0, 3.6 * len(text) + 4)
+    half = 4.0 if small else _half(text)
     tall = 4.0 if small else 9.0
     shape = tag(
         "rect", x=round(x - half, 1), y=round(y - tall, 1), width=2 * half, height=2 * tall,
@@ -353,5 +361,11 @@ def _bar(where: Map, paper: _Paper) -> Html | None:
     return tag(
         "g",
         tag("path", d=f"M{x1:.1f} {y - 4:.1f}v4H{x2:.1f}v-4", class_="bar"),
-        tag("text", f"{length} m", x=round((x1 + x2) / 2, 1), y=round(y - 5, 1), class_="barlabel"),
+        tag(
+            "text",
+            f"{length} {where.unit}",
+            x=round((x1 + x2) / 2, 1),
+            y=round(y - 5, 1),
+            class_="barlabel",
+        ),
     )

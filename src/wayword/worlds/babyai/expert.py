@@ -49,7 +49,7 @@ class SolvableLevels(Solvable):
         if not isinstance(world, BabyAIWorld):
             raise UsageError(f"episode {task.episode.id} is no level of BabyAI")
         if set(ONE) <= set(world.verbs):
-            return Errands(world).plan()
+            return LevelErrands(world).plan()
         able({actor: world.verbs}, LOW, "low")
         return solve(world)
 
@@ -121,7 +121,7 @@ PATIENCE = 60
 """Errands that are tried for one clause."""
 
 
-class Errands:
+class LevelErrands:
     """What solves a level for a body that runs errands: of the truth it reads the instruction, and
     which things fit its words; where they are it sees for itself."""
 

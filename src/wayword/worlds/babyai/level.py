@@ -30,7 +30,7 @@ KINDS = {"wall": WALL, "floor": 3, "door": 4, "key": 5, "ball": 6, "box": 7, "go
 _OPAQUE = (WALL, SHUT)
 
 
-class Sight:
+class GridSight:
     """The squares of a grid as bytes, a code each, with walls before the first and after the last.
 
     No row's end needs care: a level has walls all around, so that nothing beyond is ever in view.
@@ -140,7 +140,7 @@ class Level:
 
     def look_anew(self) -> None:
         """Take in the whole grid, as at the start."""
-        self._sight = Sight(self.env.grid)
+        self._sight = GridSight(self.env.grid)
         self._look()
 
     def _look(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from wayword.core.episode import Json
 from wayword.worlds.babyai.level import DROP, FORWARD, LEFT, PICK_UP, RIGHT, TOGGLE, Level
-from wayword.worlds.babyai.view import Arrived, Names, Square, beside, route, seen_squares
+from wayword.worlds.babyai.view import Arrived, LevelNames, Square, beside, route, seen_squares
 
 CODES = {
     "move_ahead": FORWARD,
@@ -58,14 +58,14 @@ Outcome = tuple[str, dict[str, Json]]
 """A status and its details."""
 
 
-def primitive(level: Level, names: Names, verb: str) -> Outcome:
+def primitive(level: Level, names: LevelNames, verb: str) -> Outcome:
     """Carry out a single motion; its outcome is read off the level before."""
     outcome = _CHECKS[verb](level, names) if verb in _CHECKS else (OK, {})
     level.act(CODES[verb])
     return outcome
 
 
-def openable(level: Level, names: Names, thing: Any) -> Outcome | None:
+def openable(level: Level, names: LevelNames, thing: Any) -> Outcome | None:
     """Why a thing cannot be opened; None where it can."""
     if thing.type not in ("door", "box"):
         return NOT_OPENABLE, {"object": called(names, thing)}
@@ -76,19 +76,19 @@ def openable(level: Level, names: Names, thing: Any) -> Outcome | None:
     return None
 
 
-def called(names: Names, thing: Any) -> str:
+def called(names: LevelNames, thing: Any) -> str:
     """A thing's name; walls have none of their own."""
     return "a wall" if thing.type == "wall" else names.call(thing)
 
 
-def _move(level: Level, names: Names) -> Outcome:
+def _move(level: Level, names: LevelNames) -> Outcome:
     there = level.front()
     if there is None or there.can_overlap():
         return OK, {}
     return BLOCKED, {"by": called(names, there)}
 
 
-def _pick_up(level: Level, names: Names) -> Outcome:
+def _pick_up(level: Level, names: LevelNames) -> Outcome:
     there = level.front()
     if there is None:
         return NOTHING_THERE, {}
@@ -100,7 +100,7 @@ def _pick_up(level: Level, names: Names) -> Outcome:
     return OK, {"object": name}
 
 
-def _drop(level: Level, names: Names) -> Outcome:
+def _drop(level: Level, names: LevelNames) -> Outcome:
     if level.carried is None:
         return HANDS_EMPTY, {}
     there = level.front()
@@ -109,7 +109,7 @@ def _drop(level: Level, names: Names) -> Outcome:
     return OK, {"object": names.call(level.carried)}
 
 
-def _toggle(level: Level, names: Names) -> Outcome:
+def _toggle(level: Level, names: LevelNames) -> Outcome:
     there = level.front()
     if there is None:
         return NOTHING_THERE, {}
@@ -133,7 +133,7 @@ _CHECKS = {"move_ahead": _move, "pick_up": _pick_up, "drop": _drop, "toggle": _t
 Details = dict[str, Json]
 
 
-class Fail(Exception):
+class ErrandFailed(Exception):
     """An errand that cannot be run: its status and details."""
 
     def __init__(self, status: str, details: dict[str, Json]) -> None:
@@ -141,10 +141,10 @@ class Fail(Exception):
         self.status, self.details = status, details
 
 
-class Walker:
+class LevelWalker:
     """Somebody in a level who remembers what was seen."""
 
-    def __init__(self, level: Level, names: Names, note: Callable[[], None]) -> None:
+    def __init__(self, level: Level, names: LevelNames, note: Callable[[], None]) -> None:
         self.level, self.names = level, names
         self.seen: set[Square] = set(seen_squares(level))
         self._note = note
@@ -170,10 +170,10 @@ class Walker:
         """A thing that was seen, and where it is."""
         thing = self.names.thing.get(name)
         if thing is not None and thing is self.level.carried:
-            raise Fail(ALREADY_HELD, {"object": name})
+            raise ErrandFailed(ALREADY_HELD, {"object": name})
         place = None if thing is None else self.level.find(thing)
         if place is None:
-            raise Fail(NO_SUCH_OBJECT, {"object": name})
+            raise ErrandFailed(NO_SUCH_OBJECT, {"object": name})
         return thing, place
 
 
@@ -181,48 +181,48 @@ def _before(place: Square) -> Arrived:
     return lambda _, front: front == place
 
 
-def _go(walker: Walker, name: str, last: int | None, details: dict[str, Json]) -> Details:
+def _go(walker: LevelWalker, name: str, last: int | None, details: dict[str, Json]) -> Details:
     """Up to a thing, so that it is right ahead, and one more action there."""
     _, place = walker.known(name)
     way = walker.way(_before(place))
     if way is None:
-        raise Fail(NO_PATH, {"place": name})
+        raise ErrandFailed(NO_PATH, {"place": name})
     walker.do(way if last is None else [*way, last])
     return details
 
 
-def goto(walker: Walker, name: str) -> Details:
+def goto(walker: LevelWalker, name: str) -> Details:
     """Stand before a thing, facing it."""
     return _go(walker, name, None, {"object": name})
 
 
-def go_grab(walker: Walker, name: str) -> Details:
+def go_grab(walker: LevelWalker, name: str) -> Details:
     """Go to a thing and pick it up."""
     thing, _ = walker.known(name)
     if not thing.can_pickup():
-        raise Fail(NOT_PICKUPABLE, {"object": name})
+        raise ErrandFailed(NOT_PICKUPABLE, {"object": name})
     if walker.level.carried is not None:
-        raise Fail(HANDS_FULL, {"holding": walker.names.call(walker.level.carried)})
+        raise ErrandFailed(HANDS_FULL, {"holding": walker.names.call(walker.level.carried)})
     return _go(walker, name, PICK_UP, {"object": name})
 
 
-def go_open(walker: Walker, name: str) -> Details:
+def go_open(walker: LevelWalker, name: str) -> Details:
     """Go to a door or a box and open it."""
     thing, _ = walker.known(name)
     failed = openable(walker.level, walker.names, thing)
     if failed:
-        raise Fail(*failed)
+        raise ErrandFailed(*failed)
     if thing.type == "door" and thing.is_open:
-        raise Fail(ALREADY_OPEN, {"object": name})
+        raise ErrandFailed(ALREADY_OPEN, {"object": name})
     return _go(walker, name, TOGGLE, {"object": name})
 
 
-def go_put(walker: Walker, name: str) -> Details:
+def go_put(walker: LevelWalker, name: str) -> Details:
     """Go to a thing and put what is held on a free square beside it."""
     _, place = walker.known(name)
     held = walker.level.carried
     if held is None:
-        raise Fail(HANDS_EMPTY, {})
+        raise ErrandFailed(HANDS_EMPTY, {})
 
     def arrived(_: Square, front: Square) -> bool:
         free = front in walker.seen and walker.level.at(*front) is None
@@ -230,12 +230,12 @@ def go_put(walker: Walker, name: str) -> Details:
 
     way = walker.way(arrived)
     if way is None:
-        raise Fail(NO_PATH, {"place": name})
+        raise ErrandFailed(NO_PATH, {"place": name})
     walker.do([*way, DROP])
     return {"object": walker.names.call(held), "place": name}
 
 
-def go_explore(walker: Walker) -> Details:
+def go_explore(walker: LevelWalker) -> Details:
     """Walk towards the nearest square that was not seen, until it is, or something new is."""
     wide, tall = walker.level.env.width, walker.level.env.height
     goal: list[Square] = []
@@ -246,7 +246,7 @@ def go_explore(walker: Walker) -> Details:
 
     way = walker.way(unseen)
     if way is None:
-        raise Fail(NOTHING_UNSEEN, {})
+        raise ErrandFailed(NOTHING_UNSEEN, {})
     named, wanted = len(walker.names.thing), goal[0]
     for code in way:
         walker.do([code])
@@ -255,7 +255,7 @@ def go_explore(walker: Walker) -> Details:
     return {"seen": list(walker.names.thing)[named:]}
 
 
-ONE: dict[str, Callable[[Walker, str], Details]] = {
+ONE: dict[str, Callable[[LevelWalker, str], Details]] = {
     "goto": goto,
     "go_grab": go_grab,
     "go_open": go_open,

@@ -89,7 +89,7 @@ _STEPS = (*range(1, SIDE), None)
 _WALL, _THINGS = bytes([WALL]), re.compile(rb"[\x04-\xff]")
 
 
-class Names:
+class LevelNames:
     """What an actor calls the things of a level, in the order of first sight."""
 
     def __init__(self) -> None:
@@ -115,7 +115,7 @@ class Names:
         return _thing(name, thing.color, kind, number, state)
 
 
-def look(level: Level, names: Names, actor: str) -> BabyAIObservation:
+def look(level: Level, names: LevelNames, actor: str) -> BabyAIObservation:
     """What the actor perceives now; things seen for the first time get their names."""
     kinds, env = level.kinds, level.env
     squares, width, facing, held = env.grid.grid, env.grid.width, env.agent_dir, env.carrying

@@ -33,13 +33,13 @@ from wayword.worlds.babyai.motions import (
     LOW,
     OK,
     ONE,
-    Fail,
+    ErrandFailed,
+    LevelWalker,
     Outcome,
-    Walker,
     go_explore,
     primitive,
 )
-from wayword.worlds.babyai.view import BabyAIObservation, Names, look
+from wayword.worlds.babyai.view import BabyAIObservation, LevelNames, look
 
 # KnownErrands: what an actor may try, made only when listed.
 
@@ -51,7 +51,7 @@ class KnownErrands:
     is every well-formed errand; the world answers it, with a failure where it must.
     """
 
-    def __init__(self, level: Level, names: Names) -> None:
+    def __init__(self, level: Level, names: LevelNames) -> None:
         self._level, self._names = level, names
         self._count = len(names.thing)
 
@@ -123,9 +123,9 @@ class BabyAIWorld:
         self.level.start(seed)
         self._actor, self._started, self._stopped, self._idle = episode.actors[0], True, False, 0
         self.actors = episode.actors[:1]
-        self.names = Names()
+        self.names = LevelNames()
         self._note()
-        self._walker = Walker(self.level, self.names, self._note) if self._high else None
+        self._walker = LevelWalker(self.level, self.names, self._note) if self._high else None
 
     def observe(self, actor: str) -> BabyAIObservation:
         self._check(actor)
@@ -208,7 +208,7 @@ class BabyAIWorld:
         try:
             errand = ONE.get(verb)
             done = errand(self._walker, words[0]) if errand else go_explore(self._walker)
-        except Fail as failure:
+        except ErrandFailed as failure:
             return failure.status, failure.details
         return OK, done
 

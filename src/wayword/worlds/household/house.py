@@ -23,7 +23,7 @@ from wayword.worlds.household.observation import (
     SeenObject,
 )
 from wayword.worlds.household.scene import TEMPERATURES
-from wayword.worlds.household.sight import NOTHING, Sight, View
+from wayword.worlds.household.sight import NOTHING, Sight, VisibleThings
 from wayword.worlds.household.things import Things
 from wayword.worlds.household.verbs import VERBS, Body
 
@@ -94,7 +94,7 @@ class Actor:
     seen_y: NDArray[np.float64]
     seen_in: NDArray[np.int32]
     hands: list[int] = field(default_factory=list)
-    view: View = NOTHING
+    view: VisibleThings = NOTHING
     room: str = ""
     actions: int = 0
     low_level: int = 0

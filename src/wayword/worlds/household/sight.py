@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class View:
+class VisibleThings:
     """What is seen: ``things`` in the scene's order, with ``bearing`` (degrees, relative, right
     positive) and ``distance`` (metres, to the nearest point); those inside an open receptacle
     have its bearing and distance."""
@@ -37,7 +37,7 @@ class View:
     distance: list[float]
 
 
-NOTHING = View([], [], [])
+NOTHING = VisibleThings([], [], [])
 SHORT = 1 - 1e-9
 """A panel that a line of sight meets only at its very end does not stop it."""
 EDGE = 1e-12
@@ -46,7 +46,7 @@ way the cosine was rounded."""
 
 
 @dataclass(slots=True, eq=False)
-class Near:
+class NearbyThings:
     """What is out in the open within sight of a cell, actors aside: ``things`` (C,).
 
     ``inner`` (I,) are the things inside open receptacles, ``slot`` (I,) whose (0 … C-1).
@@ -67,10 +67,10 @@ class Sight:
 
     def __init__(self, layout: Layout, things: Things) -> None:
         self._layout, self._things = layout, things
-        self._near: dict[tuple[int, int, float], Near] = {}
+        self._near: dict[tuple[int, int, float], NearbyThings] = {}
         self._version = things.version
 
-    def look(self, body: Body, place: tuple[float, float, float], me: int) -> View:
+    def look(self, body: Body, place: tuple[float, float, float], me: int) -> VisibleThings:
         """What a body at ``place`` (x, y, heading) sees. ``me`` is its own number."""
         x, y, heading = place
         near = self._around(x, y, body.view_distance, me)
@@ -102,7 +102,7 @@ class Sight:
         turns = dict(zip(slot.tolist(), bearing, strict=True))
         return _view(near, turns, away[1].tolist())
 
-    def _around(self, x: float, y: float, within: float, me: int) -> Near:
+    def _around(self, x: float, y: float, within: float, me: int) -> NearbyThings:
         things = self._things
         if things.version != self._version:
             self._near.clear()
@@ -115,7 +115,7 @@ class Sight:
             return near
         others = np.array([i for i in range(things.first_actor, things.size) if i != me])
         more = _near(things, others, [], [])
-        return Near(
+        return NearbyThings(
             np.concatenate((near.things, others)),
             np.concatenate((near.centre, more.centre), axis=1),
             np.concatenate((near.low, more.low), axis=1),
@@ -125,7 +125,7 @@ class Sight:
             near.slot,
         )
 
-    def _gather(self, cell: tuple[int, int, float]) -> Near:
+    def _gather(self, cell: tuple[int, int, float]) -> NearbyThings:
         t = self._things
         x, y = (cell[0] + 0.5) * CELL, (cell[1] + 0.5) * CELL
         dx = np.minimum(np.maximum(t.west, x), t.east) - x
@@ -140,10 +140,10 @@ class Sight:
         return _near(t, chosen, inner.tolist(), slot[inner].tolist())
 
 
-def _near(t: Things, which: NDArray[np.intp], inner: list[int], slot: list[int]) -> Near:
+def _near(t: Things, which: NDArray[np.intp], inner: list[int], slot: list[int]) -> NearbyThings:
     centre = np.stack((t.x[which], t.y[which]))
     low, high = np.stack((t.west[which], t.south[which])), np.stack((t.east[which], t.north[which]))
-    return Near(which, centre, low, high, t.mid[which], inner, slot)
+    return NearbyThings(which, centre, low, high, t.mid[which], inner, slot)
 
 
 def sees_box(
@@ -212,7 +212,7 @@ def _hide(
     return hides
 
 
-def _view(near: Near, turns: dict[int, float], distance: list[float]) -> View:
+def _view(near: NearbyThings, turns: dict[int, float], distance: list[float]) -> VisibleThings:
     """The view of the slots that have a bearing, and of what is inside them."""
     if not turns:
         return NOTHING
@@ -222,4 +222,4 @@ def _view(near: Near, turns: dict[int, float], distance: list[float]) -> View:
         (i, turns[c], distance[c]) for i, c in zip(near.inner, near.slot, strict=True) if c in turns
     ]
     rows.sort()
-    return View([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])
+    return VisibleThings([r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows])

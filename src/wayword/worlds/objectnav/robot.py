@@ -31,7 +31,7 @@ from wayword.core.geometry import bearing, relative
 from wayword.worlds.objectnav import ros_messages
 from wayword.worlds.objectnav.base import Moved
 from wayword.worlds.objectnav.observation import DepthImage, View
-from wayword.worlds.objectnav.rosbridge import Answer, Link, LinkLost, RobotError, check_url
+from wayword.worlds.objectnav.rosbridge import ActionResult, Link, LinkLost, RobotError, check_url
 
 TOKEN = "WAYWORD_ROBOT_TOKEN"
 SUCCEEDED = 4
@@ -309,7 +309,7 @@ def _interruption() -> BaseException:
     return asyncio.CancelledError()
 
 
-def _judged(answer: Answer) -> tuple[str, str]:
+def _judged(answer: ActionResult) -> tuple[str, str]:
     """A result as a motion's status and the reason for it."""
     if not answer.accepted:
         return "refused", str(answer.values)[:200] or "the goal was turned down"

@@ -42,7 +42,7 @@ class LinkLost(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class ActionResult:
     """An action's result. ``accepted`` is False where the goal was turned down (``values`` is then
     the reason); ``status`` is ROS's ``GoalStatus``."""
 
@@ -136,7 +136,7 @@ class Link:
                 raise TimeoutError(", ".join(silent))
             return {topic: self._latest[topic].message for topic in after}
 
-    def goal(self, action: str, kind: str, args: Mapping[str, Json], within: float) -> Answer:
+    def goal(self, action: str, kind: str, args: Mapping[str, Json], within: float) -> ActionResult:
         """Send an action goal and wait for its result.
 
         Raises ``LinkLost``; ``TimeoutError`` after it was cancelled for taking too long, its first
@@ -160,7 +160,7 @@ class Link:
                 self._send({"op": "cancel_action_goal", **about})
             raise
         status = found.get("status")
-        return Answer(
+        return ActionResult(
             found.get("result") is True,
             status if isinstance(status, int) else 0,
             found.get("values"),

@@ -200,7 +200,7 @@ TURN = 30.0
 
 
 @dataclass(frozen=True, eq=False)
-class Place:
+class SimulatedScene:
     """A scene with what was worked out of it, shared by all episodes in it.
 
     ``words`` maps an object's id to how a person would call it, where that is more than its type.
@@ -279,7 +279,7 @@ class SimulatedBase:
     Its start is ``Episode.start``: ``{"x", "y", "heading"}``.
     """
 
-    def __init__(self, place: Place, camera: Camera | None = None) -> None:
+    def __init__(self, place: SimulatedScene, camera: Camera | None = None) -> None:
         self.place, self.camera = place, camera or Camera()
         self._at: Point = (0.0, 0.0)
         self._heading = 0.0

@@ -53,7 +53,7 @@ from wayword.worlds.objectnav.base import (
     rotate,
 )
 from wayword.worlds.objectnav.observation import Camera, View
-from wayword.worlds.objectnav.simulated import STEP, Place, SimulatedBase
+from wayword.worlds.objectnav.simulated import STEP, SimulatedBase, SimulatedScene
 
 # ObjectNavReference: the answer to an episode of object-goal navigation.
 
@@ -84,7 +84,7 @@ GRID = 0.25
 
 
 def places_to_see(
-    place: Place, camera: Camera, targets: Collection[str], within: float
+    place: SimulatedScene, camera: Camera, targets: Collection[str], within: float
 ) -> list[Point]:
     """The free grid places within so many metres of a target's box that have it in sight."""
     found: list[Point] = []
@@ -133,7 +133,7 @@ class ObjectNavWorld:
         scene: Scene, words: Mapping[str, str] | None = None, camera: Camera | None = None
     ) -> ObjectNavWorld:
         """A simulated search in a scene. ``words``: how a person would call an object, by id."""
-        return ObjectNavWorld(SimulatedBase(Place(scene, words or {}), camera))
+        return ObjectNavWorld(SimulatedBase(SimulatedScene(scene, words or {}), camera))
 
     @property
     def read_only(self) -> tuple[object, ...]:

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from wayword.core.errors import DataError
 from wayword.core.files import keep
 from wayword.worlds.street.hops import Hops
-from wayword.worlds.street.text import AREAS, Links, Nodes, read_links, read_nodes
+from wayword.worlds.street.text import AREAS, LinkTable, Nodes, read_links, read_nodes
 
 CACHE_VERSION = 1
 _HEADER = struct.Struct("<8sIIII")
@@ -124,7 +124,7 @@ def load(nodes: Path, links: Path, cache: Path | None = None, name: str = "") ->
     return graph
 
 
-def _assemble(name: str, nodes: Nodes, links: Links, stored: Path | None = None) -> StreetGraph:
+def _assemble(name: str, nodes: Nodes, links: LinkTable, stored: Path | None = None) -> StreetGraph:
     counts = np.bincount(links.sources, minlength=len(nodes.index))
     offsets = np.zeros(len(nodes.index) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])

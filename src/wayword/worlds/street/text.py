@@ -35,7 +35,7 @@ class Nodes:
 
 
 @dataclass(frozen=True, slots=True)
-class Links:
+class LinkTable:
     """Parsed links (E,), sorted by source, otherwise in the file's order."""
 
     sources: NDArray[np.int32]
@@ -152,11 +152,11 @@ def _areas(
     return codes.astype(np.int8) if codes.all() else None
 
 
-def read_links(path: Path, text: bytes, nodes: Nodes) -> Links:
+def read_links(path: Path, text: bytes, nodes: Nodes) -> LinkTable:
     """Parse ``panorama,heading,panorama`` lines. Raises ``DataError`` naming the line."""
     if not text or text.isspace():
         none = np.zeros(0, np.int32)
-        return Links(none, none, np.zeros(0, np.int16))
+        return LinkTable(none, none, np.zeros(0, np.int16))
     text = _trimmed(path, text)
     try:
         sources, targets, headings = _even_links(text, nodes) or _any_links(text, nodes)
@@ -168,7 +168,7 @@ def read_links(path: Path, text: bytes, nodes: Nodes) -> Links:
     told_apart = np.sort(sources.astype(np.int64) * 360 + headings)
     if (told_apart[1:] == told_apart[:-1]).any():
         _bad_link(path, text, nodes)
-    return Links(sources, targets, headings)
+    return LinkTable(sources, targets, headings)
 
 
 _Columns = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int16]]

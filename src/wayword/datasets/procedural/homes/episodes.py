@@ -125,7 +125,7 @@ def home_of(name: str) -> Home:
     return build_home(name)
 
 
-class Source(Protocol):
+class EpisodeSource(Protocol):
     """The source of a household dataset's episodes: a generator, or published files."""
 
     @property
@@ -171,7 +171,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
         self._source = self.source(split)
 
     @abstractmethod
-    def source(self, split: str) -> Source:
+    def source(self, split: str) -> EpisodeSource:
         """Where a split's episodes come from."""
 
     @property

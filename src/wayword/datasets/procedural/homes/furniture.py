@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wayword.datasets.procedural.floorplans import Door, FloorPlan, Room
+from wayword.datasets.procedural.floorplans import FloorPlan, PlanDoor, PlanRoom
 from wayword.datasets.procedural.homes.plan import kind_of
 from wayword.worlds.household.scene import Preposition
 
@@ -238,7 +238,7 @@ def furnish(rng: random.Random, plan: FloorPlan) -> list[Piece]:
 
 
 def _place(
-    rng: random.Random, kind: str, number: int, room: Room, taken: list[Box], kept: list[Box]
+    rng: random.Random, kind: str, number: int, room: PlanRoom, taken: list[Box], kept: list[Box]
 ) -> Piece | None:
     """The first of some random places whose box and front are free."""
     for piece in _tries(rng, kind, number, room):
@@ -253,7 +253,7 @@ def _place(
     return None
 
 
-def _tries(rng: random.Random, kind: str, number: int, room: Room) -> Iterator[Piece]:
+def _tries(rng: random.Random, kind: str, number: int, room: PlanRoom) -> Iterator[Piece]:
     spec = FURNITURE_KINDS[kind]
     for _ in range(TRIES):
         front = rng.choice(SIDES)
@@ -290,7 +290,7 @@ def _front(piece: Piece) -> list[Box]:
     return [(west, north, east, north + FRONT) if fy > 0 else (west, south - FRONT, east, south)]
 
 
-def _threshold(door: Door) -> Box:
+def _threshold(door: PlanDoor) -> Box:
     half = door.width / 2 + 0.05
     if door.vertical:
         return door.x - THRESHOLD, door.y - half, door.x + THRESHOLD, door.y + half
@@ -301,5 +301,5 @@ def _overlap(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
-def _within(box: Box, room: Room) -> bool:
+def _within(box: Box, room: PlanRoom) -> bool:
     return room.x0 <= box[0] and room.y0 <= box[1] and box[2] <= room.x1 and box[3] <= room.y1

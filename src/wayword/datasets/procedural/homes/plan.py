@@ -16,9 +16,9 @@ from wayword.datasets.procedural.floorplans import (
     LARGEST,
     ROOM_TYPES,
     SMALLEST,
-    Door,
     FloorPlan,
-    Room,
+    PlanDoor,
+    PlanRoom,
     draw_plan,
     draw_wing,
     turned,
@@ -55,8 +55,8 @@ def _wings(rng: random.Random, count: int) -> FloorPlan:
     """A corridor from south to north, and wings to the east and the west of it in turn."""
     number = -(-(count - 1) // WING)
     sizes = [(count - 1 + n) // number for n in range(number)]
-    rooms: list[Room] = []
-    doors: list[Door] = []
+    rooms: list[PlanRoom] = []
+    doors: list[PlanDoor] = []
     tops = [0.0, 0.0]
     for n, size in enumerate(sizes):
         wing, side = draw_wing(rng, size), n % 2
@@ -67,23 +67,25 @@ def _wings(rng: random.Random, count: int) -> FloorPlan:
         hall = rooms[first - 1]
         edge = CORRIDOR_WIDTH if side == 0 else 0.0
         middle = round((hall.y0 + hall.y1) / 2, 2)
-        doors.append(Door((0, first), edge, middle, True, ARCH))
+        doors.append(PlanDoor((0, first), edge, middle, True, ARCH))
         tops[side] = round(up + max(room.y1 for room in wing.rooms) + BETWEEN, 2)
-    corridor = Room(CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, round(max(tops) - BETWEEN, 2))
+    corridor = PlanRoom(CORRIDOR, 0.0, 0.0, CORRIDOR_WIDTH, round(max(tops) - BETWEEN, 2))
     return turned(rng, FloorPlan((corridor, *rooms), tuple(doors)))
 
 
-def _moved(room: Room, up: float, side: int, suffix: str) -> Room:
+def _moved(room: PlanRoom, up: float, side: int, suffix: str) -> PlanRoom:
     """A wing's room where the wing lies: to the east of the corridor, or mirrored to the west."""
     x0, x1 = (_across(x, side) for x in (room.x0, room.x1))
     y0, y1 = round(room.y0 + up, 2), round(room.y1 + up, 2)
-    return Room(f"{room.name}{suffix}", min(x0, x1), y0, max(x0, x1), y1)
+    return PlanRoom(f"{room.name}{suffix}", min(x0, x1), y0, max(x0, x1), y1)
 
 
-def _led(door: Door, up: float, side: int, first: int) -> Door:
+def _led(door: PlanDoor, up: float, side: int, first: int) -> PlanDoor:
     one, other = door.rooms
     y = round(door.y + up, 2)
-    return Door((one + first, other + first), _across(door.x, side), y, door.vertical, door.width)
+    return PlanDoor(
+        (one + first, other + first), _across(door.x, side), y, door.vertical, door.width
+    )
 
 
 def _across(x: float, side: int) -> float:
@@ -99,11 +101,12 @@ def _row(rng: random.Random, count: int) -> FloorPlan:
         width = STUDIO_WIDTH if name == STUDIO else ROOM_TYPES[name].width
         edges.append(round(edges[-1] + max(3.0, rng.uniform(*width)), 2))
     rooms = tuple(
-        Room(name, x0, 0.0, x1, deep) for name, x0, x1 in zip(names, edges, edges[1:], strict=False)
+        PlanRoom(name, x0, 0.0, x1, deep)
+        for name, x0, x1 in zip(names, edges, edges[1:], strict=False)
     )
     margin = DOOR / 2 + CORNER
     doors = tuple(
-        Door((i, i + 1), edges[i + 1], round(rng.uniform(margin, deep - margin), 2), True, DOOR)
+        PlanDoor((i, i + 1), edges[i + 1], round(rng.uniform(margin, deep - margin), 2), True, DOOR)
         for i in range(count - 1)
     )
     return FloorPlan(rooms, doors)

@@ -54,7 +54,7 @@ ENDINGS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class HomeQuestion:
     """A question, its right answer, and what one must look at to know it: all, or ``enough``."""
 
     kind: str
@@ -65,7 +65,9 @@ class Question:
     enough: int = 0
 
 
-def draw_question(rng: random.Random, made: Arrangement, kind: str, luck: float) -> Question | None:
+def draw_question(
+    rng: random.Random, made: Arrangement, kind: str, luck: float
+) -> HomeQuestion | None:
     """A question of that type; things may be added to or taken from the home for it.
 
     ``luck`` (0 to 1, below 1) decides the answer: drawn by the caller once, so that questions
@@ -91,7 +93,7 @@ def _counted(
     there: list[HouseObject],
     kind: str,
     luck: float,
-) -> Question | None:
+) -> HomeQuestion | None:
     """Existence or counting: as many of a type in a room as the answer says."""
     types = [t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in there) >= 2]
     if not types:
@@ -111,13 +113,13 @@ def _counted(
     found = [o.id for o in made.of(thing) if made.room(o) == room]
     text = _say(rng, kind, thing, room)
     if answer == "yes":
-        return Question(kind, text, answer, tuple(found), room, enough=1)
-    return Question(kind, text, answer, (*found, *(o.id for o in there)), room)
+        return HomeQuestion(kind, text, answer, tuple(found), room, enough=1)
+    return HomeQuestion(kind, text, answer, (*found, *(o.id for o in there)), room)
 
 
 def _contains(
     rng: random.Random, made: Arrangement, room: str, there: list[HouseObject], luck: float
-) -> Question | None:
+) -> HomeQuestion | None:
     """Whether the only receptacle of its type in a room has such a thing in or on it."""
     kinds = [o.type for o in there]
     single = [o for o in there if kinds.count(o.type) == 1]
@@ -135,7 +137,7 @@ def _contains(
             return None
         look = [_add(rng, made, thing, under).id]
     text = _say(rng, CONTAINS, thing, room, under.type)
-    return Question(CONTAINS, text, "yes" if yes else "no", tuple(look), room)
+    return HomeQuestion(CONTAINS, text, "yes" if yes else "no", tuple(look), room)
 
 
 def _make(

@@ -16,13 +16,13 @@ from wayword.datasets.procedural.floorplans import (
     HALLWAY,
     LARGEST,
     SMALLEST,
-    Door,
     FloorPlan,
-    Room,
+    PlanDoor,
+    PlanRoom,
     draw_plan,
 )
 from wayword.datasets.procedural.houses.places import (
-    Place,
+    HousePlace,
     Walls,
     build_walls,
     join_places,
@@ -151,14 +151,14 @@ class Thing:
 class _Floor:
     """What furniture must keep clear of in one room."""
 
-    room: Room
-    doors: list[Door]
+    room: PlanRoom
+    doors: list[PlanDoor]
     places: list[Point]
     ways: list[tuple[Point, Point]]
 
 
 def furnish(
-    rng: random.Random, plan: FloorPlan, places: tuple[Place, ...], graph: ViewpointGraph
+    rng: random.Random, plan: FloorPlan, places: tuple[HousePlace, ...], graph: ViewpointGraph
 ) -> tuple[Thing, ...]:
     """Things for every room, clear of doors, places and ways, each with a name of its own."""
     things: list[Thing] = []
@@ -177,14 +177,14 @@ def furnish(
     return tuple(things)
 
 
-def _amount(room: Room) -> int:
+def _amount(room: PlanRoom) -> int:
     if room.name == HALLWAY:
         return round(max(room.x1 - room.x0, room.y1 - room.y0) / 1.3)
     return max(3, min(9, round(room.area / 2.2)))
 
 
 def _floor(
-    number: int, plan: FloorPlan, places: tuple[Place, ...], graph: ViewpointGraph
+    number: int, plan: FloorPlan, places: tuple[HousePlace, ...], graph: ViewpointGraph
 ) -> _Floor:
     inside = {place.id: (place.x, place.y) for place in places if number in place.rooms}
     ways = [
@@ -202,7 +202,7 @@ def _free_spot(rng: random.Random, floor: _Floor, spots: list[Point]) -> Point |
     return None
 
 
-def _along_walls(rng: random.Random, room: Room) -> Point:
+def _along_walls(rng: random.Random, room: PlanRoom) -> Point:
     x0, y0, x1, y1 = room.x0 + OFF_WALL, room.y0 + OFF_WALL, room.x1 - OFF_WALL, room.y1 - OFF_WALL
     wide, high = x1 - x0, y1 - y0
     at = rng.uniform(0.0, 2 * (wide + high))
@@ -233,13 +233,13 @@ def from_line(spot: Point, start: Point, end: Point) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, eq=False)
-class House:
+class GeneratedHouse:
     """One scene. ``places`` stand in the order of ``graph.ids``; coordinates are metres."""
 
     scene: str
     plan: FloorPlan
     walls: Walls
-    places: tuple[Place, ...]
+    places: tuple[HousePlace, ...]
     graph: ViewpointGraph
     things: tuple[Thing, ...]
 
@@ -265,7 +265,7 @@ class House:
             found.append((self.places[best].id, float(away[second] - away[best])))
         return tuple(found)
 
-    def place(self, viewpoint: str) -> Place:
+    def place(self, viewpoint: str) -> HousePlace:
         """The place of a viewpoint id."""
         return self.places[self.graph.index[viewpoint]]
 
@@ -283,7 +283,7 @@ def scene_name(split: str, seed: int, rooms: int, number: int) -> str:
     return f"{split}-s{seed}-r{rooms}-{number:04d}"
 
 
-def build_house(scene: str) -> House:
+def build_house(scene: str) -> GeneratedHouse:
     """The house of a scene name, the same on every machine.
 
     Raises ``UsageError`` for a name that ``scene_name`` does not make.
@@ -298,7 +298,7 @@ def build_house(scene: str) -> House:
     walls = build_walls(plan)
     places = set_places(rng, plan, scene)
     graph = join_places(places, walls, scene)
-    return House(scene, plan, walls, places, graph, furnish(rng, plan, places, graph))
+    return GeneratedHouse(scene, plan, walls, places, graph, furnish(rng, plan, places, graph))
 
 
 def _connected(plan: FloorPlan) -> bool:

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 from wayword.datasets.procedural.floorplans import HALLWAY
-from wayword.datasets.procedural.houses.house import House
+from wayword.datasets.procedural.houses.house import GeneratedHouse
 from wayword.datasets.procedural.houses.routes import Route, Stretch, Turn, turn_word
 from wayword.datasets.procedural.houses.views import capital
 
@@ -83,7 +83,7 @@ MANNERS = (
 )
 
 
-def instruct(house: House, route: Route, wording: int) -> str:
+def instruct(house: GeneratedHouse, route: Route, wording: int) -> str:
     """The instruction of a route in one of ``WORDINGS`` manners."""
     rng = random.Random(f"words/{house.scene}/{'-'.join(route.path)}/{wording}")
     manner = MANNERS[wording]
@@ -99,7 +99,7 @@ def instruct(house: House, route: Route, wording: int) -> str:
 
 
 def _clause(
-    rng: random.Random, house: House, stretch: Stretch, manner: _Manner, *, ends: bool
+    rng: random.Random, house: GeneratedHouse, stretch: Stretch, manner: _Manner, *, ends: bool
 ) -> str:
     parts = []
     turn = turn_word(stretch.angle)
@@ -134,7 +134,7 @@ def _target(stretch: Stretch, room: str, manner: _Manner, *, ends: bool) -> tupl
     return STEP
 
 
-def _name(house: House, number: int, manner: _Manner) -> str:
+def _name(house: GeneratedHouse, number: int, manner: _Manner) -> str:
     """The full name, or the kind alone where the house has one of the kind and manners allow."""
     thing = house.things[number]
     alone = sum(other.kind == thing.kind for other in house.things) == 1

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.geometry import bearing
-from wayword.datasets.procedural.floorplans import HALLWAY, Door, FloorPlan, Room
+from wayword.datasets.procedural.floorplans import HALLWAY, FloorPlan, PlanDoor, PlanRoom
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 
 # Walls, and what can be seen past them.
@@ -49,7 +49,7 @@ def _rows(found: set[tuple[float, float, float]]) -> Array:
     return np.array(sorted(found), dtype=np.float64).reshape(-1, 3)
 
 
-def _sides(room: Room) -> list[tuple[float, bool, float, float]]:
+def _sides(room: PlanRoom) -> list[tuple[float, bool, float, float]]:
     return [
         (room.x0, True, room.y0, room.y1),
         (room.x1, True, room.y0, room.y1),
@@ -58,11 +58,11 @@ def _sides(room: Room) -> list[tuple[float, bool, float, float]]:
     ]
 
 
-def _on(door: Door, line: float, vertical: bool) -> bool:
+def _on(door: PlanDoor, line: float, vertical: bool) -> bool:
     return door.vertical == vertical and abs((door.x if vertical else door.y) - line) < EPS
 
 
-def _gap(door: Door) -> tuple[float, float]:
+def _gap(door: PlanDoor) -> tuple[float, float]:
     middle = door.y if door.vertical else door.x
     return middle - door.width / 2, middle + door.width / 2
 
@@ -112,7 +112,7 @@ EYE_HEIGHT = 1.5
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class HousePlace:
     """A viewpoint in metres. In a doorway ``door`` is its index and ``rooms`` names both sides."""
 
     id: str
@@ -122,7 +122,7 @@ class Place:
     door: int | None = None
 
 
-def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[Place, ...]:
+def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[HousePlace, ...]:
     """One to four places a room, more in the hallway, and one in every doorway; sorted by id.
 
     The ids are opaque: six hexadecimal digits of a hash, so that they tell nothing of the plan.
@@ -137,7 +137,7 @@ def set_places(rng: random.Random, plan: FloorPlan, scene: str) -> tuple[Place, 
     for number, spot in enumerate(spots):
         name = _opaque(scene, number, names)
         names.add(name)
-        places.append(Place(name, *spot))
+        places.append(HousePlace(name, *spot))
     return tuple(sorted(places, key=lambda place: place.id))
 
 
@@ -149,7 +149,7 @@ def _opaque(scene: str, number: int, taken: set[str]) -> str:
     raise AssertionError("six digits do not suffice for this house")
 
 
-def _spots(rng: random.Random, room: Room) -> list[tuple[float, float]]:
+def _spots(rng: random.Random, room: PlanRoom) -> list[tuple[float, float]]:
     """A loose grid over the room."""
     wide, high = room.x1 - room.x0, room.y1 - room.y0
     if room.name == HALLWAY:
@@ -166,7 +166,7 @@ def _spots(rng: random.Random, room: Room) -> list[tuple[float, float]]:
     return spots
 
 
-def join_places(places: tuple[Place, ...], walls: Walls, scene: str) -> ViewpointGraph:
+def join_places(places: tuple[HousePlace, ...], walls: Walls, scene: str) -> ViewpointGraph:
     """The graph of ways: straight lines in one room, past no solid wall and no third place.
 
     Two places of a room are joined unless a third lies so nearly between them that it sees them
@@ -183,7 +183,7 @@ def join_places(places: tuple[Place, ...], walls: Walls, scene: str) -> Viewpoin
     return build(scene, tuple(p.id for p in places), np.hstack([flat, height]), edges)
 
 
-def _share_a_room(places: tuple[Place, ...]) -> NDArray[np.bool_]:
+def _share_a_room(places: tuple[HousePlace, ...]) -> NDArray[np.bool_]:
     """No way leads through a doorway without standing in it."""
     rows = [[not set(a.rooms).isdisjoint(b.rooms) for b in places] for a in places]
     return np.array(rows, dtype=np.bool_)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from wayword.datasets.procedural.houses.house import House
+from wayword.datasets.procedural.houses.house import GeneratedHouse
 from wayword.datasets.procedural.houses.places import Walls
 
 SCALE, EDGE = 40.0, 20.0
@@ -25,7 +25,7 @@ STYLE = (
 )
 
 
-def plan_svg(house: House, path: Sequence[str] = (), title: str = "") -> str:
+def plan_svg(house: GeneratedHouse, path: Sequence[str] = (), title: str = "") -> str:
     """A stand-alone SVG of a house, north up, 40 pixels a metre.
 
     ``path`` holds viewpoint ids and is drawn from its dot (start) to its ring (end); ``title`` is
@@ -53,7 +53,7 @@ def _at(x: float, y: float, high: float) -> tuple[str, str]:
     return f"{EDGE + x * SCALE:.1f}", f"{EDGE + (high - y) * SCALE:.1f}"
 
 
-def _rooms(house: House) -> list[str]:
+def _rooms(house: GeneratedHouse) -> list[str]:
     high = house.plan.size[1]
     drawn = []
     for room in house.plan.rooms:
@@ -71,7 +71,7 @@ def _walls(walls: Walls, high: float) -> list[str]:
     return [_line("wall", *_at(x1, y1, high), *_at(x2, y2, high)) for x1, y1, x2, y2 in ends]
 
 
-def _ways(house: House) -> list[str]:
+def _ways(house: GeneratedHouse) -> list[str]:
     high, places = house.plan.size[1], house.places
     pairs = [(places[i], places[j]) for i, j in house.graph.edges.tolist() if i < j]
     return [_line("way", *_at(a.x, a.y, high), *_at(b.x, b.y, high)) for a, b in pairs]
@@ -81,7 +81,7 @@ def _line(kind: str, x1: str, y1: str, x2: str, y2: str) -> str:
     return f'<line class="{kind}" x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}"/>'
 
 
-def _things(house: House) -> list[str]:
+def _things(house: GeneratedHouse) -> list[str]:
     """Names start or end at a near side wall, so that they stay inside their room."""
     drawn = []
     for thing in house.things:
@@ -93,17 +93,17 @@ def _things(house: House) -> list[str]:
     return drawn
 
 
-def _names(house: House) -> list[str]:
+def _names(house: GeneratedHouse) -> list[str]:
     rooms = house.plan.rooms
     return [_text("room", *room.centre, room.name, house) for room in rooms]
 
 
-def _text(kind: str, x: float, y: float, words: str, house: House) -> str:
+def _text(kind: str, x: float, y: float, words: str, house: GeneratedHouse) -> str:
     left, top = _at(x, y, house.plan.size[1])
     return f'<text class="{kind}" x="{left}" y="{top}">{escape(words)}</text>'
 
 
-def _places(house: House) -> list[str]:
+def _places(house: GeneratedHouse) -> list[str]:
     drawn = []
     for place in house.places:
         x, y = _at(place.x, place.y, house.plan.size[1])
@@ -112,7 +112,7 @@ def _places(house: House) -> list[str]:
     return drawn
 
 
-def _path(house: House, path: Sequence[str]) -> list[str]:
+def _path(house: GeneratedHouse, path: Sequence[str]) -> list[str]:
     if not path:
         return []
     spots = [house.place(viewpoint) for viewpoint in path]

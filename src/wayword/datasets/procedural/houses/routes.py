@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from wayword.core.geometry import relative
-from wayword.datasets.procedural.houses.house import House, from_line
+from wayword.datasets.procedural.houses.house import GeneratedHouse, from_line
 from wayword.datasets.procedural.houses.places import LONGEST
 from wayword.datasets.procedural.houses.views import doors_in_sight, named_things
 
@@ -89,7 +89,7 @@ def turn_word(angle: float) -> Turn:
     return f"{kind}{side}"  # type: ignore[return-value]
 
 
-def find_routes(house: House) -> Iterator[Route]:
+def find_routes(house: GeneratedHouse) -> Iterator[Route]:
     """Routes in a fixed order, worked out as they are asked for; all goals once, then again."""
     rng = random.Random(f"routes/{house.scene}")
     pairs = _far_apart(house)
@@ -112,7 +112,7 @@ def find_routes(house: House) -> Iterator[Route]:
             yield route
 
 
-def _far_apart(house: House) -> list[tuple[str, str]]:
+def _far_apart(house: GeneratedHouse) -> list[tuple[str, str]]:
     """Pairs of a place inside a room and one in no room of its, far enough for a route."""
     away, found = house.graph.distances, []
     longest = LONGEST * HOPS[-1]
@@ -126,7 +126,7 @@ def _far_apart(house: House) -> list[tuple[str, str]]:
 class _Planner:
     """Cuts paths of one house into stretches."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: GeneratedHouse) -> None:
         self.house = house
         self._named: dict[str, frozenset[int]] = {}
         self._offered: dict[str, frozenset[int]] = {}

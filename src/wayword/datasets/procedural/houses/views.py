@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 from wayword.core.geometry import relative, sector
 from wayword.core.perceiver import Percept, Sector, Sighting
-from wayword.datasets.procedural.floorplans import Room
-from wayword.datasets.procedural.houses.house import House
-from wayword.datasets.procedural.houses.places import Place, heading_and_distance
+from wayword.datasets.procedural.floorplans import PlanRoom
+from wayword.datasets.procedural.houses.house import GeneratedHouse
+from wayword.datasets.procedural.houses.places import HousePlace, heading_and_distance
 
 SECTORS = 8
 NEAREST = 3
@@ -26,7 +26,7 @@ BEYOND, BEYOND_RANGE = 1, 7.0
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ThingInSight:
     """A thing or a doorway (``number`` in the house's list): heading (degrees), distance (m)."""
 
     number: int
@@ -35,7 +35,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class ViewSector:
     """One sector (45 degrees, where there are eight) centred on ``heading``.
 
     ``things`` and ``doors`` are those of the room one stands in (of both rooms in a doorway),
@@ -46,14 +46,14 @@ class Direction:
     heading: float
     room: int | None
     depth: float
-    things: tuple[Seen, ...]
-    doors: tuple[Seen, ...]
-    beyond: tuple[Seen, ...]
+    things: tuple[ThingInSight, ...]
+    doors: tuple[ThingInSight, ...]
+    beyond: tuple[ThingInSight, ...]
 
 
 def look_around(
-    house: House, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
-) -> tuple[Direction, ...]:
+    house: GeneratedHouse, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
+) -> tuple[ViewSector, ...]:
     """The directions, clockwise from north; views of ``width`` degrees overlap where it is more
     than a direction's share of the circle."""
     place = house.place(viewpoint)
@@ -68,7 +68,7 @@ def look_around(
         room = _room_towards(house, place, heading)
         depth = _depth(house.plan.rooms[room], place, heading) if room is not None else 0.0
         directions.append(
-            Direction(
+            ViewSector(
                 heading,
                 room,
                 depth,
@@ -80,13 +80,13 @@ def look_around(
     return tuple(directions)
 
 
-def named_things(house: House, viewpoint: str) -> frozenset[int]:
+def named_things(house: GeneratedHouse, viewpoint: str) -> frozenset[int]:
     """The things that the captions name at a viewpoint."""
     around = look_around(house, viewpoint)
     return frozenset(s.number for d in around for s in (*d.things, *d.beyond))
 
 
-def things_in_sight(house: House, viewpoint: str) -> list[Seen]:
+def things_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ThingInSight]:
     """Everything in plain sight, nearest first."""
     spots = [(thing.x, thing.y) for thing in house.things]
     return _in_sight(
@@ -94,7 +94,7 @@ def things_in_sight(house: House, viewpoint: str) -> list[Seen]:
     )
 
 
-def doors_in_sight(house: House, viewpoint: str) -> list[Seen]:
+def doors_in_sight(house: GeneratedHouse, viewpoint: str) -> list[ThingInSight]:
     """The doorways of the room one stands in, nearest first; not the one one stands in."""
     place = house.place(viewpoint)
     seen = house.sees_doors[house.graph.index[viewpoint]]
@@ -106,18 +106,18 @@ def doors_in_sight(house: House, viewpoint: str) -> list[Seen]:
     return _in_sight(house, viewpoint, own, [(door.x, door.y) for door in doors])
 
 
-def leads_to(house: House, place: Place, door: int) -> int:
+def leads_to(house: GeneratedHouse, place: HousePlace, door: int) -> int:
     """The room that a doorway in sight leads to, as seen from a place."""
     one, other = house.plan.doors[door].rooms
     return other if one in place.rooms else one
 
 
 def _in_sight(
-    house: House, viewpoint: str, seen: Iterable[bool], spots: list[tuple[float, float]]
-) -> list[Seen]:
+    house: GeneratedHouse, viewpoint: str, seen: Iterable[bool], spots: list[tuple[float, float]]
+) -> list[ThingInSight]:
     place = house.place(viewpoint)
     found = [
-        Seen(number, *heading_and_distance(place.x, place.y, *spot))
+        ThingInSight(number, *heading_and_distance(place.x, place.y, *spot))
         for number, (spot, plain) in enumerate(zip(spots, seen, strict=True))
         if plain
     ]
@@ -125,8 +125,8 @@ def _in_sight(
 
 
 def _within(
-    seen: list[Seen], number: int, most: int, sectors: int, width: float
-) -> tuple[Seen, ...]:
+    seen: list[ThingInSight], number: int, most: int, sectors: int, width: float
+) -> tuple[ThingInSight, ...]:
     share = 360.0 / sectors
     inside = [
         each
@@ -137,7 +137,7 @@ def _within(
     return tuple(inside[:most])
 
 
-def _room_towards(house: House, place: Place, heading: float) -> int | None:
+def _room_towards(house: GeneratedHouse, place: HousePlace, heading: float) -> int | None:
     if place.door is None:
         return place.rooms[0]
     door = house.plan.doors[place.door]
@@ -153,7 +153,7 @@ def _room_towards(house: House, place: Place, heading: float) -> int | None:
     return None
 
 
-def _depth(room: Room, place: Place, heading: float) -> float:
+def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
     """Metres to the side of the rectangle that a heading leads to."""
     dx, dy = math.sin(math.radians(heading)), math.cos(math.radians(heading))
     across = (room.x1 - place.x if dx > 0 else room.x0 - place.x) / dx if abs(dx) > 0.1 else 99.0
@@ -204,7 +204,9 @@ BETWEEN = (
 )
 
 
-def percept(house: House, viewpoint: str, sectors: int = SECTORS, width: float = 0.0) -> Percept:
+def percept(
+    house: GeneratedHouse, viewpoint: str, sectors: int = SECTORS, width: float = 0.0
+) -> Percept:
     """What there is around a viewpoint: its sectors, sightings within 3 m, and a summary.
 
     A sighting is told in the direction that is nearest to it, also where views overlap.
@@ -224,7 +226,7 @@ def percept(house: House, viewpoint: str, sectors: int = SECTORS, width: float =
     return Percept(parts, _summary(rng, house, place))
 
 
-def _sightings(house: House, place: Place) -> list[Sighting]:
+def _sightings(house: GeneratedHouse, place: HousePlace) -> list[Sighting]:
     found = [
         (house.things[seen.number].name, seen) for seen in things_in_sight(house, place.id)
     ] + [
@@ -239,7 +241,9 @@ def _sightings(house: House, place: Place) -> list[Sighting]:
     ]
 
 
-def _caption(rng: random.Random, house: House, place: Place, direction: Direction) -> str:
+def _caption(
+    rng: random.Random, house: GeneratedHouse, place: HousePlace, direction: ViewSector
+) -> str:
     things = [house.things[seen.number].name for seen in direction.things]
     doors = [house.room_name(leads_to(house, place, seen.number)) for seen in direction.doors]
     options: tuple[str, ...]
@@ -276,7 +280,7 @@ def _fill(pattern: str, things: list[str], doors: list[str], room: str) -> str:
     )
 
 
-def _summary(rng: random.Random, house: House, place: Place) -> str:
+def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> str:
     if place.door is not None:
         one, other = (house.room_name(number) for number in place.rooms)
         return rng.choice(BETWEEN).format(one=one, other=other)

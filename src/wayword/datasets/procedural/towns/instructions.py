@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from wayword.datasets.procedural.towns.routes import Ending, Leg, Passed, Route, Turn
+from wayword.datasets.procedural.towns.routes import Ending, Leg, Passed, TownRoute, Turn
 from wayword.datasets.procedural.towns.town import LIGHT
 
 TURNS: dict[Turn, tuple[str, ...]] = {
@@ -34,7 +34,7 @@ COUNT_LIGHTS, NAME_CORNER, NAME_PASSED = 0.7, 0.6, 0.55
 
 
 @dataclass(slots=True)
-class Told:
+class TownInstruction:
     """An instruction, and the landmarks it names, in order."""
 
     sentences: list[str] = field(default_factory=list)
@@ -51,17 +51,17 @@ class Told:
         return landmark
 
 
-def instruct(scene: str, route: Route) -> Told:
+def instruct(scene: str, route: TownRoute) -> TownInstruction:
     """The instruction of a route, the same whenever it is asked for."""
     rng = random.Random(f"words/{scene}/{route.path[0]}/{route.path[-1]}")
-    told = Told()
+    told = TownInstruction()
     for leg in route.legs:
         told.sentences += _leg(rng, told, leg)
     told.sentences += _ending(rng, told, route.ending)
     return told
 
 
-def _leg(rng: random.Random, told: Told, leg: Leg) -> list[str]:
+def _leg(rng: random.Random, told: TownInstruction, leg: Leg) -> list[str]:
     before = _passing(rng, told, leg.passed)
     turn = rng.choice(TURNS[leg.turn])
     by_light = bool(leg.light) and rng.random() < COUNT_LIGHTS
@@ -92,14 +92,14 @@ def _where(rng: random.Random, count: int, kind: str) -> tuple[str, str]:
     return (ats[pick], "") if pick < len(ats) else ("", goes[pick - len(ats)])
 
 
-def _corner(rng: random.Random, told: Told, corner: Passed | None) -> str:
+def _corner(rng: random.Random, told: TownInstruction, corner: Passed | None) -> str:
     if corner is None or rng.random() >= NAME_CORNER:
         return ""
     side = f" on the {corner.side} corner" if rng.random() < 0.7 else " on the corner"
     return f", with {told.name(corner.name)}{side}"
 
 
-def _passing(rng: random.Random, told: Told, passed: Sequence[Passed]) -> list[str]:
+def _passing(rng: random.Random, told: TownInstruction, passed: Sequence[Passed]) -> list[str]:
     """At most two of the landmarks on the way, in order."""
     chosen = [each for each in passed if rng.random() < NAME_PASSED][:2]
     if not chosen:
@@ -109,7 +109,7 @@ def _passing(rng: random.Random, told: Told, passed: Sequence[Passed]) -> list[s
     return [f"{verb} {first}{' and then ' + rest[0] if rest else ''}."]
 
 
-def _ending(rng: random.Random, told: Told, ending: Ending) -> list[str]:
+def _ending(rng: random.Random, told: TownInstruction, ending: Ending) -> list[str]:
     if ending.beside is None:
         steps = NUMBERS[ending.steps]
         line = rng.choice((f"Take {steps} steps and stop.", f"Stop after {steps} steps."))
@@ -129,7 +129,7 @@ def _ending(rng: random.Random, told: Told, ending: Ending) -> list[str]:
     return lines + _too_far(rng, told, ending)
 
 
-def _too_far(rng: random.Random, told: Told, ending: Ending) -> list[str]:
+def _too_far(rng: random.Random, told: TownInstruction, ending: Ending) -> list[str]:
     if not ending.too_far:
         return []
     return [rng.choice(TOO_FAR).format(told.name(ending.too_far))]

@@ -16,7 +16,7 @@ from functools import cache
 from typing import Literal
 
 from wayword.core.geometry import bearing, relative
-from wayword.datasets.procedural.towns.sight import Seen, in_sight
+from wayword.datasets.procedural.towns.sight import LandmarkInSight, in_sight
 from wayword.datasets.procedural.towns.town import Landmark, Town
 from wayword.worlds.street.moves import Navigator, State, Word, path_actions
 
@@ -170,7 +170,7 @@ class Ending:
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
+class TownRoute:
     """A path (panorama ids), the heading one starts with (degrees), legs, ending, and actions."""
 
     path: tuple[str, ...]
@@ -188,10 +188,10 @@ class _Walk:
     turns: list[Word] = field(default_factory=list)
 
 
-def find_routes(town: Town) -> Iterator[Route]:
+def find_routes(town: Town) -> Iterator[TownRoute]:
     """Routes in a fixed order, drawn as they are asked for; no two between the same places."""
     rng = random.Random(f"routes/{town.scene}")
-    planner = _Planner(town, rng)
+    planner = _TownPlanner(town, rng)
     known: set[tuple[str, str]] = set()
     fruitless = 0
     while fruitless < 20:
@@ -208,7 +208,7 @@ def find_routes(town: Town) -> Iterator[Route]:
         yield route
 
 
-class _Planner:
+class _TownPlanner:
     """Draws routes in one town; a draw that leads nowhere sensible gives None."""
 
     def __init__(self, town: Town, rng: random.Random) -> None:
@@ -226,7 +226,7 @@ class _Planner:
             elif landmark.where == "corner":
                 self.corner[landmark.home] = landmark
 
-    def draw(self, turns: int, crossings: int | None) -> Route | None:
+    def draw(self, turns: int, crossings: int | None) -> TownRoute | None:
         """One attempt at a route with so many turns.
 
         It crosses so many junctions after the last one, or (None) ends in counted steps.
@@ -252,7 +252,7 @@ class _Planner:
             return None  # a sharp turn that the oracle would make the other way round
         ids = tuple(self.town.graph.ids[place] for place in path)
         heading = self.town.navigator.stand(start).heading
-        return Route(ids, heading, tuple(legs), ending, actions)
+        return TownRoute(ids, heading, tuple(legs), ending, actions)
 
     def _start(self) -> State:
         """Somewhere along a street, at least three panoramas before its end, facing along it."""
@@ -394,5 +394,5 @@ class _Planner:
         here = self.town.point(stand.panorama)
         return relative(bearing(here, (landmark.x, landmark.y)), stand.heading)
 
-    def _seen(self, panorama: int) -> tuple[Seen, ...]:
+    def _seen(self, panorama: int) -> tuple[LandmarkInSight, ...]:
         return self.sights[self.town.graph.ids[panorama]]

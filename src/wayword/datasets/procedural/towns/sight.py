@@ -30,7 +30,7 @@ WIDTH = 360.0 / SECTORS
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LandmarkInSight:
     """A thing in sight: absolute heading (degrees) and distance (metres)."""
 
     name: str
@@ -38,13 +38,13 @@ class Seen:
     distance: float
 
 
-def in_sight(town: Town) -> Mapping[str, tuple[Seen, ...]]:
+def in_sight(town: Town) -> Mapping[str, tuple[LandmarkInSight, ...]]:
     """What can be seen from each panorama, all the way round."""
     streets: dict[int, set[int]] = {}
     for number, chain in enumerate(town.chains):
         for panorama in chain:
             streets.setdefault(panorama, set()).add(number)
-    found: dict[int, list[Seen]] = {panorama: [] for panorama in range(len(town.xy))}
+    found: dict[int, list[LandmarkInSight]] = {panorama: [] for panorama in range(len(town.xy))}
     for landmark in town.landmarks:
         at = landmark.x, landmark.y
         for panorama in {p for number in landmark.streets for p in town.chains[number]}:
@@ -52,7 +52,7 @@ def in_sight(town: Town) -> Mapping[str, tuple[Seen, ...]]:
             distance = math.dist(here, at)
             under = landmark.where == "light" and panorama == landmark.home
             if distance <= REACH and not under:
-                found[panorama].append(Seen(landmark.name, bearing(here, at), distance))
+                found[panorama].append(LandmarkInSight(landmark.name, bearing(here, at), distance))
     return {town.graph.ids[panorama]: tuple(seen) for panorama, seen in found.items()}
 
 
@@ -64,12 +64,12 @@ class TownPerceiver(Perceiver):
 
     name = "symbolic"
 
-    def __init__(self, sights: Callable[[str], Mapping[str, tuple[Seen, ...]]]) -> None:
+    def __init__(self, sights: Callable[[str], Mapping[str, tuple[LandmarkInSight, ...]]]) -> None:
         self._sights = sights
 
     def perceive(self, scene: str, place: str) -> Percept:
         """Eight sectors around a panorama. Raises ``DataError`` where there is no such place."""
-        groups: list[list[Seen]] = [[] for _ in range(SECTORS)]
+        groups: list[list[LandmarkInSight]] = [[] for _ in range(SECTORS)]
         for seen in self._at(scene, place):
             groups[sector(seen.heading, SECTORS)].append(seen)
         return Percept(tuple(_sector(number, group) for number, group in enumerate(groups)))
@@ -91,21 +91,21 @@ class TownPerceiver(Perceiver):
                 scores[row] = np.maximum(scores[row], clear)
         return scores
 
-    def _at(self, scene: str, panorama: str) -> tuple[Seen, ...]:
+    def _at(self, scene: str, panorama: str) -> tuple[LandmarkInSight, ...]:
         try:
             return self._sights(scene)[panorama]
         except KeyError:
             raise DataError(scene, f"panorama {panorama!r}", "is not in this town") from None
 
 
-def _clearness(seen: Seen, heading: float) -> float:
+def _clearness(seen: LandmarkInSight, heading: float) -> float:
     off = abs(relative(seen.heading, heading))
     if off > HALF_VIEW:
         return 0.0
     return 4.0 + 2.0 * (1.0 - seen.distance / REACH) + 2.0 * (1.0 - off / HALF_VIEW)
 
 
-def _sector(number: int, group: Sequence[Seen]) -> Sector:
+def _sector(number: int, group: Sequence[LandmarkInSight]) -> Sector:
     names = [seen.name for seen in sorted(group, key=lambda seen: seen.distance)]
     caption = ", ".join(names) or "houses along the street"
     sightings = tuple(Sighting(seen.name, seen.heading, seen.distance) for seen in group)

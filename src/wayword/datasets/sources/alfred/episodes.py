@@ -13,7 +13,12 @@ from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.sources.alfred import files as placing
-from wayword.datasets.sources.alfred.files import Annotation, Entry, Trajectories, Trajectory
+from wayword.datasets.sources.alfred.files import (
+    AlfredEntry,
+    AlfredTrajectory,
+    Annotation,
+    Trajectories,
+)
 from wayword.datasets.sources.ithor import rooms as ithor
 from wayword.worlds.household.goals import (
     GoalCondition,
@@ -155,7 +160,7 @@ class Alfred:
         self.folder, self._body, self._instructions = folder, body, instructions
         self._read = Trajectories(folder, split)
         omitted: Counter[str] = Counter()
-        self._entries: dict[str, Entry] = {}
+        self._entries: dict[str, AlfredEntry] = {}
         for entry in self._read.entries:
             if kind in ("", entry.kind):
                 cause = self._lacks(entry)
@@ -202,7 +207,7 @@ class Alfred:
         conditions = goals(entry.kind, self._targets(trajectory))
         return Task(episode, HouseholdReference(name, entry.kind, conditions))
 
-    def _lacks(self, entry: Entry) -> str:
+    def _lacks(self, entry: AlfredEntry) -> str:
         """Why a task cannot be played, ``no_object`` and so on; empty where nothing is missing.
 
         Raises ``DataError`` for a type of task that is none.
@@ -224,7 +229,7 @@ class Alfred:
                 return f"no_{name}"
         return ""
 
-    def _targets(self, trajectory: Trajectory) -> Targets:
+    def _targets(self, trajectory: AlfredTrajectory) -> Targets:
         """The ids that a trajectory's parameters name."""
         entry = trajectory.entry
         small = placing.thing_ids(trajectory.poses)

@@ -41,7 +41,7 @@ QUARTER = 4.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Entry:
+class AlfredEntry:
     """What the index knows of a trajectory: ``line`` counts from 1 in the file."""
 
     line: int
@@ -57,7 +57,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Pose:
+class ObjectPose:
     """Where a small thing lies: its label (``Mug``), pivot (metres) and heading (degrees)."""
 
     label: str
@@ -74,7 +74,7 @@ class Annotation:
 
 
 @dataclass(frozen=True, slots=True)
-class Trajectory:
+class AlfredTrajectory:
     """A published trajectory, in this project's frame.
 
     ``start`` is x, y (metres) and heading (degrees), ``horizon`` how far one looks down (degrees).
@@ -82,10 +82,10 @@ class Trajectory:
     published plan names: label and place, as older scenes had it.
     """
 
-    entry: Entry
+    entry: AlfredEntry
     start: tuple[float, float, float]
     horizon: float
-    poses: tuple[Pose, ...]
+    poses: tuple[ObjectPose, ...]
     toggles: Mapping[str, bool]
     dirty_and_empty: bool
     annotations: tuple[Annotation, ...]
@@ -102,15 +102,15 @@ class Trajectories:
         self.entries = tuple(_entry(self.path, n, line) for n, line in self._lines.items())
         self._read = lru_cache(maxsize=256)(self._parse)
 
-    def read(self, entry: Entry) -> Trajectory:
+    def read(self, entry: AlfredEntry) -> AlfredTrajectory:
         """The trajectory of an entry. Raises ``DataError`` naming line and field."""
         return self._read(entry)
 
-    def mentions(self, entry: Entry, label: str) -> bool:
+    def mentions(self, entry: AlfredEntry, label: str) -> bool:
         """Whether a small thing of that label lies in a trajectory's scene; does not parse it."""
         return bool(_objects(label).search(self._lines[entry.line]))
 
-    def _parse(self, entry: Entry) -> Trajectory:
+    def _parse(self, entry: AlfredEntry) -> AlfredTrajectory:
         where = f"line {entry.line}"
         raw = _parsed(self.path, where, self._lines[entry.line])
         scene = read_field(self.path, where, raw, "scene", dict)
@@ -118,7 +118,7 @@ class Trajectories:
         x, y, turn = (float(read_field(self.path, where, action, k, NUMBER)) for k in _START)
         told = read_field(self.path, where, raw, "turk_annotations", dict)
         anns = read_field(self.path, where, told, "anns", list)
-        return Trajectory(
+        return AlfredTrajectory(
             entry,
             (x, y, absolute(turn)),
             float(action.get("horizon", 0.0)),
@@ -147,7 +147,7 @@ _PARAMS = re.compile(rb'"pddl_params": *(\{[^{}]*\})')
 _ANNOTATION = re.compile(rb'"task_desc" *:')
 
 
-def _entry(path: Path, number: int, line: bytes) -> Entry:
+def _entry(path: Path, number: int, line: bytes) -> AlfredEntry:
     """What the index needs of a line, found without parsing the whole of it."""
     texts = {name: pattern.search(line) for name, pattern in _FIELDS.items()}
     params = _PARAMS.search(line)
@@ -158,7 +158,9 @@ def _entry(path: Path, number: int, line: bytes) -> Entry:
         )
     task_id, kind, scene = (found[1].decode() for found in texts.values() if found)
     count = len(_ANNOTATION.findall(line))
-    return Entry(number, task_id, kind, scene, count, _parsed(path, f"line {number}", params[1]))
+    return AlfredEntry(
+        number, task_id, kind, scene, count, _parsed(path, f"line {number}", params[1])
+    )
 
 
 @lru_cache(maxsize=256)
@@ -174,11 +176,11 @@ def _parsed(path: Path, where: str, text: bytes) -> Any:
         raise DataError(path, where, problem, "fetch it again") from error
 
 
-def _pose(path: Path, where: str, raw: Any) -> Pose:
+def _pose(path: Path, where: str, raw: Any) -> ObjectPose:
     label = read_field(path, where, raw, "objectName", str).partition("_")[0]
     turn = read_field(path, where, raw, "rotation", dict)
     heading = absolute(float(read_field(path, where, turn, "y", NUMBER)))
-    return Pose(label, read_point(path, where, raw, "position"), heading)
+    return ObjectPose(label, read_point(path, where, raw, "position"), heading)
 
 
 def _annotation(path: Path, where: str, raw: Any) -> Annotation:
@@ -229,13 +231,13 @@ RENAMED = {
 """Label in older scenes -> the labels the same piece may have in the metadata."""
 
 
-def scene(folder: Path, trajectory: Trajectory) -> Scene:
+def scene(folder: Path, trajectory: AlfredTrajectory) -> Scene:
     """The scene as it is before the first step. Raises ``DataError``."""
     name = trajectory.entry.scene
     return rooms.from_records(folder, name, records(folder, trajectory))
 
 
-def records(folder: Path, trajectory: Trajectory) -> Records:
+def records(folder: Path, trajectory: AlfredTrajectory) -> Records:
     """All objects of a trajectory's scene: furniture in the metadata's order, then small things in
     that of ``object_poses``."""
     name = trajectory.entry.scene
@@ -252,7 +254,7 @@ def records(folder: Path, trajectory: Trajectory) -> Records:
     )
 
 
-def thing_ids(poses: Iterable[Pose]) -> list[str]:
+def thing_ids(poses: Iterable[ObjectPose]) -> list[str]:
     """Ids as AI2-THOR makes them: ``Mug|-01.25|+00.90|+00.31``, by label, x, height and y.
 
     Published plans call the things so. A second one at the same place gets ``|2``.
@@ -273,7 +275,7 @@ def stands(folder: Path, scene_name: str, label: str) -> bool:
     return label in _fixed_labels(folder, scene_name)
 
 
-def furniture(folder: Path, trajectory: Trajectory, label: str) -> tuple[str, ...]:
+def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[str, ...]:
     """The ids of all furniture of a label in a trajectory's scene.
 
     What its plan calls by another label at the same place counts as that: a cart that is a side
@@ -285,7 +287,7 @@ def furniture(folder: Path, trajectory: Trajectory, label: str) -> tuple[str, ..
     return found or tuple(r.id for r in fixed if r.label == label)
 
 
-def _renamed(fixed: Sequence[ObjectRecord], trajectory: Trajectory) -> dict[str, str]:
+def _renamed(fixed: Sequence[ObjectRecord], trajectory: AlfredTrajectory) -> dict[str, str]:
     """Id of a piece of furniture -> the other label that a trajectory's plan knows it by."""
     found: dict[str, str] = {}
     small = {pose.label for pose in trajectory.poses}
@@ -306,7 +308,7 @@ def _renamed(fixed: Sequence[ObjectRecord], trajectory: Trajectory) -> dict[str,
     return found
 
 
-def start(folder: Path, trajectory: Trajectory) -> tuple[dict[str, float], float]:
+def start(folder: Path, trajectory: AlfredTrajectory) -> tuple[dict[str, float], float]:
     """Where a body starts, on the cell nearest to the published place, and how far that is (m)."""
     x, y, heading = trajectory.start
     (x, y), away = rooms.start(folder, trajectory.entry.scene, x, y)

@@ -70,7 +70,7 @@ FIELDS = ("scene_number", "seed", "answer", "object_id", "container_id")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PublishedQuestion:
     """One published question. ``thing`` and ``place`` are object types, ``place`` empty where the
     whole kitchen is meant; ``answer`` is yes, no or a number."""
 
@@ -95,7 +95,9 @@ def questions_path(folder: Path, split: str, kind: str) -> Path:
         raise DataError(folder / name, "", "no such file (nor .gz)", remedy) from None
 
 
-def read_questions(folder: Path, split: str, kinds: Sequence[str] = KINDS) -> list[Asked]:
+def read_questions(
+    folder: Path, split: str, kinds: Sequence[str] = KINDS
+) -> list[PublishedQuestion]:
     """The questions of a split, the types taking turns, each in its file's order.
 
     Raises ``DataError`` naming file, line and field.
@@ -105,7 +107,7 @@ def read_questions(folder: Path, split: str, kinds: Sequence[str] = KINDS) -> li
     return [column[n] for n in range(longest) for column in columns if n < len(column)]
 
 
-def _read(path: Path, split: str, kind: str) -> list[Asked]:
+def _read(path: Path, split: str, kind: str) -> list[PublishedQuestion]:
     try:
         text = read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -121,13 +123,13 @@ def _read(path: Path, split: str, kind: str) -> list[Asked]:
 
 def _asked(
     path: Path, split: str, kind: str, number: int, row: list[str], at: Sequence[int]
-) -> Asked:
+) -> PublishedQuestion:
     try:
         scene, seed, answer, thing, place = (row[column] for column in at)
         room = UNSEEN[number % len(UNSEEN)] if split == REDRAWN else f"FloorPlan{int(scene)}"
         said = str(int(answer)) if kind == COUNTS else {"True": "yes", "False": "no"}[answer]
         what, where = THINGS[int(thing)], PLACES[int(place)]
-        return Asked(kind, number, room, int(seed), what, where, said)
+        return PublishedQuestion(kind, number, room, int(seed), what, where, said)
     except (IndexError, KeyError, ValueError) as error:
         problem = f"is no question ({type(error).__name__}: {error})"
         raise DataError(path, f"line {number + 2}", problem, "fetch it again") from error
@@ -192,7 +194,7 @@ class Questions:
         home = kitchen(self._folder, scene.name).home
         return HouseholdWorld(scene, self._body, layout=home.with_things(scene))
 
-    def _name(self, asked: Asked) -> str:
+    def _name(self, asked: PublishedQuestion) -> str:
         return f"{self._split}_{asked.kind}_{asked.number}"
 
     def _task(self, number: int) -> Task:
@@ -233,7 +235,7 @@ def kitchen(folder: Path, name: str) -> Kitchen:
     return Kitchen(home, small, tuple(surfaces(bare)))
 
 
-def lay_out(there: Kitchen, asked: Asked) -> Scene:
+def lay_out(there: Kitchen, asked: PublishedQuestion) -> Scene:
     """A kitchen with its small things at likely places, and as many of those asked for as the
     published answer says."""
     rng = random.Random(f"{_seed(asked)}/things")
@@ -257,7 +259,7 @@ def lay_out(there: Kitchen, asked: Asked) -> Scene:
     return made.scene()
 
 
-def _stock(there: Kitchen, asked: Asked) -> tuple[Ids, Ids]:
+def _stock(there: Kitchen, asked: PublishedQuestion) -> tuple[Ids, Ids]:
     """Which of the things asked for the kitchen has: those of its own, and those that are added."""
     kind = type_name(asked.thing)
     have = tuple(o.id for o in there.small if o.type == kind)
@@ -268,7 +270,7 @@ def _stock(there: Kitchen, asked: Asked) -> tuple[Ids, Ids]:
     return have[:wanted], tuple(f"{kind}|{n}" for n in range(1, wanted - len(have) + 1))
 
 
-def _look(there: Kitchen, asked: Asked) -> tuple[Ids, int]:
+def _look(there: Kitchen, asked: PublishedQuestion) -> tuple[Ids, int]:
     """What one must look at to know the answer, and how much of that will do (0: all of it)."""
     old, new = _stock(there, asked)
     if asked.kind == CONTAINS:
@@ -279,7 +281,7 @@ def _look(there: Kitchen, asked: Asked) -> tuple[Ids, int]:
     return (*old, *new, *(o.id for o in there.places)), 0
 
 
-def _seed(asked: Asked) -> str:
+def _seed(asked: PublishedQuestion) -> str:
     return f"{asked.scene}/{asked.seed}/{asked.kind}/{asked.thing}/{asked.place}"
 
 
@@ -310,7 +312,7 @@ def _shut(under: HouseObject) -> bool:
     return under.receptacle == "in" and "openable" in under.affordances
 
 
-def _say(rng: random.Random, asked: Asked) -> str:
+def _say(rng: random.Random, asked: PublishedQuestion) -> str:
     thing, place = spoken(type_name(asked.thing)), type_name(asked.place)
     words = {
         "a thing": a(thing),

@@ -32,7 +32,7 @@ SPLITS = ("2021_train", "2021_val", "2021_test")
 
 
 @dataclass(frozen=True, slots=True)
-class Pose:
+class PivotPose:
     """Where an object's pivot is (x east, y north, z up, metres) and its heading (degrees)."""
 
     position: Point3
@@ -49,8 +49,8 @@ class Shuffled:
     x: float
     y: float
     heading: float
-    start: Mapping[str, Pose]
-    target: Mapping[str, Pose]
+    start: Mapping[str, PivotPose]
+    target: Mapping[str, PivotPose]
     openings: Mapping[str, tuple[float, float]]
 
 
@@ -90,7 +90,7 @@ def _shuffled(path: Path, scene: str, number: int, raw: Any) -> Shuffled:
     )
 
 
-def _poses(path: Path, where: str, raw: Any, name: str) -> dict[str, Pose]:
+def _poses(path: Path, where: str, raw: Any, name: str) -> dict[str, PivotPose]:
     found = {}
     for each in read_field(path, where, raw, name, list):
         try:
@@ -99,7 +99,7 @@ def _poses(path: Path, where: str, raw: Any, name: str) -> dict[str, Pose]:
             turn = read_field(path, f"{where}, {name}", each, "rotation", dict)
             heading = float(read_field(path, f"{where}, {name}, rotation", turn, "y", (int, float)))
             called = read_field(path, f"{where}, {name}", each, "name", str)
-        found[called] = Pose(read_point(path, f"{where}, {name}", each, "position"), heading)
+        found[called] = PivotPose(read_point(path, f"{where}, {name}", each, "position"), heading)
     return found
 
 
@@ -136,7 +136,7 @@ target is neither on the floor nor in or on anything whose box is published."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class JudgedStart:
     """What an episode comes to: the ``records`` of its start, each with what it is in or on; goals
     for what is ``displaced`` and for ``others``; or the ``cause`` why it is left out."""
 
@@ -150,12 +150,12 @@ class Judged:
     """Where (x east, y north, metres) the middle of each thing that can be carried should be."""
 
 
-def judge(published: Records, shuffled: Shuffled) -> Judged:
+def judge(published: Records, shuffled: Shuffled) -> JudgedStart:
     """What an episode asks for in a scene with these objects."""
     goals = _displaced(published, shuffled)
     why = _cause(published, shuffled, goals)
     if why:
-        return Judged(cause=why)
+        return JudgedStart(cause=why)
     first, last = (tuple(_then(r, shuffled, which) for r in _things(published)) for which in (0, 1))
     under, over = _under(first), _under(last)
     named = {goal.thing for goal in goals}
@@ -167,7 +167,7 @@ def judge(published: Records, shuffled: Shuffled) -> Judged:
     settled = tuple(replace(r, parents=(under.get(r.id, "Floor"),)) for r in first)
     crowds = Counter(under.values()) | Counter(over.values())
     spots = {r.id: r.centre[:2] for r in last if r.pickupable}
-    return Judged(settled, goals, others, crowds, spots=spots)
+    return JudgedStart(settled, goals, others, crowds, spots=spots)
 
 
 def cause(published: Records, shuffled: Shuffled) -> Cause:
@@ -252,7 +252,7 @@ def _then(record: ObjectRecord, shuffled: Shuffled, which: int) -> ObjectRecord:
     return _swung(_put(record, poses.get(record.name)), shuffled, which)
 
 
-def _put(record: ObjectRecord, pose: Pose | None) -> ObjectRecord:
+def _put(record: ObjectRecord, pose: PivotPose | None) -> ObjectRecord:
     return record if pose is None else moved(record, pose.position, pose.heading)
 
 
@@ -267,5 +267,5 @@ def _swung(record: ObjectRecord, shuffled: Shuffled, which: int) -> ObjectRecord
     return replace(record, flags=flags)
 
 
-def _away(one: Pose, other: Pose) -> float:
+def _away(one: PivotPose, other: PivotPose) -> float:
     return math.dist(one.position, other.position)

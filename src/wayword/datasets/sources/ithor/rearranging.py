@@ -20,7 +20,7 @@ from wayword.datasets.procedural.homes.shuffling import OPENINGS
 from wayword.datasets.sources.ithor import rooms as ithor
 from wayword.datasets.sources.ithor.rearrangement import (
     NEAR,
-    Judged,
+    JudgedStart,
     Shuffled,
     cause,
     judge,
@@ -57,7 +57,7 @@ KEPT = 64
 
 
 @dataclass(frozen=True, eq=False, slots=True)
-class Room:
+class RoomScene:
     """An episode's scene, and the parts of it that never move."""
 
     scene: Scene
@@ -109,14 +109,14 @@ class Published:
         each = self._shuffled[self._ids[number]]
         return ithor.start(self._folder, each.scene, each.x, each.y)[1]
 
-    def _build(self, name: str) -> Room:
+    def _build(self, name: str) -> RoomScene:
         each = self._shuffled.get(name)
         if each is None:
             raise UsageError(f"rearrangement: no episode {name!r} in {self._path.name}")
         judged = judge(ithor.records(self._folder, each.scene), each)
         scene = ithor.from_records(self._folder, each.scene, judged.records)
         scene = replace(scene, objects=tuple(_roomy(o, judged) for o in scene.objects))
-        return Room(scene, ithor.layout(self._folder, each.scene, scene))
+        return RoomScene(scene, ithor.layout(self._folder, each.scene, scene))
 
     def _task(self, number: int) -> Task:
         name = self._ids[number]
@@ -146,7 +146,7 @@ def request(rng: random.Random, scene: Scene, goals: Sequence[Restored]) -> str:
     return " ".join([rng.choice(OPENINGS), *(line[0].upper() + line[1:] for line in lines)])
 
 
-def as_it_was(scene: Scene, judged: Judged) -> str:
+def as_it_was(scene: Scene, judged: JudgedStart) -> str:
     """How everything was, in words; a spot is told for what lies on long furniture."""
     objects = {o.id: o for o in scene.objects}
     names = names_of(scene.objects)
@@ -188,7 +188,7 @@ def _spot(scene: Scene, under: HouseObject, at: Point, called: Mapping[str, str]
     return f"{far:.1f} m {point} of the middle of {called[near.id]}"
 
 
-def _roomy(thing: HouseObject, judged: Judged) -> HouseObject:
+def _roomy(thing: HouseObject, judged: JudgedStart) -> HouseObject:
     """A receptacle with room for all that the episode has in it or wants there."""
     held = judged.crowds.get(thing.id, 0)
     return replace(thing, capacity=held) if 0 < thing.capacity < held else thing

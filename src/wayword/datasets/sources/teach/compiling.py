@@ -142,7 +142,7 @@ ABLE = {
 CUT: Trait = ("sliced", True)
 
 
-class Unfit(Exception):
+class Unbuildable(Exception):
     """Why a task cannot be had in a scene."""
 
 
@@ -177,7 +177,7 @@ class Draft:
 
 
 @dataclass(eq=False)
-class Part:
+class CompiledPart:
     """What a component came to: things to be made, ids of all of a kind, or places."""
 
     drafts: list[Draft] = field(default_factory=list)
@@ -201,7 +201,7 @@ def compile_task(
     classes: Classes,
     scene: Scene,
 ) -> Compiled:
-    """What a definition asks of a scene. Raises ``Unfit`` where the scene lacks something, and
+    """What a definition asks of a scene. Raises ``Unbuildable`` where the scene lacks it, and
     ``UsageError`` for parameters that are too few or a property that is unknown."""
     built = Compiler(tasks, classes, scene).build(definition, params)
     dishes = tuple(Dish(d.things, d.traits, tuple(d.load), d.at) for d in built.drafts)
@@ -222,7 +222,7 @@ class Compiler:
         if len(params) != definition.nparams:
             problem = f"takes {definition.nparams} parameters, not {len(params)}"
             raise UsageError(f"task {definition.name!r} {problem}")
-        built, parts = Built(), dict[str, Part]()
+        built, parts = Built(), dict[str, CompiledPart]()
         heads = {name for relation in definition.relations for name in relation.heads}
         for each in definition.components:
             parts[each.name] = self._component(built, each, params, each.name in heads)
@@ -235,24 +235,26 @@ class Compiler:
 
     def _component(
         self, built: Built, each: Component, params: tuple[str, ...], head: bool
-    ) -> Part:
+    ) -> CompiledPart:
         count = _count(fill(each.determiner, params))
         if each.task:
             return self._sub_task(built, each, params, count or 0)
         things, traits, place = self._conditions(each, params)
         if count is None:
             built.every += [Has((thing,), (trait,)) for thing in things for trait in traits]
-            return Part(every=things)
+            return CompiledPart(every=things)
         if not things and count:
-            raise Unfit(f"no {fill(each.conditions[0][1], params)} that will do")
+            raise Unbuildable(f"no {fill(each.conditions[0][1], params)} that will do")
         if place or not (traits or head):
-            return Part(places=things)
+            return CompiledPart(places=things)
         made = [Draft(things, traits) for _ in range(_whole(count, traits))]
         built.drafts += made
-        return Part(made)
+        return CompiledPart(made)
 
-    def _sub_task(self, built: Built, each: Component, params: tuple[str, ...], count: int) -> Part:
-        part = Part()
+    def _sub_task(
+        self, built: Built, each: Component, params: tuple[str, ...], count: int
+    ) -> CompiledPart:
+        part = CompiledPart()
         given = tuple(fill(param, params) for param in each.params)
         for _ in range(count):
             inner = self.build(self.tasks[each.task], given)
@@ -290,7 +292,7 @@ class Compiler:
         return things, tuple(traits), place
 
 
-def relate(built: Built, parts: Mapping[str, Part], relation: Relation) -> None:
+def relate(built: Built, parts: Mapping[str, CompiledPart], relation: Relation) -> None:
     """Put the heads of a relation in or on its tail."""
     tail = parts[relation.tail]
     heads = [draft for name in relation.heads for draft in parts[name].drafts]
@@ -346,7 +348,7 @@ def _trait(component: str, name: str, value: Json) -> Trait:
 
 
 def _enough(dishes: tuple[Dish, ...]) -> None:
-    """Raises ``Unfit`` where several dishes want the same things, and these are too few."""
+    """Raises ``Unbuildable`` where several dishes want the same things, and these are too few."""
     wanted: dict[Ids, int] = {}
     for dish in dishes:
         wanted[dish.things] = wanted.get(dish.things, 0) + 1
@@ -355,4 +357,4 @@ def _enough(dishes: tuple[Dish, ...]) -> None:
     for things, count in wanted.items():
         if len(things) < count:
             kind = things[0].partition("|")[0] if things else "thing"
-            raise Unfit(f"{len(things)} of {kind}, and {count} are needed")
+            raise Unbuildable(f"{len(things)} of {kind}, and {count} are needed")

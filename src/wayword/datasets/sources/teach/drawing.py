@@ -10,7 +10,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from wayword.datasets.sources.teach.compiling import Compiled, Unfit, compile_task
+from wayword.datasets.sources.teach.compiling import Compiled, Unbuildable, compile_task
 from wayword.datasets.sources.teach.definitions import Classes, Definition, of_class
 from wayword.datasets.sources.teach.planning import plan_task
 from wayword.datasets.sources.teach.props import met, spoiled
@@ -77,7 +77,7 @@ class Stock:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class DrawnTask:
     """A task with its parameters, the scene in the state it starts in, goals and plan."""
 
     definition: Definition
@@ -98,31 +98,31 @@ def draw_task(
     tasks: Mapping[str, Definition],
     classes: Classes,
     scene: Scene,
-) -> Drawn:
-    """The task in that scene. Raises ``Unfit`` where the scene does not have what it takes."""
+) -> DrawnTask:
+    """The task in that scene. Raises ``Unbuildable`` where the scene lacks what it takes."""
     stock = Stock(scene, classes)
     if definition.nparams and definition.name not in DRAWS:
-        raise Unfit(f"no rule draws the parameters of {definition.name!r}")
-    why = Unfit("nothing of the kind")
+        raise Unbuildable(f"no rule draws the parameters of {definition.name!r}")
+    why = Unbuildable("nothing of the kind")
     for _ in range(TRIES if definition.nparams else 1):
         try:
             params = DRAWS[definition.name](rng, stock) if definition.nparams else ()
             compiled = compile_task(definition, params, tasks, classes, scene)
             start = spoiled(rng, compiled, scene)
             plan = plan_task(compiled, start)
-        except Unfit as unfit:
+        except Unbuildable as unfit:
             why = unfit
             continue
         whole = sum(goal.parts for goal in compiled.goals)
         if plan and met(compiled, {o.id: o for o in start.objects}) < whole:
-            return Drawn(definition, params, start, compiled, plan)
-        why = Unfit("all is done already")
+            return DrawnTask(definition, params, start, compiled, plan)
+        why = Unbuildable("all is done already")
     raise why
 
 
 def _one(rng: random.Random, names: list[str], what: str) -> str:
     if not names:
-        raise Unfit(f"no {what}")
+        raise Unbuildable(f"no {what}")
     return rng.choice(names)
 
 

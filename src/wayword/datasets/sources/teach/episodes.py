@@ -27,7 +27,7 @@ from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.sources.ithor import rooms as ithor
 from wayword.datasets.sources.teach import telling
-from wayword.datasets.sources.teach.compiling import Unfit
+from wayword.datasets.sources.teach.compiling import Unbuildable
 from wayword.datasets.sources.teach.definitions import (
     CLASSES,
     FOLDER,
@@ -37,7 +37,7 @@ from wayword.datasets.sources.teach.definitions import (
     read_classes,
     read_definitions,
 )
-from wayword.datasets.sources.teach.drawing import Drawn, draw_task
+from wayword.datasets.sources.teach.drawing import DrawnTask, draw_task
 from wayword.datasets.sources.teach.props import FromFloor, Stage, furnished, shuffled
 from wayword.worlds.household.errands import PlannedReference
 from wayword.worlds.household.scene import Point
@@ -59,7 +59,7 @@ class Pair:
     """An episode with all it takes to play it."""
 
     task: Task
-    drawn: Drawn
+    drawn: DrawnTask
     stage: Stage
 
     def world(self, body: Body) -> HouseholdWorld:
@@ -92,7 +92,9 @@ class Pair:
         return Task(together, replace(reference, helpers=more))
 
 
-def pair(rng: random.Random, name: str, drawn: Drawn, stage: Stage, start: dict[str, Json]) -> Pair:
+def pair(
+    rng: random.Random, name: str, drawn: DrawnTask, stage: Stage, start: dict[str, Json]
+) -> Pair:
     """The episode of that name; ``start`` says what its dataset needs to build it again."""
     told = {
         COMMANDER: telling.commander_task(drawn, stage.room_at),
@@ -209,7 +211,7 @@ def _generated_pair(scene: str, kind: str, number: int, plenty: float) -> Pair |
         full = furnished(rng, made.scene(), home.starts, home.from_floor)
         try:
             drawn = draw_task(rng, tasks[kind], tasks, CLASSES, full)
-        except Unfit:
+        except Unbuildable:
             continue
         stage = Stage(full, home.starts, home.with_things, home.layout.room_at)
         name = f"{scene}_{kind.replace(' ', '_').lower()}_{number}"
@@ -355,7 +357,7 @@ def _pair(folder: Path, room: str, kind: str, number: int, seed: int) -> Pair | 
         try:
             drawn = draw_task(rng, tasks[kind], tasks, classes, scene)
             _in_reach(drawn, np.array(starts))
-        except Unfit as unfit:
+        except Unbuildable as unfit:
             why = str(unfit)
             continue
         stage = Stage(
@@ -368,8 +370,8 @@ def _pair(folder: Path, room: str, kind: str, number: int, seed: int) -> Pair | 
     return why
 
 
-def _in_reach(drawn: Drawn, places: NDArray[np.float64]) -> None:
-    """Raises ``Unfit`` where something that must be touched is too far from the floor."""
+def _in_reach(drawn: DrawnTask, places: NDArray[np.float64]) -> None:
+    """Raises ``Unbuildable`` where something that must be touched is too far from the floor."""
     objects = {o.id: o for o in drawn.scene.objects}
     for thing in {each for order in drawn.plan for each in (order.thing, order.other) if each}:
         each = objects[thing]
@@ -377,7 +379,7 @@ def _in_reach(drawn: Drawn, places: NDArray[np.float64]) -> None:
             each = objects[each.parent]  # one reaches for what it is shut in
         away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
         if np.hypot(*np.maximum(away, 0.0).T).min() > REACH:
-            raise Unfit(f"{each.type} is out of reach")
+            raise Unbuildable(f"{each.type} is out of reach")
 
 
 def _nearness(folder: Path, room: str) -> FromFloor:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from wayword.datasets.sources.teach.compiling import Compiled, Dish, Unfit
+from wayword.datasets.sources.teach.compiling import Compiled, Dish, Unbuildable
 from wayword.worlds.household.errands import Deed, Order
 from wayword.worlds.household.goals import GoalCondition, Has, Inside, Trait
 from wayword.worlds.household.scene import HouseObject, Scene
@@ -25,7 +25,7 @@ SEQUENCE = ("open", "sliced", "dirty", "filled", "coffee", "boiled", "cooked", "
 
 
 def plan_task(compiled: Compiled, scene: Scene) -> tuple[Order, ...]:
-    """Orders that bring the goals about. Raises ``Unfit`` where something is missing."""
+    """Orders that bring the goals about. Raises ``Unbuildable`` where something is missing."""
     planner = Planner(scene)
     for goal in compiled.every:
         planner.meet(goal)
@@ -62,7 +62,7 @@ class Planner:
         elif isinstance(goal, Inside):
             self._gather(goal)
         else:
-            raise Unfit(f"no plan for {type(goal).__name__}")
+            raise Unbuildable(f"no plan for {type(goal).__name__}")
 
     def choose(self, dishes: tuple[Dish, ...]) -> list[tuple[Dish, str, list[str]]]:
         """A thing for each dish, and things for its load, none of them twice."""
@@ -103,7 +103,7 @@ class Planner:
         fitting = [r for r in places if all(self._takes(r, t) for t in goal.things)]
         place = next((r for r in fitting if self._space(r) >= len(goal.things)), None)
         if place is None:
-            raise Unfit("nothing has room for all of them")
+            raise Unbuildable("nothing has room for all of them")
         for thing in goal.things:
             if place not in self._chain(thing):
                 self._bring(thing, place)
@@ -112,7 +112,7 @@ class Planner:
         free = [t for t in things if t not in self._kept]
         roomy = [t for t in free if self._space(t) >= size] if size else free
         if not roomy:
-            raise Unfit("too few things with room on them" if size else "too few things")
+            raise Unbuildable("too few things with room on them" if size else "too few things")
         best = min(roomy, key=lambda t: sum(self._state(t, n) != value for n, value in traits))
         self._kept.add(best)
         return best
@@ -199,7 +199,7 @@ class Planner:
 
         found = [o for o in self.scene.objects if able(o)]
         if not found:
-            raise Unfit(f"no {kind} takes {self._objects[thing].type}")
+            raise Unbuildable(f"no {kind} takes {self._objects[thing].type}")
         order = {name: n for n, name in enumerate(HEATERS)}
 
         def rank(o: HouseObject) -> tuple[int, bool, float]:
@@ -215,13 +215,13 @@ class Planner:
     def _surface(self, thing: str) -> str:
         there = [o for o in self.scene.objects if o.type in SURFACES and self._open_to(o, thing)]
         if not there:
-            raise Unfit("no surface to lay things on")
+            raise Unbuildable("no surface to lay things on")
         return min(there, key=lambda o: (SURFACES.index(o.type), self._away(o.id, thing))).id
 
     def _free(self, places: tuple[str, ...], thing: str) -> str:
         found = [r for r in places if self._takes(r, thing) and self._space(r)]
         if not found:
-            raise Unfit(f"no place takes {self._objects[thing].type}")
+            raise Unbuildable(f"no place takes {self._objects[thing].type}")
         return min(found, key=lambda r: self._away(r, thing))
 
     def _open_to(self, o: HouseObject, thing: str) -> bool:
@@ -247,7 +247,7 @@ class Planner:
         """The nearest such thing, one that lies in the open before others."""
         found = [o for o in self.scene.objects if suits(o) and o.id not in self._kept]
         if not found:
-            raise Unfit(f"no {what}")
+            raise Unbuildable(f"no {what}")
         return min(found, key=lambda o: (not self._in_the_open(o.id), self._away(o.id, near))).id
 
     def _away(self, one: str, other: str) -> float:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from wayword.datasets.sources.teach.compiling import Compiled, Dish
 from wayword.datasets.sources.teach.definitions import definitions, described, fill
-from wayword.datasets.sources.teach.drawing import Drawn
+from wayword.datasets.sources.teach.drawing import DrawnTask
 from wayword.worlds.household.goals import GoalCondition, Has, Ids, Inside, Trait
 from wayword.worlds.household.scene import HouseObject, Scene
 
@@ -60,7 +60,7 @@ def names_of(scene: Scene) -> dict[str, str]:
     return names
 
 
-def task_in_words(drawn: Drawn) -> str:
+def task_in_words(drawn: DrawnTask) -> str:
     """What is to be done: our wording of TEACh's tasks, its own for others."""
     spoken = tuple(" ".join(_words(param)) for param in drawn.params)
     if drawn.definition.name in definitions():
@@ -68,7 +68,7 @@ def task_in_words(drawn: Drawn) -> str:
     return fill(drawn.definition.description, spoken)
 
 
-def commander_task(drawn: Drawn, room_at: Callable[[float, float], str]) -> str:
+def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> str:
     """The commander's instruction: the task, when it is done, and where things are."""
     names = names_of(drawn.scene)
     lines = [f"Task, known to you alone: {task_in_words(drawn)}", "It is done when there is:"]
@@ -87,7 +87,7 @@ def wanted(compiled: Compiled, scene: Scene) -> list[str]:
 
 
 def places(
-    drawn: Drawn, names: Mapping[str, str], room_at: Callable[[float, float], str]
+    drawn: DrawnTask, names: Mapping[str, str], room_at: Callable[[float, float], str]
 ) -> list[str]:
     """Where all things are that matter, room by room."""
     objects = {o.id: o for o in drawn.scene.objects}
@@ -98,7 +98,7 @@ def places(
     return [f"in the {room}: {'; '.join(lines)}" for room, lines in rooms.items()]
 
 
-def _matters(drawn: Drawn) -> Iterable[str]:
+def _matters(drawn: DrawnTask) -> Iterable[str]:
     for order in drawn.plan:
         yield from (each for each in (order.thing, order.other) if each)
     for dish in drawn.compiled.dishes:

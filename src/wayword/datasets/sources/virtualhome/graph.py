@@ -17,7 +17,7 @@ from wayword.worlds.household.scene import Preposition
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class AxisBox:
     """An axis-aligned box by centre and extents, metres: x east, y north, ``bottom`` and
     ``height`` up."""
 
@@ -40,7 +40,7 @@ class Node:
     id: int
     kind: str
     category: str
-    box: Box | None
+    box: AxisBox | None
     properties: frozenset[str]
     states: frozenset[str]
 
@@ -130,12 +130,12 @@ def _field(record: Mapping[str, Json], key: str, source: Path | str, where: str)
     return record[key]
 
 
-def _box(record: Json, source: Path | str, where: str) -> Box | None:
+def _box(record: Json, source: Path | str, where: str) -> AxisBox | None:
     if not record:
         return None
     try:
         (x, high, y), (width, height, depth) = record["center"], record["size"]
-        return Box(
+        return AxisBox(
             *(float(x), float(y), abs(float(width)), abs(float(depth))),
             *(float(high) - abs(float(height)) / 2, abs(float(height))),
         )

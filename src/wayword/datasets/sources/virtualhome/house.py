@@ -13,7 +13,7 @@ from wayword.core.errors import DataError
 from wayword.datasets.procedural.homes.home import Home
 from wayword.datasets.sources.virtualhome.graph import (
     BOXES,
-    Box,
+    AxisBox,
     Graph,
     Node,
     affordances,
@@ -49,12 +49,12 @@ class Doorway:
     door: int
 
 
-def rooms_of(graph: Graph, source: str) -> dict[int, tuple[str, Box]]:
+def rooms_of(graph: Graph, source: str) -> dict[int, tuple[str, AxisBox]]:
     """Room node -> its name and rectangle. Names are ``kitchen``, ``living room``, ``bedroom 2``.
 
     Raises ``DataError`` for a room without floor.
     """
-    found: dict[int, tuple[str, Box]] = {}
+    found: dict[int, tuple[str, AxisBox]] = {}
     count: Counter[str] = Counter()
     for number, node in graph.nodes.items():
         if node.category != "Rooms":
@@ -72,11 +72,11 @@ def rooms_of(graph: Graph, source: str) -> dict[int, tuple[str, Box]]:
         count[words] += 1
         name = words if count[words] == 1 else f"{words} {count[words]}"
         middle = (west + east) / 2, (south + north) / 2
-        found[number] = name, Box(*middle, east - west, north - south, 0.0, 2.5)
+        found[number] = name, AxisBox(*middle, east - west, north - south, 0.0, 2.5)
     return found
 
 
-def doorways_of(graph: Graph, rooms: list[Box]) -> tuple[list[Doorway], int]:
+def doorways_of(graph: Graph, rooms: list[AxisBox]) -> tuple[list[Doorway], int]:
     """The doorways between rooms, and how many others lead out of the house."""
     places: list[tuple[float, float, int]] = []
     for number, node in graph.nodes.items():
@@ -100,7 +100,7 @@ def doorways_of(graph: Graph, rooms: list[Box]) -> tuple[list[Doorway], int]:
     return found, outer
 
 
-def _joins(rooms: list[Box], one: Point, other: Point) -> bool:
+def _joins(rooms: list[AxisBox], one: Point, other: Point) -> bool:
     """Whether two points are in two different rooms."""
     first = next((room for room in rooms if room.holds(*one)), None)
     second = next((room for room in rooms if room.holds(*other)), None)
@@ -263,7 +263,7 @@ def import_home(name: str, graph: Graph, source: str = "") -> Imported:
     return Imported(Home(name, scene, layout, places), graph, left, inferred)
 
 
-def _corners(box: Box) -> list[tuple[float, float]]:
+def _corners(box: AxisBox) -> list[tuple[float, float]]:
     wide, deep = box.width / 2, box.depth / 2
     return [
         (box.x - wide, box.y - deep),

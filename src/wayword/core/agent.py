@@ -134,6 +134,20 @@ class Learner(Agent, Protocol):
         ...
 
 
+@runtime_checkable
+class Interactive(Protocol):
+    """An agent's class that says whether a person at the terminal plays it."""
+
+    needs_person: ClassVar[bool]
+
+
+@runtime_checkable
+class ManyModels(Protocol):
+    """An agent's class that asks models of their own in the ``roles`` it names."""
+
+    roles: ClassVar[tuple[str, ...]]
+
+
 MakePlan = Callable[[str], ActionPlan]
 """How (``"shortest"``, ``"gold"``, ``"expert"``) -> a plan for this actor from the present state.
 

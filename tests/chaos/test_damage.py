@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.core.errors import RecordingError
+from wayword.core.errors import WaywordError
 from wayword.runs import Plan, reports, run
 from wayword.runs.folder import RunFolder
 
@@ -39,7 +39,7 @@ def test_damage_is_noticed_or_does_not_matter(
         told = _damage(folder / rng.choice(FILES[:2] * 3 + FILES), rng)
         try:
             found = _figures(folder)
-        except RecordingError:
+        except WaywordError:
             refused += 1
         else:
             # half a last line is what a killed run leaves, so fewer episodes may be counted

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +12,11 @@ import pytest
 from helpers.loopback import chat, serving
 from wayword.agents.parts.conversation import context_tokens
 from wayword.core.agent import Toolkit
+from wayword.core.model import estimated_tokens, user
+from wayword.datasets.houses import Houses
 from wayword.models.scripted import ScriptedModel
 from wayword.runs import Plan, run
+from wayword.runs.folder import RunFolder
 from wayword.runs.forecast import forecast, lines
 
 
@@ -56,6 +61,69 @@ def test_a_pilot_is_what_the_forecast_rests_on(tmp_path: Path) -> None:
     assert told.read == 10 * 1000 * before
     assert told.written == 10 * 100 * before
     assert told.dollars == pytest.approx(10 * before * (1000 * 2 + 100 * 8) / 1e6)
+
+
+THOUGHT = (
+    "I passed the sofa, and the doorway to the office is ahead of me, so I go on as I was told. "
+    "The instruction then asks for the second door on the left, which is not in view yet, and the "
+    "hallway seems to lead there."
+)
+
+
+@pytest.mark.parametrize("form", ["constrained", "free"])
+def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(form: str, tmp_path: Path) -> None:
+    """Six walks of a model that thinks some words and follows the gold path."""
+    tasks = {task.episode.instruction: task.reference for task in Houses().tasks[:6]}
+
+    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        said = "\n".join(m["content"] for m in body["messages"])
+        path = next(r.path for i, r in tasks.items() if i in said)  # type: ignore[attr-defined]
+        gone = said.count(THOUGHT)  # once for each past step
+        here = path[gone + 1] if gone + 1 < len(path) else None
+        told = chat(_written(form, THOUGHT, here))
+        prompt = [user(m["content"]) for m in body["messages"]]
+        words = estimated_tokens(told["choices"][0]["message"]["content"])
+        told["usage"] = {"prompt_tokens": estimated_tokens(prompt), "completion_tokens": words}
+        return 200, told
+
+    with serving(answer) as server:
+        settings = {"model": {"base_url": server.address, "thinking": 0}, "decoding": form}
+        plan = Plan("navgpt", "houses", "openai:gpt-4.1", settings, limit=6)
+        told = forecast(plan)
+        done = run(replace(plan, out=tmp_path / "pilot"))
+    scores = [found for _, found in RunFolder.read(done.path).scores()]
+    assert sum(found["sr"] for found in scores) == 6
+    assert told.read == pytest.approx(sum(s["prompt_tokens"] for s in scores), rel=0.2)
+    assert told.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
+
+
+def _written(form: str, thought: str, place: str | None) -> str:
+    if form == "free":
+        act = (
+            f'Action: action_maker\nAction Input: "{place}"' if place else "Final Answer: Finished!"
+        )
+        return f"Thought: {thought}\n{act}"
+    return json.dumps({"thought": thought, "arrived": place is None, "action": place})
+
+
+@pytest.mark.parametrize(
+    ("agent", "on", "settings"),
+    [
+        ("velma", "towns", {"shots": 0, "dataset": {"towns": 1, "episodes": 10}}),
+        ("react", "houses", {"decoding": "free"}),
+        ("lgx", "two_phase", {"decoding": "free"}),
+    ],
+)
+def test_a_script_is_asked_itself(
+    agent: str, on: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    plan = Plan(agent, on, "scripted:first", settings, limit=4, max_steps=12)
+    told = forecast(plan)
+    done = run(replace(plan, out=tmp_path / "pilot"))
+    scores = [found for _, found in RunFolder.read(done.path).scores()]
+    assert told.read == sum(s["prompt_tokens"] for s in scores)
+    assert told.written == pytest.approx(sum(s["completion_tokens"] for s in scores), rel=0.01)
+    assert told.calls == pytest.approx(sum(s["calls"] for s in scores) / 4)
 
 
 def test_a_model_without_a_price_and_an_agent_without_a_model_say_so() -> None:

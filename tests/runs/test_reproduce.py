@@ -176,3 +176,27 @@ def test_the_files_are_plain_data() -> None:
         for row in tree["rows"]:
             told = {**tree["defaults"], **row}
             assert "absent" in row or {"agent", "steps", "seeds", "data"} <= set(told), row
+
+
+@pytest.mark.parametrize("name", ["navgpt/table-3", "lgx/two-phase", "velma/figure-5"])
+def test_the_forecast_of_a_script_is_what_is_then_measured(
+    name: str, played: dict[str, list[Beside]]
+) -> None:
+    done = wayword(
+        *("reproduce", name, "--model", "scripted:first", "--limit", 2, "--max-steps", 2),
+        *("--seeds", 1, "--dry-run"),
+    )
+    total = done.stdout.splitlines()[-1]
+    told = [int(word.replace(",", "")) for word in total.split() if word[0].isdecimal()]
+    assert sum(told) == pytest.approx(sum(row.tokens for row in played[name]), rel=0.01)
+    assert total.endswith("$0.00")
+
+
+def test_a_named_model_has_its_price(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    words = ("reproduce", "navgpt/table-3", "--row", "1:", "--limit", 2, "--dry-run", "--model")
+    dear, cheap = (
+        float(wayword(*words, f"openai:{name}").stdout.rpartition("$")[2])
+        for name in ("gpt-4", "gpt-4o")
+    )
+    assert dear > 5 * cheap > 0

@@ -22,6 +22,7 @@ from wayword.agents.parts.answers import Reply, replies
 from wayword.agents.parts.asking import Prompts, both
 from wayword.agents.parts.choice import choice_schema, read_choice
 from wayword.agents.parts.conversation import History, TokenRate, context_tokens
+from wayword.agents.parts.listing import ask, read_pick
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -30,6 +31,7 @@ from wayword.core.model import Message, Sampling, system, user
 from wayword.core.perceiver import Percept, need
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import indoor
+from wayword.worlds.indoor.objects import ObjectsObservation
 from wayword.worlds.indoor.world import IndoorObservation
 
 # A map in words: the places visited and seen so far, and what joins them, growing with the walk.
@@ -152,7 +154,7 @@ class NavGPT:
             raise UsageError("navgpt reads indoor observations only")
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         description = indoor.observation(observation, percept, self._telling)
-        legal = [action.arguments[0] for action in space.listed if action.arguments]
+        legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
         self._map.arrive(observation.viewpoint, legal)
         messages = self._shown(observation, self._messages(observation.viewpoint, description))
         moved = observation.viewpoint != self._viewpoint
@@ -164,8 +166,22 @@ class NavGPT:
         self._known.update(legal, [observation.viewpoint])
         if isinstance(answer, Rejection):
             return answer
-        action = STOP if answer.choice is None else Action("goto", (answer.choice,))
-        return Decision(action, answer.thought)
+        if answer.choice is not None:
+            return Decision(Action("goto", (answer.choice,)), answer.thought)
+        if isinstance(observation, ObjectsObservation) and observation.objects:
+            return await self._named(observation, answer.thought)
+        return Decision(STOP, answer.thought)
+
+    async def _named(self, seen: ObjectsObservation, thought: str) -> Decision:
+        """Stop, and name the object that is meant; none where the answer names none."""
+        told = indoor.objects(seen)
+        asked = user(self._prompts.fill("object", opening=self._opening, objects=told))
+        names = [thing.id for thing in seen.objects]
+        reply = await ask(self._toolkit.model(), [asked], names, self._settings.decoding, 24)
+        picked = read_pick(reply, names)
+        if isinstance(picked, Rejection):
+            return Decision(STOP, thought, fallback_for=picked)
+        return Decision(Action("stop", (picked,)), thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Write the step down as history, and what came of it as the next observation's event."""

@@ -52,6 +52,27 @@ def table(
     typer.echo(reports.table(runs, format.value, _keys(metrics), together, pool))
 
 
+def merge(
+    shards: Annotated[list[Path], typer.Argument(help="Run folders of one run's shards.")],
+    out: Annotated[Path, typer.Option(help="A new run folder.")],
+) -> None:
+    """Make one run folder of the shards that several machines have played.
+
+    \b
+    Examples:
+      wayword run navgpt --on r2r:val_seen --model openai:NAME --shard 1/4 --out runs/s1
+      wayword merge runs/s1 runs/s2 runs/s3 runs/s4 --out runs/whole
+      wayword table runs/whole
+    """
+    from wayword.cli import show
+    from wayword.runs.merging import merge as merge_shards
+
+    merged = merge_shards(shards, out)
+    typer.echo(f"{merged.path}: {merged.episodes:,} episodes")
+    for line in merged.notices:
+        show.notice(line)
+
+
 def compare(
     first: Annotated[Path, typer.Argument(help="A run folder.")],
     second: Annotated[Path, typer.Argument(help="Another one on the same episodes.")],

@@ -162,7 +162,7 @@ _NAMES = ("where", "task_id", "episode_id", "name", "scan", "scene")
 
 
 @contextmanager
-def reading(what: str) -> Iterator[None]:
+def reading(what: str, remedy: str = "fetch it again") -> Iterator[None]:
     """Reading the files of ``what``: an error that no reader has foreseen becomes a ``DataError``.
 
     It names the file, the record and the field as far as the place where it happened tells them:
@@ -175,7 +175,7 @@ def reading(what: str) -> Iterator[None]:
         field = f"field {error.args[0]!r}" if isinstance(error, KeyError) and error.args else ""
         problem = "is missing" if field else f"has an unexpected value ({_brief(error)})"
         where = ", ".join(part for part in (record, field) if part)
-        raise DataError(path or what, where, problem, "fetch it again") from error
+        raise DataError(path or what, where, problem, remedy) from error
 
 
 def _place(error: BaseException) -> tuple[Path | None, str]:

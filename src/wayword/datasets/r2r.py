@@ -31,6 +31,7 @@ from wayword.core.geometry import absolute
 from wayword.core.perceiver import Perceiver
 from wayword.core.solving import SolvableWalks, Training
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings, reverie_sightings
+from wayword.perception.scans import ScanPictures, camera_headings
 from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -52,11 +53,18 @@ class R2RSettings:
 
     ``sub_instructions`` puts FGR2R's split of the instruction into ``episode.extra``.
     ``sample_seed`` draws the ``sample72`` subset.
+
+    ``annotations`` is a file in either format that takes the place of the split's: MapGPT's 216,
+    say. ``observations`` is a folder in the layout of NavGPT's pack, captioned anew. ``pictures``
+    is a folder of pictures by scan and viewpoint: see ``wayword.perception.scans``.
     """
 
     objects: Literal["pack", "reverie"] = "pack"
     sub_instructions: bool = False
     sample_seed: int = 72
+    annotations: str = ""
+    observations: str = ""
+    pictures: str = ""
 
 
 class R2R(SolvableWalks):
@@ -65,6 +73,7 @@ class R2R(SolvableWalks):
     Raises ``DataError`` for files that are missing or malformed.
     """
 
+    name: ClassVar[str] = "r2r"
     Settings: ClassVar[type[R2RSettings]] = R2RSettings
     family: ClassVar[Family] = indoor.family
     splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test", "sample72")
@@ -73,24 +82,27 @@ class R2R(SolvableWalks):
 
     def __init__(self, split: str, folder: Path | None, settings: R2RSettings) -> None:
         if split not in self.splits:
-            raise UsageError(f"r2r has no split {split!r}; {suggest(split, list(self.splits))}")
+            known = suggest(split, list(self.splits))
+            raise UsageError(f"{self.name} has no split {split!r}; {known}")
         self.split, self.settings = split, settings
         self.folder = _r2r_folder(folder)
         self._graphs: dict[str, ViewpointGraph] = {}
 
     @cached_property
     def tasks(self) -> Sequence[Task]:
-        if self.split == "sample72":
+        if self.split == "sample72" and not self.settings.annotations:
             return list(self._sample())
         return list(self._read(self.split))
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        parts = SAMPLE_PARTS if self.split == "sample72" else (self.split,)
+        whole = self.split != "sample72" or bool(self.settings.annotations)
+        parts = (self.split,) if whole else SAMPLE_PARTS
         found = {f"annotations/{part}": self._annotations(part) for part in parts}
         for scan in sorted({task.episode.scene for task in self.tasks}):
             for kind, name in PER_SCAN.items():
-                path = find_any(self.folder / kind, name.format(scan=scan))
+                inside = self.folder if kind == "connectivity" else self._pack
+                path = find_any(inside / kind, name.format(scan=scan))
                 if path:
                     found[f"{kind}/{scan}"] = path
         return found | self._extra_files(parts)
@@ -128,16 +140,46 @@ class R2R(SolvableWalks):
 
     @cached_property
     def _train(self) -> R2R:
-        return R2R("train", self.folder, replace(self.settings, sub_instructions=False))
+        return type(self)(
+            "train", self.folder, replace(self.settings, sub_instructions=False, annotations="")
+        )
 
     @cached_property
     def _perceiver(self) -> Perceiver:
+        words = self._words
+        if not self.settings.pictures:
+            return words
+        folder = Path(self.settings.pictures)
+        if not folder.is_dir():
+            raise UsageError(f"{self.name}: dataset.pictures={folder}: no such folder")
+        return ScanPictures(words, folder, self._axes)
+
+    @property
+    def _words(self) -> Perceiver:
+        own = f":{Path(self.settings.observations).name}" if self.settings.observations else ""
         if self.settings.objects == "reverie":
             seen = reverie_sightings(self.folder.parent / "reverie", self.graph)
-            return RecordedPerceiver(self.folder, seen, "recorded:navgpt+reverie")
-        return RecordedPerceiver(self.folder, pack_sightings(self.folder))
+            return RecordedPerceiver(self._pack, seen, f"recorded:navgpt+reverie{own}")
+        return RecordedPerceiver(self._pack, pack_sightings(self._pack), f"recorded:navgpt{own}")
+
+    @cached_property
+    def _pack(self) -> Path:
+        """The folder of observations."""
+        if not self.settings.observations:
+            return self.folder
+        folder = Path(self.settings.observations)
+        if not (folder / "observations_list_summarized").is_dir():
+            problem = "holds no folder observations_list_summarized"
+            raise DataError(folder, "", problem, "make it with `wayword perceive`")
+        return folder
+
+    def _axes(self, scan: str) -> Mapping[str, float]:
+        return camera_headings(find(self.folder / "connectivity", f"{scan}_connectivity.json"))
 
     def _annotations(self, part: str) -> Path:
+        if self.settings.annotations:
+            path = Path(self.settings.annotations)
+            return find(path.parent, path.name)
         folder = self.folder / "annotations"
         flattened = find_any(folder, f"R2R_{part}_instr.json")
         return find_any(folder, f"R2R_{part}.json") or flattened or find(folder, f"R2R_{part}.json")
@@ -153,7 +195,7 @@ class R2R(SolvableWalks):
                 episode_id = _episode_id(path, number, record, index)
                 sub = split_up.get(episode_id)  # FGR2R covers three instructions a path
                 extra = {"sub_instructions": sub} if sub else {}
-                yield _task(path, f"record {number}", record, episode_id, instruction, extra)
+                yield task_of(path, f"record {number}", record, episode_id, instruction, extra)
 
     def _sub_instructions(self, part: str) -> dict[str, list[str]]:
         """FGR2R: episode id -> sub-instructions. Its field is a string that holds a literal."""
@@ -206,9 +248,10 @@ def _episode_id(path: Path, number: int, record: Any, index: int) -> str:
     return f"{read_field(path, f'record {number}', record, 'path_id', (int, str))}_{index}"
 
 
-def _task(
+def task_of(
     path: Path, where: str, record: Any, episode_id: str, instruction: str, extra: Any
 ) -> Task:
+    """A record as an episode. ``Reference`` stays empty where only the start is published."""
     route = read_field(path, where, record, "path", list)
     heading = read_field(path, where, record, "heading", (int, float))
     if not route or not all(isinstance(place, str) for place in route):

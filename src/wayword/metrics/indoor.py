@@ -12,12 +12,13 @@ path is not a shortest one.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import chain, pairwise, repeat
 from typing import Protocol, cast
 
 import numpy as np
 
+from wayword.core.action import Decision
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
@@ -29,6 +30,7 @@ from wayword.metrics.paths import Alignment, Floats, Padded
 from wayword.metrics.scoring import Pair, Standing
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.graph import ViewpointGraph
+from wayword.worlds.indoor.objects import ObjectReference
 
 METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "final viewpoint less than 3 m from the goal"),
@@ -46,6 +48,8 @@ METRICS: tuple[Metric, ...] = (
         "higher",
         "success weighted by G / max(TL, G), G being the length of the reference's path",
     ),
+    Metric("rgs", "RGS", "rate", "higher", "the object named at the stop is the one meant"),
+    Metric("rgspl", "RGSPL", "rate", "higher", "RGS weighted as SPL gold"),
 )
 
 
@@ -89,6 +93,7 @@ class IndoorScorer:
         table = zip(*(column.tolist() for column in columns.values()), strict=True)
         for number, values in zip(known, table, strict=True):
             scores[number] = dict(zip(columns, values, strict=True))
+            scores[number] |= _object_scores(dataset, *pairs[number], scores[number])
         return scores
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
@@ -109,6 +114,38 @@ class IndoorScorer:
         moves = pairwise(places)
         jumps = sum(here != there and there not in near[here] for here, there in moves)
         return jumps + int(places[0] != task.episode.start["viewpoint"])
+
+
+def _object_scores(
+    dataset: Dataset, task: Task, trajectory: Trajectory, walked: Mapping[str, float]
+) -> dict[str, float]:
+    """What REVERIE's evaluation has in place of distances: the object is in view at the end (SR),
+    was in view on the way (OSR), and was named (RGS). Empty for walks that end at a place."""
+    if not isinstance(task.reference, ObjectReference):
+        return {}
+    walk, meant = _walk(task, trajectory), task.reference
+    success = float(walk[-1] in meant.seen_from)
+    graph = cast("IndoorDataset", dataset).graph(task.episode.scene)
+    gold = sum(graph.distance(here, there) for here, there in pairwise(meant.path))
+    lengths = {"spl": graph.distance(meant.path[0], meant.goal), "spl_gold": gold}
+    shares = {key: _share(length, walked["tl"]) for key, length in lengths.items()}
+    last = trajectory.steps[-1].decision if trajectory.steps else None
+    named = last.action.arguments if isinstance(last, Decision) else ()
+    stopped = isinstance(last, Decision) and last.action.name == "stop"
+    rgs = float(stopped and named == (meant.object_id,))
+    return {
+        "sr": success,
+        "osr": float(any(place in meant.seen_from for place in walk)),
+        **{key: success * share for key, share in shares.items()},
+        "sdtw": success * walked["ndtw"],
+        "rgs": rgs,
+        "rgspl": rgs * shares["spl_gold"],
+    }
+
+
+def _share(shortest: float, travelled: float) -> float:
+    """What an SPL weights a success with; a walk of no length is as short as can be."""
+    return shortest / max(shortest, travelled) if shortest else float(not travelled)
 
 
 def measure(batch: Alignment) -> dict[str, Floats]:

@@ -22,6 +22,9 @@ from wayword.core.episode import PathReference
 Floats = NDArray[np.float64]
 
 RESAMPLES = 2_000
+_DRAWS = 20_000_000
+"""Draws for an interval at most: of more than 10,000 episodes fewer resamples are made, 200 at
+least, as their means are so close to normal that the quantiles hardly move."""
 PERMUTATIONS = 10_000
 _CELLS = 4_000_000  # drawn at a time, so that memory stays small
 
@@ -58,6 +61,7 @@ def bootstrap(
     cluster; the mean stays one over episodes.
     """
     sums, counts = _gather(values, clusters)
+    resamples = min(resamples, max(200, _DRAWS // max(1, len(sums))))
     if len(values) == 0:
         return [Interval(math.nan)] * values.shape[1]
     with np.errstate(invalid="ignore", divide="ignore"):

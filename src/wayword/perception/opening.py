@@ -55,7 +55,8 @@ class ChatEyes(Perceiver):
 
 
 def recorded_scorer(scores: str) -> Perceiver:
-    """Scores read from a file (see ``landmark_records``). Raises ``UsageError``, ``DataError``."""
+    """Scores read from a file (see ``landmarks``), or from a folder of published features (see
+    ``features``). Raises ``UsageError``, ``DataError``."""
     if not scores:
         raise UsageError("scores=recorded needs the file: set scores_file=FILE.jsonl")
     return _recorded(scores)
@@ -78,6 +79,10 @@ def neural_scorer(model: str, images: str, training: str) -> Perceiver:
 def _recorded(scores: str) -> Perceiver:
     from wayword.perception.landmarks import RecordedScores
 
+    if Path(scores).is_dir():
+        from wayword.perception.features import FeatureArchive
+
+        return FeatureArchive(Path(scores))
     return RecordedScores(Path(scores), cache_folder() / "landmarks")
 
 

@@ -314,7 +314,10 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
     written = config.get("metrics")
     if written is None:
         return scorer(str(config.get("family", ""))).metrics
-    return tuple(Metric(**one) for one in written)
+    try:
+        return tuple(Metric(**one) for one in written)
+    except TypeError as error:
+        raise RecordingError(f"config.json: field 'metrics' holds no metric ({error})") from None
 
 
 def success_of(config: Mapping[str, Any]) -> str:

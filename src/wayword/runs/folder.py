@@ -33,6 +33,7 @@ from wayword.runs.records import (
     entries,
     head,
     index_line,
+    indexed,
     read_at,
     trajectory,
 )
@@ -76,7 +77,7 @@ class RecordedRun:
         self._episodes = self.path / "episodes.jsonl"
         self._failures = self.path / "failures.jsonl"
         self._written = configs.read_config(self.path / "config.json")
-        self._seal = Seal.of(configs.raw_config(self.path / "config.json"))
+        self.seal = Seal.of(configs.raw_config(self.path / "config.json"))
 
     @property
     def config(self) -> dict[str, Any]:
@@ -97,7 +98,7 @@ class RecordedRun:
         Raises ``RecordingError`` for a line that is corrupt, was changed, comes from another run,
         or holds an episode a second time.
         """
-        return list(entries(self._episodes, self._seal))
+        return list(entries(self._episodes, self.seal))
 
     def scores(self) -> list[tuple[str, dict[str, float]]]:
         """Every finished episode's id and metrics; trajectories are passed over unread."""
@@ -113,14 +114,14 @@ class RecordedRun:
         parsed = parse_line(self._episodes, number, line)
         episode, scores = head(self._episodes, number, parsed)
         told = trajectory(self._episodes, number, parsed["trajectory"])
-        self._seal.check(self._episodes, number, line)  # last: what is wrong with it tells more
+        self.seal.check(self._episodes, number, line)  # last: what is wrong with it tells more
         return EpisodeRecord(episode, scores, told)
 
     def failures(self) -> Iterator[FailedEpisode]:
         """Every failure, in the order they happened, of episodes finished since then too."""
         for number, line in read_lines(self._failures):
             parsed = parse_line(self._failures, number, line)
-            self._seal.check(self._failures, number, line)
+            self.seal.check(self._failures, number, line)
             if not isinstance(parsed.get("episode"), str):
                 raise corrupt(self._failures, number, "has no field 'episode'")
             told = parsed.get("trajectory")
@@ -209,7 +210,7 @@ class RunFolder(RecordedRun):
         self._finished.add(record.episode_id)
         size = self._episode_lines.length - at
         entry = Entry(record.episode_id, dict(record.scores), record.trajectory.ended, at, size)
-        self._index_lines.append(index_line(entry, self._seal))
+        self._index_lines.append(index_line(entry, self.seal))
 
     def fail(self, episode_id: str, reason: str, trajectory: Trajectory | None = None) -> None:
         """Note an episode that was not finished, and why. A resumed run plays it again."""
@@ -248,13 +249,11 @@ class RunFolder(RecordedRun):
 
     def _indexed(self, opened: ExitStack) -> LineWriter:
         """The index to write to; made anew where it lacks a line, or does not fit."""
-        found = self.entries()
+        path, known = self.path / INDEX, indexed(self._episodes, self.seal)
+        found = list(entries(self._episodes, self.seal, known))
         self._finished = {entry.episode_id for entry in found}
-        path = self.path / INDEX
-        lines = [index_line(entry, self._seal) for entry in found]
-        length = sum(len(line) + 1 for line in lines)
-        if found and (not path.is_file() or path.stat().st_size != length):
-            whole(path, lines)
+        if len(known) != len(found) or (not known and path.is_file()):
+            whole(path, [index_line(entry, self.seal) for entry in found])
         os.utime(path) if path.is_file() else None
         writer = LineWriter(path)
         opened.callback(writer.close)
@@ -275,7 +274,7 @@ class RunFolder(RecordedRun):
             self._lock.check()
         except RecordingError as error:
             raise RecordingError(f"{self.path}: episode {episode_id!r}: {error}") from error
-        lines.append(self._seal.sealed(line))
+        lines.append(self.seal.sealed(line))
 
 
 def _refuse_foreign(folder: Path) -> None:

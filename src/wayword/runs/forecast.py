@@ -5,17 +5,19 @@
     >>> told.episodes, told.dollars > 0
     (20, True)
 
-The first episodes are rehearsed with answers drawn at random from what is legal, as long as the
-expert would take and half as long again. Where the run's folder holds finished episodes already
-(``--limit 5`` first), what they took is the forecast.
+A few episodes, spread over the plan's, are rehearsed: the agent asks what it would ask, and is
+answered with legal actions and thoughts of a usual length, for as many steps as the expert takes;
+a model is reckoned to take a tenth more. Where several samples are drawn, they agree. Answers are
+constrained there even where the run's are free, as free ones have no one form. A scripted model
+costs nothing and answers itself. Where the run's folder holds finished episodes (``--limit 5``
+first), what they took counts, corrected by how much shorter or longer the others are when
+rehearsed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import json
 import math
-import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,11 +25,7 @@ from typing import Any
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.model import (
-    Choice,
-    Completion,
     Model,
-    Prompt,
-    Sampling,
     Usage,
     estimated_tokens,
     window_of,
@@ -35,21 +33,24 @@ from wayword.core.model import (
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.budget import Price, load_prices
-from wayword.models.scripted import smallest
 from wayword.models.servers.profile import profile_of
 from wayword.runs.config import Checksums
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import AgentParts, identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.play import expert_scores
-from wayword.runs.running import choose_tasks, open_models, tokens_of
+from wayword.runs.rehearsal import Rehearsal
+from wayword.runs.running import Choices, choose_tasks, open_models, tokens_of
 from wayword.runs.showing import demonstrations
 
-SLACK = 1.5
+SLACK = 1.1
 """Steps of a language model for one of the expert's: it takes detours and is rejected at times."""
 
 WRITTEN = 0.4
-"""The share of an answer's limit that is written, on average; thinking likewise."""
+"""The share of its thinking allowance that a reasoning model takes, on average."""
+
+REHEARSED = 6
+"""Episodes that are rehearsed, spread over the plan's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,37 +74,8 @@ class Forecast:
     window: int = 0
 
 
-@dataclass(slots=True)
-class Rehearsal:
-    """A model that answers anything legal, in the name and with the window of the real one."""
-
-    name: str
-    window: int = 0
-    _rng: random.Random = field(default_factory=lambda: random.Random(0))
-
-    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """A random legal answer; empty where anything is."""
-        if sampling.choices:
-            text = self._rng.choice(sampling.choices)
-        elif sampling.json_schema is not None:
-            text = json.dumps(smallest(sampling.json_schema, self._rng))
-        else:
-            text = ""
-        limit = sampling.n * sampling.max_tokens
-        usage = Usage(estimated_tokens(prompt), limit, estimated=True)
-        return Completion((text,) * sampling.n, ("stop",) * sampling.n, usage)
-
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """A random option."""
-        values = tuple(self._rng.random() - 2 for _ in options)
-        return Choice(tuple(options), values, Usage(estimated_tokens(prompt), 1, estimated=True))
-
-    async def aclose(self) -> None:
-        """Nothing to release."""
-
-
-def forecast(plan: Plan, rehearsed: int = 2) -> Forecast:
-    """Rehearse the plan's first episodes and reckon up all of them. No model is asked.
+def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
+    """Rehearse some of the plan's episodes and reckon up all of them. No model is asked.
 
     Raises ``UsageError`` and ``DataError`` as the run would, save for a missing key.
     """
@@ -113,16 +85,103 @@ def forecast(plan: Plan, rehearsed: int = 2) -> Forecast:
     choices = model_choices(plan, agent)
     opened = _opened(plan, choices)
     window = window_of(opened["main"]) if "main" in opened else 0
-    models: dict[str, Model] = {
-        role: Rehearsal(name, window_of(opened[role]) if opened else 0)
-        for role, (name, _) in choices.items()
-    }
-    played = [_rehearse(plan, dataset, agent, task, models) for task in tasks[:rehearsed]]
-    told = _reckoned(
-        plan, choices, [part for part in played if part[0].steps or part[1]], len(tasks)
-    )
-    first = tuple(played[0][0].calls())[:2] if played else ()
-    return replace(_measured(plan, dataset, agent, opened, told), first=first, window=window)
+    stage = _Stage(plan, dataset, agent, choices, opened)
+    step = max(1, math.ceil(len(tasks) / max(1, rehearsed)))
+    chosen = tasks[::step][:rehearsed]
+    told = stage.reckoned(chosen, len(tasks))
+    measured = _measured(stage, tasks, told, rehearsed)
+    return replace(measured, first=stage.first(tasks), window=window)
+
+
+@dataclass(slots=True)
+class _Stage:
+    """Where episodes of a plan are rehearsed; ``known`` are those that were."""
+
+    plan: Plan
+    dataset: Dataset
+    agent: AgentParts
+    choices: Choices
+    opened: Mapping[str, Model]
+    known: dict[str, tuple[Trajectory, float]] = field(default_factory=dict)
+
+    def reckoned(self, tasks: Sequence[Task], episodes: int) -> Forecast:
+        """What so many episodes like these would take."""
+        played = [self._rehearsed(task) for task in tasks]
+        kept = [part for part in played if part[0].steps or part[1]]
+        extra = self._form(tasks[0]) if tasks else 0
+        return _reckoned(self.plan, self.choices, kept, episodes, extra)
+
+    def first(self, tasks: Sequence[Task]) -> tuple[ModelCall, ...]:
+        """The first calls of the first episode, with the run's own settings."""
+        if not tasks or not self.choices:
+            return ()
+        played = self._played(tasks[0], self.agent, 1, self._models())
+        return tuple(played.calls())[:2]
+
+    def _rehearsed(self, task: Task) -> tuple[Trajectory, float]:
+        """An episode, and by how much a real one would be longer."""
+        if task.episode.id not in self.known:
+            self.known[task.episode.id] = self._rehearse(task)
+        return self.known[task.episode.id]
+
+    def _rehearse(self, task: Task) -> tuple[Trajectory, float]:
+        most = self.plan.max_steps or self.dataset.max_steps
+        if self._scripted():
+            return self._played(task, self.agent, most, self.opened), 1.0
+        steps = min(float(most), _expert_steps(self.plan, self.dataset, task, most))
+        played = self._played(task, self._constrained(), max(1, round(steps)), self._models())
+        turns = len(played.steps) / max(1, len(played.start))
+        return played, max(1.0, min(SLACK * steps, most) / max(1.0, turns))
+
+    def _played(
+        self, task: Task, agent: AgentParts, most: int, models: Mapping[str, Model]
+    ) -> Trajectory:
+        draw = demonstrations(self.dataset)
+        make, seed = agent.maker(), self.plan.seed
+        setup = Setup(self.dataset, make, models, seed, most, demonstrations=draw)
+        return asyncio.run(rollout(task, setup))
+
+    def _models(self) -> dict[str, Model]:
+        windows = {role: window_of(model) for role, model in self.opened.items()}
+        return {
+            role: Rehearsal(name, windows.get(role, 0)) for role, (name, _) in self.choices.items()
+        }
+
+    def _scripted(self) -> bool:
+        """Whether all models are scripts: they are asked themselves, as that costs nothing."""
+        return bool(self.opened) and all(
+            name.startswith("scripted:") for name, _ in self.choices.values()
+        )
+
+    def _constrained(self) -> AgentParts:
+        """The agents, their answers constrained."""
+        return replace(
+            self.agent,
+            settings=_legal(self.agent.settings),
+            others={
+                name: replace(parts, settings=_legal(parts.settings))
+                for name, parts in self.agent.others.items()
+            },
+        )
+
+    def _form(self, task: Task) -> int:
+        """Tokens by which a main prompt is longer in the run's own form than constrained."""
+        own, legal = self.agent.settings, _legal(self.agent.settings)
+        if own == legal or self._scripted():
+            return 0
+        lengths = []
+        for agent in (self.agent, self._constrained()):
+            asked = self._played(task, agent, 1, self._models()).calls()
+            main = [call for call in asked if call.role not in self.agent.roles]
+            lengths.append(estimated_tokens(main[0].prompt) if main else 0)
+        return lengths[0] - lengths[1]
+
+
+def _legal(settings: Any) -> Any:
+    """The settings with constrained answers, where they can be."""
+    if getattr(settings, "decoding", "") == "free":
+        return replace(settings, decoding="constrained")
+    return settings
 
 
 def _opened(plan: Plan, choices: Mapping[str, tuple[str, Mapping[str, Any]]]) -> dict[str, Model]:
@@ -133,19 +192,6 @@ def _opened(plan: Plan, choices: Mapping[str, tuple[str, Mapping[str, Any]]]) ->
         if "set $" in str(error):
             return {}
         raise
-
-
-def _rehearse(
-    plan: Plan, dataset: Dataset, agent: AgentParts, task: Task, models: Mapping[str, Model]
-) -> tuple[Trajectory, float]:
-    """An episode, and by how much a real one would be longer."""
-    most = plan.max_steps or dataset.max_steps
-    expected = min(most, math.ceil(SLACK * _expert_steps(plan, dataset, task, most)))
-    draw = demonstrations(dataset)
-    setup = Setup(dataset, agent.maker(), models, plan.seed, expected, demonstrations=draw)
-    trajectory = asyncio.run(rollout(task, setup))
-    turns = len(trajectory.steps) / max(1, len(trajectory.start))
-    return trajectory, max(1.0, expected / max(1.0, turns))
 
 
 def _expert_steps(plan: Plan, dataset: Dataset, task: Task, most: int) -> float:
@@ -163,7 +209,9 @@ def _reckoned(
     choices: Mapping[str, tuple[str, Mapping[str, Any]]],
     played: Sequence[tuple[Trajectory, float]],
     episodes: int,
+    extra: int = 0,
 ) -> Forecast:
+    """``played`` are trajectories with their stretch; ``extra`` tokens come to each main prompt."""
     table = load_prices(plan.prices)
     prices = {role: table.of(name) for role, (name, _) in choices.items()}
     thinking = {role: _thinking(name, settings) for role, (name, settings) in choices.items()}
@@ -174,9 +222,10 @@ def _reckoned(
             if call.answer is None:
                 continue
             role = call.role if call.role in choices else main
-            limit = call.answer.usage.completion + thinking.get(role, 0)
-            spent = Usage(call.answer.usage.prompt, round(WRITTEN * limit))
-            whole = Usage(call.answer.usage.prompt, limit)
+            asked = call.answer.usage.prompt + (extra if role == main else 0)
+            thought, texts = thinking.get(role, 0), call.answer.usage.completion
+            spent = Usage(asked, texts + round(WRITTEN * thought))
+            whole = Usage(asked, thought + max(texts, _limit(call)))
             calls, read = calls + longer, read + longer * spent.prompt
             written += longer * spent.completion
             dollars += longer * _cost(prices.get(role), spent)
@@ -204,31 +253,42 @@ def _thinking(name: str, settings: Mapping[str, Any]) -> int:
     return profile.thinking if asked is None else int(asked)
 
 
+def _limit(call: ModelCall) -> int:
+    """The most that an answer to this call may take, in tokens."""
+    return call.sampling.max_tokens * call.sampling.n if call.sampling else 0
+
+
 def _cost(price: Price | None, usage: Usage) -> float:
     return 0.0 if price is None else price.of(usage)
 
 
-def _measured(
-    plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model], guess: Forecast
-) -> Forecast:
+def _measured(stage: _Stage, tasks: Sequence[Task], guess: Forecast, rehearsed: int) -> Forecast:
     """The forecast by what finished episodes of this run took, where there are some."""
+    plan, dataset = stage.plan, stage.dataset
     path = plan.out
-    if path is None and models:
+    if path is None and stage.opened:
         checksum = Checksums().combined(dataset.files)
-        path = run_folder(plan, identity(plan, dataset, agent, models, checksum))
+        path = run_folder(plan, identity(plan, dataset, stage.agent, stage.opened, checksum))
     if path is None or not (path / "config.json").is_file():
         return guess
-    scores = [found for _, found in RunFolder.read(path).scores()]
-    if not scores:
+    found = dict(RunFolder.read(path).scores())
+    pilot = [task for task in tasks if task.episode.id in found]
+    if not pilot:
         return guess
+    scores = [found[task.episode.id] for task in pilot]
+    like = stage.reckoned(pilot[:: max(1, len(pilot) // rehearsed)][:rehearsed], guess.episodes)
     share = guess.episodes / len(scores)
-    priced = all("cost" in found for found in scores)
+    longer = guess.read / like.read if like.read and len(pilot) < len(tasks) else 1.0
+    told = guess.written / like.written if like.written and len(pilot) < len(tasks) else 1.0
+    priced = all("cost" in each for each in scores)
+    read = sum(each.get("prompt_tokens", 0.0) for each in scores)
+    written = sum(tokens_of(each) - each.get("prompt_tokens", 0.0) for each in scores)
     return replace(
         guess,
-        calls=sum(found.get("calls", 0.0) for found in scores) / len(scores),
-        read=round(share * sum(found.get("prompt_tokens", 0.0) for found in scores)),
-        written=round(share * sum(tokens_of(s) - s.get("prompt_tokens", 0.0) for s in scores)),
-        dollars=share * sum(found["cost"] for found in scores) if priced else guess.dollars,
+        calls=sum(each.get("calls", 0.0) for each in scores) / len(scores),
+        read=round(share * longer * read),
+        written=round(share * told * written),
+        dollars=share * longer * sum(e["cost"] for e in scores) if priced else guess.dollars,
         measured=len(scores),
     )
 
@@ -239,7 +299,7 @@ def lines(told: Forecast) -> list[str]:
     grounds = (
         f"measured on {told.measured} finished episodes"
         if told.measured
-        else "estimated: 4 characters a token, a rehearsal with random answers"
+        else "estimated: a rehearsal with legal actions and thoughts of a usual length"
     )
     window = f"; the model holds {told.window:,} tokens" if told.window else ""
     if not told.calls:

@@ -14,7 +14,7 @@ from typing import Any
 
 from wayword.core import registry, rollout
 from wayword.core.agent import Agent, Interactive, ManyModels, Toolkit
-from wayword.core.dataset import Dataset, Incomplete, Task
+from wayword.core.dataset import Dataset, DrawnTasks, Incomplete, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import reading
@@ -259,7 +259,14 @@ def _guarded(plan: Plan, cls: Any) -> Any:
             if not some:
                 path = next(iter(self.files.values()), plan.on)
                 raise DataError(path, "", "holds no episodes", "fetch it again")
-            return found
+            if not isinstance(found, DrawnTasks):
+                return found
+
+            def drawn(number: int) -> Task:
+                with reading(plan.on):
+                    return found[number]
+
+            return DrawnTasks(len(found), drawn)
 
         def world(self, episode: Episode) -> World:
             with reading(plan.on):
@@ -361,7 +368,7 @@ def identity(
     cls: Any = type(dataset)
     data_settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     own_file = file_checksum(plan.dataset_name)
-    named = _named_files(asdict(data_settings))
+    named = _named_files(asdict(data_settings), but="pictures")  # a scan has gigabytes of them
     return {
         **agent.identity(),
         "dataset": split_name(plan, dataset),

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,6 +59,11 @@ class Seal:
     def sealed(self, line: bytes) -> bytes:
         """A line, which is a JSON object, with its sum."""
         return line[:-1] + _SUM + self._sum(line[:-1]) + b'"}'
+
+    @staticmethod
+    def bare(line: bytes) -> bytes:
+        """A sealed line without its sum; others as they are."""
+        return line[:-_TAIL] + b"}" if line[-_TAIL:].startswith(_SUM) else line
 
     def check(self, path: Path, number: int, line: bytes) -> None:
         """Raises ``RecordingError`` for a line that is not as this run wrote it."""
@@ -106,15 +111,15 @@ def trajectory(path: Path, number: int, written: Json) -> Trajectory:
         raise corrupt(path, number, f"field 'trajectory' {error}") from error
 
 
-def entries(path: Path, seal: Seal) -> Iterator[Entry]:
+def entries(path: Path, seal: Seal, known: Sequence[Entry] | None = None) -> Iterator[Entry]:
     """Every line of ``episodes.jsonl``, checked, its trajectory passed over unread.
 
-    What the index beside it tells is not read again. Raises ``RecordingError`` for a line that is
-    corrupt, or holds an episode a second time.
+    What the index beside it tells (``known``: see ``indexed``) is not read again. Raises
+    ``RecordingError`` for a line that is corrupt, or holds an episode a second time.
     """
     seen: set[str] = set()
     at = 0
-    for entry in _indexed(path, seal):
+    for entry in indexed(path, seal) if known is None else known:
         _unique(path, len(seen) + 1, entry.episode_id, seen)
         at = entry.at + entry.size
         yield entry
@@ -155,7 +160,7 @@ def _unique(path: Path, number: int, episode: str, seen: set[str]) -> None:
     seen.add(episode)
 
 
-def _indexed(path: Path, seal: Seal) -> list[Entry]:
+def indexed(path: Path, seal: Seal) -> list[Entry]:
     """What the index tells of the file's first lines; nothing where it cannot be relied on."""
     index = path.with_name(INDEX)
     try:

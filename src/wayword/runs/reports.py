@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError, suggest
+from wayword.core.files import reading
 from wayword.metrics import accounting, predictions
 from wayword.metrics import compare as comparing
 from wayword.metrics import table as tables
@@ -111,7 +112,15 @@ def rows_of(runs: Sequence[Path]) -> list[Row]:
     return [_row(RunFolder.read(path)) for path in runs]
 
 
-def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> Written:
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """Two runs, paired by episode, and what of their identities differs."""
+
+    found: comparing.Comparison
+    differ: tuple[str, ...]
+
+
+def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
     """Two runs, paired by episode. Raises ``UsageError`` where they share none."""
     one, two = RunFolder.read(first), RunFolder.read(second)
     family = one.config["family"]
@@ -124,8 +133,15 @@ def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] =
         str(first), _only(left, keys), str(second), _only(right, keys),
         family=family, metrics=metrics_of(one.config), clusters=clusters,
     )  # fmt: skip
-    text = comparing.render(found, form, _width())
-    return Written(text, (f"the runs differ in: {', '.join(differ)}",) if differ else ())
+    return Compared(found, tuple(differ))
+
+
+def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] = ()) -> Written:
+    """Two runs, paired by episode, as text. Raises ``UsageError`` where they share none."""
+    both = compared(first, second, keys)
+    text = comparing.render(both.found, form, _width())
+    differ = f"the runs differ in: {', '.join(both.differ)}"
+    return Written(text, (differ,) if both.differ else ())
 
 
 def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
@@ -215,6 +231,11 @@ def _possible(kind: str, value: float) -> bool:
 
 
 def _row(run: RecordedRun) -> Row:
+    with reading(str(run.path / "config.json"), "give another folder"):
+        return _summed(run)
+
+
+def _summed(run: RecordedRun) -> Row:
     config, scored = run.config, _scored(run)
     identity, family = config["identity"], config["family"]
     finished = {name for name, _ in scored}

@@ -18,6 +18,7 @@ from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer, compass
 from wayword.worlds.indoor.graph import Neighbor
+from wayword.worlds.indoor.objects import ObjectsObservation
 from wayword.worlds.indoor.world import IndoorObservation
 
 DIRECTIONS = {
@@ -153,7 +154,16 @@ def _around(seen: IndoorObservation, perceiver: Perceiver | None) -> str:
         ways = [way for way in seen.neighbors if sector(way.heading, count) == number]
         told = _one_line(sectors[number], ways, seen.heading)
         lines += [f"{label}: {told}"] if told else []
+    if isinstance(seen, ObjectsObservation):
+        lines.append(f"In view, to be named at the stop: {objects(seen) or 'nothing'}.")
     return "\n".join(lines)
+
+
+def objects(seen: ObjectsObservation) -> str:
+    """The objects in view, with IDs and directions: ``81 coffee table (left 30°)``."""
+    return ", ".join(
+        f"{thing.id} {thing.name} ({_off(thing.heading, seen.heading)})" for thing in seen.objects
+    )
 
 
 def _one_line(part: Sector, ways: Sequence[Neighbor], facing: float) -> str:

@@ -8,7 +8,6 @@ Plain pages over HTTP, with events for what changes while somebody looks. Addres
     /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, live
     /run/SLUG/episode?id=ID      an episode
     /compare?run=A&run=B         two runs or more
-    /play                        a person plays
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from starlette.requests import Request
 from starlette.responses import (
     HTMLResponse,
     JSONResponse,
+    PlainTextResponse,
     RedirectResponse,
     Response,
     StreamingResponse,
@@ -52,6 +52,7 @@ def application(content: Content, host: str = HOST, token: str = "") -> Guard:
     routes = [
         Route("/", site.home),
         Route("/live", site.live_home),
+        Route("/compare", site.compare),
         Route("/run/{run}/", site.text("run")),
         Route("/run/{run}/metrics", site.text("metrics")),
         Route("/run/{run}/causes", site.text("causes")),
@@ -59,6 +60,8 @@ def application(content: Content, host: str = HOST, token: str = "") -> Guard:
         Route("/run/{run}/rows", site.rows),
         Route("/run/{run}/live", site.live),
         Route("/run/{run}/episode", site.episode),
+        Route("/run/{run}/raw", site.of_step("raw")),
+        Route("/run/{run}/expert", site.of_step("expert")),
     ]
     app = Starlette(
         routes=routes, exception_handlers={WaywordError: _unknown, 404: _unknown, 500: _broken}
@@ -101,6 +104,25 @@ class _Site:
     async def episode(self, request: Request) -> Response:
         run, episode = request.path_params["run"], request.query_params.get("id", "")
         return HTMLResponse(await run_in_threadpool(self._content.episode, run, episode))
+
+    def of_step(self, part: str) -> Endpoint:
+        """Text about one step of an episode."""
+
+        async def answer(request: Request) -> Response:
+            step = request.query_params.get("step", "")
+            run, episode = request.path_params["run"], request.query_params.get("id", "")
+            number = int(step) if step.isdecimal() and len(step) < 8 else 0
+            make = getattr(self._content, part)
+            return PlainTextResponse(await run_in_threadpool(make, run, episode, number))
+
+        return answer
+
+    async def compare(self, request: Request) -> Response:
+        runs = request.query_params.getlist("run")
+        episode = request.query_params.get("id")
+        if len(runs) < 2:
+            return RedirectResponse("./?all=1")
+        return HTMLResponse(await run_in_threadpool(self._content.compare, runs, episode))
 
     async def live(self, request: Request) -> Response:
         run = request.path_params["run"]

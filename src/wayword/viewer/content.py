@@ -24,7 +24,7 @@ import numpy as np
 
 from wayword.core.dataset import of_ids
 from wayword.core.episode import Json
-from wayword.core.errors import WaywordError
+from wayword.core.errors import UsageError, WaywordError
 from wayword.core.metric import Metric
 from wayword.core.secrets import redacted
 from wayword.metrics import accounting, scoring, state_accuracy
@@ -33,8 +33,10 @@ from wayword.runs.config import metrics_of
 from wayword.runs.parts import cast_of
 from wayword.viewer import index
 from wayword.viewer.causes import causes
+from wayword.viewer.compare import Sides, compare_page, walks_page
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.expert import expert_at
 from wayword.viewer.home import Card, home_page, means
 from wayword.viewer.index import Overview, index_page
 from wayword.viewer.library import Found, Library, Rows, slug
@@ -92,6 +94,7 @@ class Content:
         self._sources: Kept[Sources] = Kept(3)
         self._tables: Kept[Mapping[str, Any]] = Kept(24)
         self._causes: Kept[dict[str, tuple[str, ...]]] = Kept(6)
+        self._compared: Kept[reports.Compared] = Kept(12)
         self._asking = threading.Lock()
 
     def sources(self, rows: Rows) -> Sources:
@@ -259,6 +262,47 @@ class Content:
             episode_page(record, known, sources, self.library.name(name), links, served=True)
         )
 
+    def raw(self, name: str, episode: str, step: int) -> str:
+        """A step's record as JSON."""
+        told = self.library.rows(name).written(episode).get("trajectory") or {}
+        steps = told.get("steps", [])
+        if not 1 <= step <= len(steps):
+            raise UsageError(f"episode {episode!r} has no step {step}")
+        return redacted(json.dumps(steps[step - 1], indent=1, ensure_ascii=False))
+
+    def expert(self, name: str, episode: str, step: int) -> str:
+        """What an expert would do at a step, in words."""
+        rows = self.library.rows(name)
+        return expert_at(rows.record(episode).trajectory, self.tasks(rows, [episode]), step)
+
+    def compare(self, names: Sequence[str], episode: str | None = None) -> str:
+        """Runs side by side; with an episode, its two walks."""
+        if episode is not None:
+            return self._walks(names[:2], episode)
+        first, *others = names
+        pairs = [self._sides(first, other) for other in others[:8]]
+        rows = self.library.rows(first)
+        told = [
+            k for sides in pairs for k, (a, b) in sides.outcomes.items() if (a > 0.5) != (b > 0.5)
+        ]
+        return redacted(compare_page(pairs, self.tasks(rows, told[:400])))
+
+    def _sides(self, first: str, second: str) -> Sides:
+        one, two = self.library.rows(first), self.library.rows(second)
+        key = (one.run.path, one.version, two.run.path, two.version)
+        found = self._compared.get(key, lambda: reports.compared(one.run.path, two.run.path))
+        before, after = one.outcomes(), two.outcomes()
+        shared = {name: (before[name], after[name]) for name in before if name in after}
+        names = self.library.name(first), self.library.name(second)
+        return Sides(names, (slug(names[0]), slug(names[1])), found.differ, found.found, shared)
+
+    def _walks(self, names: Sequence[str], episode: str) -> str:
+        several = [self.library.rows(name) for name in names]
+        walks = [rows.record(episode).trajectory for rows in several]
+        called = [self.library.name(name) for name in names]
+        sources = self.tasks(several[0], [episode])
+        return redacted(walks_page(called, [slug(each) for each in called], walks, sources))
+
 
 class _Addresses(dict[str, str]):
     """Every episode has a page, at an address that is worked out when asked."""
@@ -283,7 +327,8 @@ def _neighbours(rows: Rows, episode: str) -> Links:
     at = names.index(episode)
     before = address(names[at - 1]) if at else ""
     after = address(names[at + 1]) if at + 1 < len(names) else ""
-    return Links(before, after, "./")
+    asked = f"?id={quote(episode, safe='', errors='replace')}"
+    return Links(before, after, "./", asked)
 
 
 def _data_key(config: Mapping[str, Any]) -> str:

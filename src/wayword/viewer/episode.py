@@ -13,7 +13,7 @@ from wayword.viewer import words as seeing
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Html, join, page, tag
-from wayword.viewer.steps import Cards, label, outcome
+from wayword.viewer.steps import SPOKEN, Cards, label, outcome
 
 ENDINGS = {
     "stopped": "stopped by itself",
@@ -24,11 +24,15 @@ ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """Addresses of the pages before and after, empty where there is none, and of the run's."""
+    """Addresses of the pages before and after, empty where there is none, and of the run's.
+
+    ``ask`` is the query that names the episode to the server.
+    """
 
     before: str = ""
     after: str = ""
     up: str = "../index.html"
+    ask: str = ""
 
 
 def episode_page(
@@ -41,13 +45,19 @@ def episode_page(
 ) -> str:
     """The whole document. ``run`` is what the run is called."""
     told = record.trajectory
+    ask = links.ask if served else ""
     body = join(
         [
             _top(record, run, links),
             tag(
                 "main",
                 _head(record, metrics, sources),
-                tag("div", _aside(told, sources), _steps(told, sources), class_="two"),
+                tag(
+                    "div",
+                    _aside(told, sources),
+                    _steps(told, sources, ask),
+                    class_="two",
+                ),
             ),
         ]
     )
@@ -131,32 +141,109 @@ def _scores(scores: Mapping[str, float], metrics: Sequence[Metric]) -> Html | No
     return tag("dl", *cells, class_="scores") if cells else None
 
 
-def _aside(told: Trajectory, sources: Sources) -> Html:
-    drawn = maps.draw(told, sources)
-    strip = [
+KEYS = (
+    ("←→", "steps"), ("space", "play"), ("j k", "episodes"), ("e", "prompts"), ("u", "up")
+)  # fmt: skip
+LANE, _CURVE = 10, 34
+"""Heights in the drawing of time: of an actor's lane, and of the curve."""
+
+
+def _time(told: Trajectory, far: Sequence[float]) -> Html:
+    """A lane an actor, a mark a step; above them how far the goal was, where that is known."""
+    actors = list(dict.fromkeys(step.actor for step in told.steps)) or [""]
+    count = max(1, len(told.steps))
+    wide = 1000 / count
+    top = _CURVE + 4 if len(far) == count + 1 else 0
+    marks = [
         tag(
-            "a",
-            str(number),
-            href=f"#step-{number}",
-            class_=f"dot {outcome(step)}",
-            title=label(step),
+            "rect", tag("title", f"{number}: {label(step)}"), x=round((number - 1) * wide, 2),
+            y=top + actors.index(step.actor) * (LANE + 2), width=round(max(wide - 1, 0.6), 2),
+            height=LANE, class_=f"mark {outcome(step)}", data_step=number,
         )
         for number, step in enumerate(told.steps, 1)
+    ]  # fmt: skip
+    curve = None
+    if top:
+        most = max(far) or 1.0
+        points = " ".join(
+            f"{n * wide:.1f},{2 + _CURVE * (1 - each / most):.1f}" for n, each in enumerate(far)
+        )
+        curve = tag(
+            "polyline",
+            tag("title", f"distance to the goal, up to {most:.1f} m"),
+            points=points,
+            class_="curve",
+        )
+    tall = top + len(actors) * (LANE + 2)
+    hand = tag("line", x1=0, y1=0, x2=0, y2=tall, class_="hand")
+    return tag(
+        "svg", curve, *marks, hand, viewBox=f"0 0 1000 {tall}", class_="time",
+        preserveAspectRatio="none", role="img", aria_label="Every step in time",
+    )  # fmt: skip
+
+
+def _scrubber(told: Trajectory, sources: Sources) -> Html | None:
+    """Where one is in time: a slider, buttons and keys."""
+    if not told.steps:
+        return None
+    far = maps.distances(told, sources)
+    worse = next((n for n in range(1, len(far)) if far[n] > far[n - 1] + 0.05), 0)
+    buttons = [
+        tag("button", words, type="button", data_key=key, title=f"{title} ({key})")
+        for key, words, title in (
+            ("ArrowLeft", "‹", "step back"),
+            (" ", "play", "play and pause"),
+            ("ArrowRight", "›", "next step"),
+            *((("w", "first worse", "the first step away from the goal"),) if worse else ()),
+            ("r", "rejected", "next rejected answer"),
+            ("m", "message", "next message"),
+        )
+        if _has(told, key)
     ]
+    slider = tag(
+        "input", type="range", id="now", min=1, max=len(told.steps), value=1, step=1,
+        aria_label="Step",
+    )  # fmt: skip
+    said = tag("output", id="said", for_="now", aria_live="off")
+    near = f"{far[-1]:.1f} m from the goal at the end, {min(far):.1f} m at best" if far else None
+    return tag(
+        "div", _time(told, far), slider, tag("div", *buttons, said, class_="buttons"),
+        tag("p", near, class_="dim") if near else None,
+        class_="scrubber", data_worse=worse or None,
+    )  # fmt: skip
+
+
+def _has(told: Trajectory, key: str) -> bool:
+    """Whether there is anything that a key would jump to."""
+    if key == "r":
+        return any(outcome(step) in ("rejected", "fallback") for step in told.steps)
+    return key != "m" or any(label(step) in SPOKEN for step in told.steps)
+
+
+def _aside(told: Trajectory, sources: Sources) -> Html:
+    drawn = maps.draw(told, sources)
     keys = tag(
         "p",
         *(
             part
-            for key, words in (("←→", "steps"), ("j k", "episodes"), ("e", "prompts"), ("u", "up"))
+            for key, words in (
+                ("←→", "steps"),
+                ("space", "play"),
+                ("j k", "episodes"),
+                ("e", "prompts"),
+                ("u", "up"),
+            )
             for part in (tag("kbd", key), f" {words} ")
         ),
         class_="keys dim",
     )
-    return tag("aside", drawn, tag("div", *strip, class_="strip"), keys)
+    words = sources.instruction(told.episode_id)
+    pinned = tag("p", words, class_="instruction", tabindex=0) if words else None
+    return tag("aside", pinned, drawn, _scrubber(told, sources), keys)
 
 
-def _steps(told: Trajectory, sources: Sources) -> Html:
-    cards = Cards(several=len(told.start) > 1)
+def _steps(told: Trajectory, sources: Sources, ask: str = "") -> Html:
+    cards = Cards(len(told.start) > 1, ask)
     before = [
         _earlier(number, trial, cards, sources) for number, trial in enumerate(told.earlier, 1)
     ]

@@ -47,7 +47,6 @@ def home_page(where: str, cards: Sequence[Card], live: str = "live") -> str:
                     "header",
                     tag("h1", "Runs"),
                     tag("p", f"{len(cards):,} in ", tag("code", where), class_="lead"),
-                    _actions(),
                     class_="head",
                 ),
                 _table(cards),
@@ -57,10 +56,6 @@ def home_page(where: str, cards: Sequence[Card], live: str = "live") -> str:
         ]
     )
     return page("Runs · Wayword", body, "home", served=True)
-
-
-def _actions() -> Html:
-    return tag("p", tag("a", "Play an episode yourself", href="play"), class_="actions")
 
 
 def _table(cards: Sequence[Card]) -> Html:

@@ -205,6 +205,15 @@ class Rows:
         """One finished episode's metrics."""
         return {k: c[row] for k, c in self._scores.items() if not np.isnan(c[row])}
 
+    def outcomes(self) -> dict[str, float]:
+        """The success measure of each finished episode that has one."""
+        column = self.column(self.success)
+        return {
+            name: float(found)
+            for name, found in zip(self.ids, column, strict=True)
+            if not np.isnan(found)
+        }
+
     def heads(self) -> list[Head]:
         """All of it as lines of a table, the failed first."""
         failed = [Head(k, "failed", {}, reason) for k, (_, reason) in self.failed.items()]

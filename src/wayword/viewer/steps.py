@@ -17,8 +17,9 @@ from wayword.viewer.words import Block, Piece, PromptHistory
 
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _MOST_OPTIONS = 12
+_FEW_THINGS, _MOST_CHIPS = 6, 24
 _NUMBERED = {"room", "x", "y", "heading"}
-_SPOKEN = ("chat", "ask")
+SPOKEN = ("chat", "ask")
 """Actions whose argument is something said."""
 
 
@@ -42,7 +43,7 @@ def label(step: Step) -> str:
 def _speech(step: Step) -> str:
     """What was said to others, or empty."""
     action = step.decision.action if isinstance(step.decision, Decision) else None
-    return action.arguments[0] if action and action.name in _SPOKEN and action.arguments else ""
+    return action.arguments[0] if action and action.name in SPOKEN and action.arguments else ""
 
 
 def _said(step: Step) -> Html | None:
@@ -71,14 +72,16 @@ class Cards:
 
     ``actors`` are named where there are several. ``around`` says what there is at the place of an
     observation, for agents that asked no model. ``trial`` is that of an earlier trial, from 1; 0
-    stands for the one that counts, whose steps alone the page's keys and map go by.
+    stands for the one that counts, whose steps alone the page's keys and map go by. ``ask`` is
+    the query that names the episode to a server; empty in files.
     """
 
-    def __init__(self, several: bool) -> None:
-        self._several = several
+    def __init__(self, several: bool, ask: str = "") -> None:
+        self._several, self.ask = several, ask
         self.trial = 0
         self._history = PromptHistory()
         self._steps_of_calls: list[str] = []
+        self._met: dict[str, set[str]] = {}
 
     def opening(self, calls: Sequence[ModelCall], notes: Sequence[Note]) -> Html | None:
         """What was asked before the first step, or None."""
@@ -105,7 +108,7 @@ class Cards:
         who = tag("span", step.actor, class_="chip") if self._several else None
         head = tag(
             "header",
-            tag("h2", f"Step {number}"),
+            tag("h2", tag("a", f"Step {number}", href=f"#{self._id(f'step-{number}')}")),
             who,
             tag("b", label(step), class_=f"badge {kind}"),
             tag("span", _took(step), class_="dim"),
@@ -113,13 +116,14 @@ class Cards:
         when = f"step {number}" + (f" of trial {self.trial}" if self.trial else "")
         asked = [self._call(call, when) for call in step.calls]
         parts = [
-            _part("Saw", join([_saw(step), around])),
-            _heard(step),
-            *asked,
             *_decided(step),
             _said(step),
             _part("Outcome", _came_of_it(step)),
+            _heard(step),
+            self._seen(step, around),
+            *asked,
             _notes(step.notes),
+            self._tools(number),
         ]
         if self.trial:
             name = self._id(f"step-{number}")
@@ -128,6 +132,42 @@ class Cards:
             "section", head, *parts,
             class_=f"card step {kind}", id=f"step-{number}", data_step=number, tabindex=-1,
         )  # fmt: skip
+
+    def _seen(self, step: Step, around: Html | None) -> Html:
+        """What was seen: in one line, what of it is new to the actor; the rest folded away where
+        it is much."""
+        held = seeing.as_mapping(step.observation)
+        names = seeing.things_in(held)
+        met = self._met.setdefault(step.actor, set())
+        fresh = [name for name in names if name not in met]
+        met.update(names)
+        words = f"Saw {_count(len(names), 'thing')}, {len(fresh)} new" if names else "Saw"
+        chips = [
+            tag("span", name, class_="chip new" if name in fresh else "chip")
+            for name in [*fresh, *(name for name in names if name not in fresh)][:_MOST_CHIPS]
+        ]
+        more = tag("span", f"and {len(names) - len(chips)} more", class_="dim")
+        folded = len(names) > _FEW_THINGS or "depth" in held
+        inside = tag("details", tag("summary", words), join([_saw(step), around]), open=not folded)
+        shown = tag("p", *chips, more if len(names) > len(chips) else None) if folded else None
+        return tag("div", shown, inside, class_="part")
+
+    def _tools(self, number: int) -> Html | None:
+        """What the server has to say of a step, when asked; nothing in pages that are files."""
+        if not self.ask or self.trial:
+            return None
+        kinds = (("expert", "What would the expert do here?"), ("raw", "Raw JSON"))
+        asked = [
+            tag(
+                "button",
+                words,
+                type="button",
+                class_="press ask",
+                data_ask=f"{kind}{self.ask}&step={number}",
+            )
+            for kind, words in kinds
+        ]
+        return tag("div", *asked, class_="tools")
 
     def _id(self, name: str) -> str:
         return f"trial-{self.trial}-{name}" if self.trial else name

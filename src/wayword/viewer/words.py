@@ -8,6 +8,7 @@ the page's script fills in when somebody asks.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import SequenceMatcher
@@ -152,9 +153,20 @@ def observation(seen: Any, taken: str) -> Html:
 
 def _elsewhere(key: str, value: Any) -> bool:
     """What the page shows in another form, or once for all steps; a level gaze is nothing new."""
-    return key in ("neighbors", "angles", "scene", "actor", "messages") or (
+    return key in ("neighbors", "angles", "scene", "actor", "messages", "image") or (
         key == "elevation" and value == 0
     )
+
+
+def things_in(held: Mapping[str, Any]) -> list[str]:
+    """The names of what an observation lists, each once; none in worlds of places alone."""
+    listed = next((held[k] for k in ("objects", "things", "shown") if held.get(k)), ())
+    names = []
+    for thing in listed if isinstance(listed, list | tuple) else ():
+        told = as_mapping(thing)
+        parts = [told.get("colour"), told.get("name") or told.get("kind") or told.get("type")]
+        names.append(" ".join(str(part) for part in parts if part))
+    return list(dict.fromkeys(name for name in names if name))
 
 
 def as_mapping(seen: Any) -> Mapping[str, Any]:
@@ -190,7 +202,8 @@ def shown(value: Any, name: str = "", depth: int = 0) -> Html | str:
     if depth >= _DEEPEST:
         return tag("pre", json.dumps(value, ensure_ascii=False, default=str), class_="said")
     if isinstance(value, Mapping):
-        return facts(value, depth + 1) or "–"
+        fan = depth_fan(value) if value.get("type") == "DepthImage" else None
+        return fan or facts(value, depth + 1) or "–"
     if isinstance(value, Sequence):
         return _listed(value, depth)
     return str(value)
@@ -317,3 +330,52 @@ def side(angle: float) -> str:
     if abs(angle) > 179.5:
         return "behind"
     return f"{'right' if angle > 0 else 'left'} {abs(angle):.0f}°"
+
+
+# Depth as a fan: how far the way is free at the height of the eye.
+
+_LEVEL = 6.0
+"""Degrees off the level up to which a row of a depth image speaks of walls and not of the floor."""
+
+
+def free_ways(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """(bearing in degrees, metres free) of each column of a depth image as it was recorded.
+
+    Nothing for anything else that a run folder may hold.
+    """
+    bearings, rows, levels = depth.get("bearings"), depth.get("elevations"), depth.get("levels")
+    reach = depth.get("reach")
+    if not isinstance(bearings, list | tuple) or not isinstance(rows, list | tuple):
+        return []
+    if not isinstance(levels, bytes) or not isinstance(reach, int | float):
+        return []
+    if len(levels) != len(bearings) * len(rows) or not bearings:
+        return []
+    level = [n for n, up in enumerate(rows) if isinstance(up, int | float) and abs(up) <= _LEVEL]
+    found = []
+    for column, bearing in enumerate(bearings):
+        if not isinstance(bearing, int | float):
+            return []
+        nearest = min((levels[n * len(bearings) + column] for n in level), default=255)
+        found.append((float(bearing), float(reach) * min(nearest, 254) / 254))
+    return found
+
+
+def depth_fan(depth: Mapping[str, Any]) -> Html | None:
+    """What lay free before a camera, seen from above; None where the image cannot be read."""
+    ways = free_ways(depth)
+    reach = depth.get("reach")
+    if not ways or not isinstance(reach, int | float) or reach <= 0:
+        return None
+    scale = 60 / reach
+    points = [
+        (math.sin(math.radians(b)) * far * scale, -math.cos(math.radians(b)) * far * scale)
+        for b, far in ways
+    ]
+    path = "M0 0L" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + "Z"
+    ahead = min(ways, key=lambda way: abs(way[0]))[1]
+    words = f"free ahead: {ahead:.1f} m{' or more' if ahead >= reach else ''}"
+    drawn = [tag("circle", cx=0, cy=0, r=60, class_="rim"), tag("path", d=path, class_="free"),
+             tag("path", d="M0 -7L5 6L0 3L-5 6Z", class_="me")]  # fmt: skip
+    fan = tag("svg", *drawn, viewBox="-64 -64 128 80", class_="fan", role="img", aria_label=words)
+    return tag("div", fan, tag("span", words, class_="dim"))

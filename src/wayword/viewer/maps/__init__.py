@@ -7,10 +7,27 @@
 
 from __future__ import annotations
 
+import math
+import sys
+
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import generic
 from wayword.viewer.markup import Html, tag
+
+
+def distances(trajectory: Trajectory, sources: Sources) -> list[float]:
+    """Metres from the goal as the crow flies, at the start and after each step of the first actor;
+    empty where there is no gold path."""
+    family = sources.family()
+    own = family.part("map") if family else None
+    geography = getattr(sys.modules.get(getattr(own, "__module__", "")), "geography", None)
+    drawn = geography(trajectory, sources) if geography else None
+    if drawn is None or not drawn.gold or len(drawn.walks) != 1:
+        return []
+    (stands,) = drawn.walks.values()
+    _, goal = drawn.gold[-1]
+    return [math.dist(stand.point, goal) for stand in stands]
 
 
 def draw(trajectory: Trajectory, sources: Sources) -> Html | None:

@@ -58,7 +58,8 @@ class Layer:
 @dataclass(slots=True)
 class Map:
     """Everything a map shows. ``walks`` holds each actor's stands; ``scale`` is whether lengths
-    are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way."""
+    are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way. ``unit``
+    is what lengths are in."""
 
     walks: dict[str, list[Stand]]
     places: dict[str, Point] = field(default_factory=dict)
@@ -69,6 +70,7 @@ class Map:
     scale: bool = True
     radius: float = 0.0
     layer: Layer | None = None
+    unit: str = "m"
 
 
 def render(drawn: Map) -> Html:
@@ -353,5 +355,11 @@ def _bar(where: Map, paper: _Paper) -> Html | None:
     return tag(
         "g",
         tag("path", d=f"M{x1:.1f} {y - 4:.1f}v4H{x2:.1f}v-4", class_="bar"),
-        tag("text", f"{length} m", x=round((x1 + x2) / 2, 1), y=round(y - 5, 1), class_="barlabel"),
+        tag(
+            "text",
+            f"{length} {where.unit}",
+            x=round((x1 + x2) / 2, 1),
+            y=round(y - 5, 1),
+            class_="barlabel",
+        ),
     )

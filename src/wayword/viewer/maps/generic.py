@@ -81,7 +81,7 @@ def _walk(trajectory: Trajectory, actor: str, known: Mapping[str, Point]) -> Ite
     point = _own_point(where, known) or ((0.0, 0.0) if place_of(where) and not known else None)
     if point is None:
         return
-    yield Stand(0, place_of(where), point, _number(where.get("heading")))
+    yield Stand(0, place_of(where), point, finite(where.get("heading")))
     for number, step in enumerate(trajectory.steps, 1):
         if step.actor != actor or not isinstance(step.pose, Mapping):
             continue
@@ -91,11 +91,11 @@ def _walk(trajectory: Trajectory, actor: str, known: Mapping[str, Point]) -> Ite
         if found is None:
             return
         point, where = found, step.pose
-        yield Stand(number, place_of(where), point, _number(where.get("heading")))
+        yield Stand(number, place_of(where), point, finite(where.get("heading")))
 
 
 def _own_point(where: Mapping[str, Any], known: Mapping[str, Point]) -> Point | None:
-    x, y = _number(where.get("x")), _number(where.get("y"))
+    x, y = finite(where.get("x")), finite(where.get("y"))
     if x is not None and y is not None:
         return x, y
     return known.get(place_of(where))
@@ -103,12 +103,12 @@ def _own_point(where: Mapping[str, Any], known: Mapping[str, Point]) -> Point | 
 
 def _reckoned(point: Point, seen: Any, where: Mapping[str, Any]) -> Point:
     """Along the way that was taken; a unit along the new heading where its length is unknown."""
-    place, heading, length = place_of(where), _number(where.get("heading")) or 0.0, 1.0
+    place, heading, length = place_of(where), finite(where.get("heading")) or 0.0, 1.0
     for way in seen.get("neighbors", ()) if isinstance(seen, Mapping) else ():
         if isinstance(way, Mapping) and way.get("viewpoint") == place:
-            heading = _number(way.get("heading")) or 0.0
-            slope = math.radians(_number(way.get("elevation")) or 0.0)
-            length = (_number(way.get("distance")) or 0.0) * math.cos(slope)
+            heading = finite(way.get("heading")) or 0.0
+            slope = math.radians(finite(way.get("elevation")) or 0.0)
+            length = (finite(way.get("distance")) or 0.0) * math.cos(slope)
     angle = math.radians(heading)
     return point[0] + length * math.sin(angle), point[1] + length * math.cos(angle)
 
@@ -118,7 +118,7 @@ def _exact(trajectory: Trajectory) -> bool:
     return not any("panorama" in where for where in trajectory.start.values())
 
 
-def _number(value: Any) -> float | None:
+def finite(value: Any) -> float | None:
     """A finite number, or None: a folder from elsewhere may hold anything."""
     usable = isinstance(value, int | float) and abs(value) < 1e9
     return float(value) if usable else None

@@ -3,7 +3,10 @@
 // Every text reaches the page through textContent.
 (function () {
   const steps = [...document.querySelectorAll(".step")];
-  const strip = document.querySelector(".strip");
+  const slider = document.getElementById("now");
+  const place = document.getElementById("said");
+  const hand = document.querySelector(".time .hand");
+  const scrubber = document.querySelector(".scrubber");
   let now = 0; // 0: before the first step
 
   function mark(number) {
@@ -19,8 +22,18 @@
     for (const part of document.querySelectorAll(".map [data-first]")) {
       part.classList.toggle("on", Number(part.dataset.first) <= number && number <= Number(part.dataset.last));
     }
-    const dot = strip && strip.querySelector('a[href="#step-' + number + '"]');
-    if (dot) dot.classList.add("now");
+    for (const part of document.querySelectorAll(".map .move[data-step], .map .stop")) {
+      const first = Number(part.dataset.step || part.dataset.steps.split(" ")[0]);
+      part.classList.toggle("future", first > number);
+    }
+    for (const part of document.querySelectorAll('.time [data-step="' + number + '"]')) part.classList.add("now");
+    if (slider) slider.value = number;
+    if (place) place.textContent = number + " / " + steps.length;
+    if (hand) {
+      const at = (1000 * (number - 0.5)) / steps.length;
+      hand.setAttribute("x1", at);
+      hand.setAttribute("x2", at);
+    }
   }
 
   function go(number) {
@@ -66,25 +79,67 @@
       const visits = stop.dataset.steps.split(" ").map(Number).filter(Boolean);
       go(visits[(visits.indexOf(now) + 1) % visits.length]);
     }
-    const dot = event.target.closest(".dot");
-    if (dot) {
-      event.preventDefault();
-      go(Number(dot.textContent));
-    }
+    const point = event.target.closest(".time [data-step]");
+    if (point) go(Number(point.dataset.step));
+    const press = event.target.closest(".scrubber button");
+    if (press) act(press.dataset.key);
+    const asking = event.target.closest("button.ask");
+    if (asking) ask(asking);
+    const copy = event.target.closest("button.copy");
+    if (copy) navigator.clipboard.writeText(copy.nextElementSibling.textContent).then(() => {
+      copy.textContent = "copied";
+    }, () => { copy.textContent = "not allowed"; });
+    const link = event.target.closest('h2 a[href^="#step-"]');
+    if (link) { event.preventDefault(); go(Number(link.hash.slice(6))); }
   });
+
+  // Questions to the server, where there is one.
+  async function ask(press) {
+    press.disabled = true;
+    let text = "the server does not answer";
+    try {
+      const answer = await fetch(press.dataset.ask);
+      text = answer.ok ? await answer.text() : "the server answered " + answer.status;
+    } catch (error) { /* it has ended */ }
+    const shown = document.createElement("pre");
+    shown.className = "said";
+    shown.textContent = text;
+    shown.tabIndex = 0;
+    press.replaceWith(press.cloneNode(true), shown);
+  }
+
+  // Time: one cursor moves everything.
+  let timer = 0;
+  function play() {
+    const press = scrubber && scrubber.querySelector('button[data-key=" "]');
+    if (timer) { clearInterval(timer); timer = 0; }
+    else timer = setInterval(() => { if (now >= steps.length) play(); else go(now + 1); }, 700);
+    if (press) press.textContent = timer ? "pause" : "play";
+  }
+  function next(kind) {
+    const found = steps.find((card) => Number(card.dataset.step) > now && card.matches(kind)) || steps.find((card) => card.matches(kind));
+    if (found) go(Number(found.dataset.step));
+  }
+  function act(key) {
+    if (key === "ArrowRight") go(now + 1);
+    else if (key === "ArrowLeft") go(now - 1);
+    else if (key === " ") play();
+    else if (key === "w" && scrubber && scrubber.dataset.worse) go(Number(scrubber.dataset.worse));
+    else if (key === "r") next(".rejected, .fallback");
+    else if (key === "m") next(":has(.speech)");
+    else return false;
+    return true;
+  }
+  if (slider) slider.addEventListener("input", () => go(Number(slider.value)));
 
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (/^(INPUT|SELECT|TEXTAREA|BUTTON|SUMMARY|A)$/.test(event.target.tagName) && (event.target !== slider || event.key !== " ") && !/^[a-z]$/.test(event.key)) return;
+    if (act(event.key)) { event.preventDefault(); return; }
     const link = { j: "next", k: "prev", u: "up" }[event.key];
     if (link) {
       const found = document.querySelector('a[rel="' + link + '"]');
       if (found) location.href = found.href;
-    } else if (event.key === "ArrowRight") {
-      event.preventDefault();
-      go(now + 1);
-    } else if (event.key === "ArrowLeft") {
-      event.preventDefault();
-      go(now - 1);
     } else if (event.key === "e") {
       const all = [...document.querySelectorAll("details.prompt")];
       const open = all.some((each) => !each.open);
@@ -106,7 +161,68 @@
     });
   }, { passive: true });
 
+  // The map: zoom with the wheel and ctrl, or the buttons; drag to move.
+  for (const map of document.querySelectorAll("svg.map")) {
+    const whole = map.viewBox.baseVal;
+    const start = { x: whole.x, y: whole.y, width: whole.width, height: whole.height };
+    const view = { ...start };
+    const show = () => map.setAttribute("viewBox", [view.x, view.y, view.width, view.height].join(" "));
+    const zoom = (by, x, y) => {
+      const factor = Math.min(1, Math.max(0.08, (view.width * by) / start.width)) * start.width / view.width;
+      view.x += (x - view.x) * (1 - factor);
+      view.y += (y - view.y) * (1 - factor);
+      view.width *= factor;
+      view.height *= factor;
+      if (view.width >= start.width) Object.assign(view, start);
+      show();
+    };
+    const bar = document.createElement("div");
+    bar.className = "zoom";
+    for (const [label, title, press] of [
+      ["+", "zoom in", () => zoom(0.7, view.x + view.width / 2, view.y + view.height / 2)],
+      ["−", "zoom out", () => zoom(1.4, view.x + view.width / 2, view.y + view.height / 2)],
+      ["⤢", "whole map", () => { Object.assign(view, start); show(); }],
+    ]) {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = label;
+      button.title = title;
+      button.setAttribute("aria-label", title);
+      button.addEventListener("click", press);
+      bar.append(button);
+    }
+    map.before(bar);
+    map.addEventListener("wheel", (event) => {
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      const box = map.getBoundingClientRect();
+      zoom(event.deltaY < 0 ? 0.85 : 1.18, view.x + ((event.clientX - box.left) / box.width) * view.width, view.y + ((event.clientY - box.top) / box.height) * view.height);
+    }, { passive: false });
+    let from = null;
+    map.addEventListener("pointerdown", (event) => { if (view.width < start.width) from = { x: event.clientX, y: event.clientY }; });
+    addEventListener("pointermove", (event) => {
+      if (!from) return;
+      const scale = view.width / map.getBoundingClientRect().width;
+      view.x -= (event.clientX - from.x) * scale;
+      view.y -= (event.clientY - from.y) * scale;
+      from = { x: event.clientX, y: event.clientY };
+      show();
+    });
+    addEventListener("pointerup", () => { from = null; });
+  }
+
+  for (const pre of document.querySelectorAll("pre.said, pre.text")) {
+    pre.tabIndex = 0;
+    if (!navigator.clipboard || pre.textContent.length < 40) continue;
+    const copy = document.createElement("button");
+    copy.type = "button";
+    copy.className = "copy";
+    copy.textContent = "copy";
+    pre.before(copy);
+  }
+
   const asked = /^#step-(\d+)$/.exec(location.hash);
   if (asked) go(Number(asked[1]));
   else if (steps.length) mark(1);
+  document.body.dataset.ready = "1";
 })();

@@ -1,0 +1,184 @@
+"""Two runs or more side by side: differences with intervals, and the episodes that differ."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from wayword.core.action import Decision
+from wayword.core.trajectory import Trajectory
+from wayword.metrics import accounting
+from wayword.metrics.compare import Comparison, Line, heading
+from wayword.viewer import maps
+from wayword.viewer.data import Sources
+from wayword.viewer.figures import title, value
+from wayword.viewer.markup import Html, join, page, tag
+from wayword.viewer.steps import label
+
+_LISTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """Two runs that are compared: their names and slugs, and each shared episode's success."""
+
+    names: tuple[str, str]
+    slugs: tuple[str, str]
+    differ: Sequence[str]
+    found: Comparison
+    outcomes: Mapping[str, tuple[float, float]]
+
+
+def compare_page(pairs: Sequence[Sides], texts: Sources) -> str:
+    """The document: the first run against each of the others."""
+    first = pairs[0].names[0]
+    top = _top("./?all=1", "‹ all runs", "compare")
+    head = tag("header", tag("h1", "Against ", tag("bdi", first)), class_="head")
+    parts = [part for sides in pairs for part in _pair(sides, texts)]
+    body = join([top, tag("main", head, *parts, class_="wide")])
+    return page(f"Compare {first} · Wayword", body, "compare", served=True)
+
+
+def _pair(sides: Sides, texts: Sources) -> list[Html | None]:
+    first, second = sides.names
+    gained = [k for k, (a, b) in sides.outcomes.items() if a <= 0.5 < b]
+    lost = [k for k, (a, b) in sides.outcomes.items() if b <= 0.5 < a]
+    differ = f"The runs differ in: {', '.join(sides.differ)}." if sides.differ else ""
+    return [
+        tag("h2", tag("bdi", second), " less ", tag("bdi", first)),
+        tag("p", heading(sides.found), " ", differ, class_="dim"),
+        _table(sides.found),
+        tag("div", _episodes("Gained", gained, sides, texts), _episodes("Lost", lost, sides, texts),
+            class_="sides"),
+        _others(sides, texts),
+    ]  # fmt: skip
+
+
+_HEADS = ("Metric", "First", "Second", "Difference", "95% interval", "Better", "Worse", "Same", "p")
+_SMALL = "p: paired permutation test, two-sided, not corrected for there being several."
+
+
+def _region(table: Html, words: str, *more: Html) -> Html:
+    """A table that scrolls by itself where it is too wide."""
+    return tag("div", table, *more, class_="scroll", tabindex=0, role="region", aria_label=words)
+
+
+def _walk_address(episode: str, slugs: Sequence[str]) -> str:
+    asked = "&".join(f"run={slug}" for slug in slugs)
+    return f"compare?{asked}&id={quote(episode, safe='', errors='replace')}"
+
+
+def _table(found: Comparison) -> Html:
+    head = tag("thead", tag("tr", *(tag("th", head, scope="col") for head in _HEADS)))
+    table = tag("table", head, tag("tbody", *map(_line, found.lines)), class_="table")
+    return _region(table, "Differences", tag("p", _SMALL, class_="dim"))
+
+
+def _line(line: Line) -> Html:
+    metric, gap = line.metric, line.difference
+    sign = "+" if gap.mean > 0 else ""
+    sure = not math.isnan(gap.low) and (gap.low > 0 or gap.high < 0)
+    better = gap.mean < 0 if metric.better == "lower" else gap.mean > 0
+    kind = ("good" if better else "bad") if sure and metric.better else ""
+    low, high = (value(metric, each) for each in (gap.low, gap.high))
+    sure_of = "too few" if math.isnan(gap.low) else f"{low} to {high}"
+    chance = "–" if math.isnan(line.p) else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"
+    cells = [
+        tag("td", value(metric, line.first), class_="n", data_label="first"),
+        tag("td", value(metric, line.second), class_="n", data_label="second"),
+        tag("td", f"{sign}{value(metric, gap.mean)}", class_=f"n {kind}", data_label="difference"),
+        tag("td", sure_of, class_="n", data_label="95%"),
+        *(tag("td", f"{n:,}", class_="n", data_label=words) for words, n in
+          (("better", line.wins), ("worse", line.losses), ("same", line.ties))),
+        tag("td", chance, class_="n", data_label="p"),
+    ]  # fmt: skip
+    own = "" if metric not in accounting.METRICS else "took"
+    return tag("tr", tag("th", title(metric), scope="row", title=metric.doc), *cells, class_=own)
+
+
+def _episodes(words: str, ids: Sequence[str], sides: Sides, texts: Sources) -> Html:
+    said = {each: tag("span", texts.instruction(each), class_="dim") for each in ids[:_LISTED]}
+    items = [tag("li", _link(each, sides), " ", words) for each, words in said.items()]
+    left = len(ids) - len(items)
+    more = tag("p", f"and {left:,} more", class_="dim") if left else None
+    none = tag("p", "none", class_="dim") if not ids else None
+    return tag("section", tag("h3", f"{words}: {len(ids):,}"), tag("ul", *items), more, none)
+
+
+def _others(sides: Sides, texts: Sources) -> Html:
+    same = [k for k, (a, b) in sides.outcomes.items() if (a > 0.5) == (b > 0.5)]
+    items = [tag("li", _link(each, sides)) for each in same[:_LISTED]]
+    return tag("details", tag("summary", f"Same outcome: {len(same):,}"), tag("ul", *items))
+
+
+def _link(episode: str, sides: Sides) -> Html:
+    return tag("a", tag("bdi", episode), href=_walk_address(episode, sides.slugs))
+
+
+def parting(one: Trajectory, other: Trajectory) -> int:
+    """The first step, from 1, at which two walks of one episode differ; 0 where none does."""
+    for number, (a, b) in enumerate(zip(one.steps, other.steps, strict=False), 1):
+        if (a.actor, _done(a.decision)) != (b.actor, _done(b.decision)):
+            return number
+    shorter = min(len(one.steps), len(other.steps))
+    return 0 if len(one.steps) == len(other.steps) else shorter + 1
+
+
+def _done(decision: object) -> object:
+    return decision.action if isinstance(decision, Decision) else "rejected"
+
+
+def walks_page(
+    names: Sequence[str], slugs: Sequence[str], walks: Sequence[Trajectory], sources: Sources
+) -> str:
+    """One episode in two runs: both walks on their maps, step by step, and where they part."""
+    one, other = walks
+    apart, episode = parting(one, other), one.episode_id
+    up = "compare?" + "&".join(f"run={slug}" for slug in slugs)
+    words = f"They part at step {apart}." if apart else "Both did the same."
+    asked = f"episode?id={quote(episode, safe='', errors='replace')}#step-{max(1, apart)}"
+    columns = [
+        tag(
+            "section",
+            tag("h2", tag("a", tag("bdi", name), href=f"run/{slug}/{asked}")),
+            maps.draw(walk, sources),
+        )
+        for name, slug, walk in zip(names, slugs, walks, strict=True)
+    ]
+    head = tag(
+        "header",
+        tag("h1", tag("bdi", episode)),
+        tag("blockquote", sources.instruction(episode)),
+        tag("p", words, class_="lead"),
+        class_="head",
+    )
+    main = tag(
+        "main",
+        head,
+        tag("div", *columns, class_="sides"),
+        _steps(names, walks, apart),
+        class_="wide",
+    )
+    body = join([_top(up, "‹ compare", episode), main])
+    return page(f"{episode} · compare · Wayword", body, "compare", served=True)
+
+
+def _top(up: str, back: str, words: str) -> Html:
+    here = tag("span", tag("bdi", words), class_="grow")
+    return tag("nav", tag("a", back, href=up, rel="up"), here, class_="top")
+
+
+def _steps(names: Sequence[str], walks: Sequence[Trajectory], apart: int) -> Html:
+    rows = []
+    for number in range(1, max(len(walk.steps) for walk in walks) + 1):
+        done = [
+            label(walk.steps[number - 1]) if number <= len(walk.steps) else "–" for walk in walks
+        ]
+        cells = [tag("td", each) for each in done]
+        kind = "apart" if number == apart else None
+        rows.append(tag("tr", tag("th", str(number), scope="row"), *cells, class_=kind))
+    heads = [tag("th", words, scope="col") for words in ("Step", *names)]
+    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *rows), class_="table")
+    return _region(table, "Steps side by side")

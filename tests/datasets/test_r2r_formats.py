@@ -1,0 +1,176 @@
+"""R2R's relatives in their published formats: own subsets, R4R, RxR, packs and pictures."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from helpers.small_scan import PLACES, SCAN, write_pack, write_picture, write_scan
+from wayword.core.errors import DataError, UsageError
+from wayword.datasets.r2r import R2R, R2RSettings
+from wayword.datasets.r4r import R4R
+from wayword.datasets.rxr import RxR, RxRSettings
+from wayword.runs.folder import RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    write_scan(folder)
+    return folder
+
+
+def r2r(data: Path, **settings: Any) -> R2R:
+    return R2R("val_seen", data, R2RSettings(**settings))
+
+
+def test_a_file_of_own_episodes_takes_the_place_of_the_splits(data: Path, tmp_path: Path) -> None:
+    """MapGPT's 216 are flattened records like these."""
+    record = {"instr_id": "7_1", "instruction": "Go.", "scan": SCAN, "heading": 0.0}
+    own = tmp_path / "own.json"
+    own.write_text(json.dumps([{**record, "path": ["s", "a"], "path_id": 7, "distance": 2.0}]))
+    dataset = r2r(data, annotations=str(own))
+    assert [task.episode.id for task in dataset.tasks] == ["7_1"]
+    assert dataset.tasks[0].reference.path == ("s", "a")  # type: ignore[attr-defined]
+    assert own in dataset.files.values()
+    sample = R2R("sample72", data, R2RSettings(annotations=str(own)))
+    assert len(sample.tasks) == 1
+    assert len(dataset.demonstrations(1, 0)) == 1  # examples come from the train split still
+    done = run(
+        Plan(
+            "oracle",
+            "r2r:val_seen",
+            settings={"dataset": {"annotations": str(own)}},
+            data=data,
+            out=tmp_path / "run",
+        )
+    )
+    assert [scores["sr"] for _, scores in RunFolder.read(done.path).scores()] == [1.0]
+    with pytest.raises(DataError, match="nowhere"):
+        _ = r2r(data, annotations=str(tmp_path / "nowhere.json")).tasks
+
+
+def test_a_pack_captioned_anew_is_read_instead(data: Path, tmp_path: Path) -> None:
+    write_pack(tmp_path / "anew", "blue")
+    dataset = r2r(data, observations=str(tmp_path / "anew"))
+    percept = dataset.perceiver().perceive(SCAN, "a")
+    assert percept.sectors[0].caption == "A blue a."
+    assert "blue a" in percept.summary
+    assert dataset.perceiver().name == "recorded:navgpt:anew"
+    read = [path for path in dataset.files.values() if "anew" in str(path)]
+    assert len(read) == 3
+    assert "A plain a." in r2r(data).perceiver().perceive(SCAN, "a").sectors[0].caption
+    with pytest.raises(DataError, match="wayword perceive"):
+        r2r(data, observations=str(tmp_path)).perceiver()
+
+
+def test_r4r_is_read_as_its_generator_writes_it(data: Path) -> None:
+    record = {
+        "distance": 6.0,
+        "scan": SCAN,
+        "path_id": 3,
+        "path": ["s", "a", "b", "a", "s"],
+        "heading": 1.57,
+        "instructions": [f"First. Then {n}." for n in range(9)],
+        "first_path_id": 1,
+        "second_path_id": 2,
+    }
+    (data / "r4r").mkdir(exist_ok=True)
+    (data / "r4r" / "R4R_val_seen.json").write_text(json.dumps([record]))
+    dataset = R4R("val_seen", data, R2RSettings())
+    assert [task.episode.id for task in dataset.tasks] == [f"3_{n}" for n in range(9)]
+    assert dataset.tasks[0].reference.path == ("s", "a", "b", "a", "s")  # type: ignore[attr-defined]
+    assert dataset.tasks[0].episode.start["heading"] == pytest.approx(89.95, abs=0.1)
+    assert dataset.perceiver().perceive(SCAN, "b").sectors
+    with pytest.raises(UsageError, match="r4r has no split"):
+        R4R("sample72", data, R2RSettings())
+
+
+def test_rxr_is_read_line_by_line_in_one_language(data: Path) -> None:
+    base = {"path_id": 11, "split": "val_seen", "scan": SCAN, "heading": 0.5, "path": ["s", "a"]}
+    lines = [
+        {**base, "instruction_id": n, "annotator_id": 1, "language": code, "instruction": text}
+        for n, (code, text) in enumerate(
+            [("en-IN", "Go on."), ("hi-IN", "चलो।"), ("en-US", "Walk.")]
+        )
+    ]
+    (data / "rxr").mkdir(exist_ok=True)
+    path = data / "rxr" / "rxr_val_seen_guide.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)) + "\n", encoding="utf-8")
+    told = {
+        code: [t.episode for t in RxR("val_seen", data, RxRSettings(language=code)).tasks]  # type: ignore[arg-type]
+        for code in ("en", "hi", "te", "")
+    }
+    assert [episode.id for episode in told["en"]] == ["0", "2"]
+    assert told["hi"][0].instruction == "चलो।"
+    assert told["hi"][0].extra == {"language": "hi-IN", "path_id": 11}
+    assert (len(told["te"]), len(told[""])) == (0, 3)
+    path.write_text("{broken\n")
+    with pytest.raises(DataError, match="line 1: is not JSON"):
+        _ = RxR("val_seen", data, RxRSettings()).tasks
+
+
+def _red(image: Any) -> int:
+    from PIL import Image
+
+    pixels = np.asarray(Image.open(io.BytesIO(image.data)))
+    rows, columns = pixels.shape[:2]
+    return int(pixels[rows // 2, columns // 2, 0])
+
+
+def test_pictures_are_read_in_all_three_forms(data: Path, tmp_path: Path) -> None:
+    scan = tmp_path / SCAN
+    for view in range(36):
+        write_picture(scan / "s" / f"{view:02d}.png", 8, 8, 5 * view)
+    for face in range(6):
+        name = f"a_skybox{face}_sami.png"
+        write_picture(scan / "matterport_skybox_images" / name, 16, 16, 40 * face)
+    write_picture(scan / "b.png", 32, 64, 250)
+    shown = r2r(data, pictures=str(tmp_path)).perceiver()
+    assert {"picture", "perceive"} <= shown.capabilities
+    assert _red(shown.picture(SCAN, "s", 0.0, 60.0)) == pytest.approx(5 * 12, abs=4)
+    assert _red(shown.picture(SCAN, "s", 92.0, 60.0, 25.0)) == pytest.approx(5 * 27, abs=4)
+    assert _red(shown.picture(SCAN, "s", 350.0, 60.0, -40.0)) == pytest.approx(0, abs=4)
+    # the camera looks east: face 1 lies there, the others clockwise, 0 above and 5 below
+    for heading, elevation, face in (
+        *((90.0, 0.0, 1), (180.0, 0.0, 2), (270.0, 0.0, 3), (0.0, 0.0, 4)),
+        *((0.0, 80.0, 0), (0.0, -80.0, 5)),
+    ):
+        assert _red(shown.picture(SCAN, "a", heading, 40.0, elevation)) == pytest.approx(
+            40 * face, abs=6
+        ), (heading, elevation)
+    assert _red(shown.picture(SCAN, "b", 123.0, 60.0)) == pytest.approx(250, abs=4)
+    with pytest.raises(DataError, match="no picture, no 36 views and no skybox"):
+        shown.picture(SCAN, "c", 0.0, 60.0)
+    with pytest.raises(UsageError, match="no such folder"):
+        r2r(data, pictures=str(tmp_path / "none")).perceiver()
+
+
+@pytest.mark.parametrize(
+    ("agent", "settings"), [("navgpt", {"pictures": True}), ("discussnav", {"scene": "asked"})]
+)
+def test_agents_are_shown_r2rs_pictures(
+    agent: str, settings: dict[str, Any], data: Path, tmp_path: Path
+) -> None:
+    for place in PLACES:
+        write_picture(tmp_path / "seen" / SCAN / f"{place}.png", 16, 32, 90)
+    plan = Plan(
+        agent,
+        "r2r:val_seen",
+        "scripted:first",
+        {**settings, "dataset": {"pictures": str(tmp_path / "seen")}},
+        limit=1,
+        max_steps=1,
+        data=data,
+        out=tmp_path / "run",
+    )
+    (record,) = RunFolder.read(run(plan).path).records()
+    asked = [m for call in record.trajectory.calls() for m in call.prompt if not isinstance(m, str)]
+    assert any(message.images for message in asked)

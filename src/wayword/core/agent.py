@@ -148,6 +148,16 @@ class ManyModels(Protocol):
     roles: ClassVar[tuple[str, ...]]
 
 
+def needs_person(cls: object) -> bool:
+    """Whether a person plays the agents of this class."""
+    return isinstance(cls, Interactive) and cls.needs_person
+
+
+def roles_of(cls: object) -> tuple[str, ...]:
+    """The roles in which agents of this class ask models, apart from the main one."""
+    return cls.roles if isinstance(cls, ManyModels) else ()
+
+
 MakePlan = Callable[[str], ActionPlan]
 """How (``"shortest"``, ``"gold"``, ``"expert"``) -> a plan for this actor from the present state.
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry, rollout
-from wayword.core.agent import Agent, Interactive, ManyModels, Toolkit
+from wayword.core.agent import Agent, Toolkit, needs_person, roles_of
 from wayword.core.dataset import Dataset, DrawnTasks, Incomplete, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
@@ -61,12 +61,12 @@ class AgentParts:
     @property
     def needs_person(self) -> bool:
         """Whether any of them is a person at the terminal."""
-        return any(_needs_person(parts.cls) for parts in self.playing())
+        return any(needs_person(parts.cls) for parts in self.playing())
 
     @property
     def roles(self) -> list[str]:
         """The model roles of all of them, in order."""
-        found = (role for parts in self.playing() for role in _roles(parts.cls))
+        found = (role for parts in self.playing() for role in roles_of(parts.cls))
         return list(dict.fromkeys(found))
 
     def maker(self) -> rollout.MakeAgent:
@@ -114,18 +114,10 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
     return cast
 
 
-def _needs_person(cls: object) -> bool:
-    return isinstance(cls, Interactive) and cls.needs_person
-
-
-def _roles(cls: object) -> tuple[str, ...]:
-    return cls.roles if isinstance(cls, ManyModels) else ()
-
-
 def takes_a_person(plan: Plan) -> bool:
     """Whether somebody at the terminal is to play or to answer."""
     agents = (registry.load("agent", name) for name in (plan.agent, *plan.actors.values()))
-    return bool(plan.ask) or any(_needs_person(cls) for cls in agents)
+    return bool(plan.ask) or any(needs_person(cls) for cls in agents)
 
 
 def cast_of(identity: Mapping[str, Any]) -> str:

@@ -141,7 +141,7 @@ def histogram(metric: Metric, scores: Sequence[float]) -> Html | None:
         )  # fmt: skip
         bars.append(group)
     return tag(
-        "svg", *bars, viewBox="0 0 120 37", class_="histogram", role="img",
+        "svg", *bars, viewBox="0 0 120 37", class_="histogram", role="group",
         preserveAspectRatio="none", aria_label=f"distribution of {title(metric)}",
     )  # fmt: skip
 

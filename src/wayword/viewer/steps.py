@@ -18,7 +18,7 @@ from wayword.viewer.words import Block, Piece, PromptHistory
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _MOST_OPTIONS = 12
 _FEW_THINGS, _MOST_CHIPS = 6, 24
-_NUMBERED = {"room", "x", "y", "heading"}
+_NUMBERED = {"x", "y", "heading"}
 SPOKEN = ("chat", "ask")
 """Actions whose argument is something said."""
 
@@ -260,9 +260,9 @@ def _brief(where: Any) -> Any:
     it is."""
     place = place_of(where)
     if isinstance(where, Mapping) and set(where) >= _NUMBERED:
-        x, y = where["x"], where["y"]
+        x, y, room = where["x"], where["y"], where.get("room", "")
         if isinstance(x, int | float) and isinstance(y, int | float):
-            place = f"{where['room']} ({x:.2f}, {y:.2f})".replace("_", " ")
+            place = f"{room} ({x:.4g}, {y:.4g})".replace("_", " ").strip()
     heading = where.get("heading") if place else None
     if isinstance(heading, int | float):
         return f"{place}, facing {seeing.shown(heading, 'heading')}"

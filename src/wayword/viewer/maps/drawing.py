@@ -294,23 +294,29 @@ def _gathered(stands: Sequence[Stand]) -> list[list[Stand]]:
 
 def _spots(groups: Sequence[list[Stand]], paper: _Paper) -> list[Html]:
     """Markers, numbered where there is room: the start and the end first, then in order."""
-    numbered: list[Point] = []
+    numbered: list[tuple[float, float, float]] = []
     dots, labels = [], []
     for group in [groups[0], *groups[:0:-1][:1], *groups[1:-1]]:
         x, y = paper.at(group[0].point)
-        if any(abs(x - a) < 24 and abs(y - b) < 19 for a, b in numbered):
+        half = _half(_label([stand.step for stand in group]))
+        if any(abs(x - a) < half + other + 2 and abs(y - b) < 19 for a, b, other in numbered):
             dots.append(_spot(group, paper, small=True))
         else:
-            numbered.append((x, y))
+            numbered.append((x, y, half))
             labels.append(_spot(group, paper))
     return [*dots, *labels]
+
+
+def _half(text: str) -> float:
+    """Half the width of a marker with that label."""
+    return max(9.0, 3.6 * len(text) + 4)
 
 
 def _spot(group: Sequence[Stand], paper: _Paper, small: bool = False) -> Html:
     x, y = paper.at(group[0].point)
     steps = [stand.step for stand in group]
     text = "" if small else _label(steps)
-    half = 4.0 if small else max(9.0, 3.6 * len(text) + 4)
+    half = 4.0 if small else _half(text)
     tall = 4.0 if small else 9.0
     shape = tag(
         "rect", x=round(x - half, 1), y=round(y - tall, 1), width=2 * half, height=2 * tall,

@@ -1,0 +1,133 @@
+"""The pages in a real browser: no error, no outside request, nothing that overlaps, on two sizes.
+
+Skipped only where no chromium is on PATH; CONTRIBUTING says how CI gets it.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.base import AXE_FILE_PATH
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+from wayword.viewer.app import Server
+from wayword.viewer.content import Content
+from wayword.viewer.library import Library
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"
+)
+RUNS = (
+    ("navgpt", "houses", "scripted:first"),
+    ("oracle", "houses", ""),
+    ("expert", "grounding", ""),
+)
+OVERLAPS = """() => {
+  const found = [];
+  const meet = (p, q) => p.left < q.right - 1 && q.left < p.right - 1
+    && p.top < q.bottom - 1 && q.top < p.bottom - 1;
+  for (const map of document.querySelectorAll("svg.map")) {
+    const boxes = [...map.querySelectorAll(".stop text")].map(
+      (each) => [each.textContent, each.getBoundingClientRect()]);
+    boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
+      if (meet(p, q)) found.push(a + " and " + b);
+    }));
+  }
+  const wide = document.documentElement.scrollWidth;
+  if (wide > innerWidth + 1) found.push("the page is " + wide + " wide");
+  return found;
+}"""
+"""Labels of a map that cover each other, and a page that is wider than its window."""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    top = tmp_path_factory.mktemp("browser") / "runs"
+    for agent, on, model in RUNS:
+        run(Plan(agent, on, model, limit=2, max_steps=8, out=top / f"{on}-{agent}"))
+    with Server(Content(Library([top]))) as server:
+        thread = threading.Thread(target=server.serve, daemon=True)
+        thread.start()
+        yield server.address.rstrip("/")
+        server.stop()
+        thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def browser(address: str) -> Iterator[Browser]:
+    # after the runs, which need an event loop of their own
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def look(
+    browser: Browser, address: str, path: str, wide: int, scheme: Any
+) -> tuple[Page, list[str]]:
+    """The page, once its script has run, and everything that was wrong until then."""
+    page = browser.new_page(viewport={"width": wide, "height": 900}, color_scheme=scheme)
+    wrong: list[str] = []
+    page.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("request", lambda r: None if r.url.startswith(address) else wrong.append(r.url))
+    page.goto(address + path)
+    page.wait_for_selector("body[data-ready]", timeout=20_000)
+    return page, wrong
+
+
+@pytest.mark.parametrize(("wide", "scheme"), [(1400, "light"), (390, "dark")])
+def test_every_kind_of_page_is_sound(
+    browser: Browser, address: str, wide: int, scheme: str
+) -> None:
+    paths = ["/", "/run/houses-navgpt/", "/compare?run=houses-navgpt&run=houses-oracle"]
+    page, _ = look(browser, address, "/run/grounding-expert/", wide, scheme)
+    paths += [f"/run/{name}/" + page.locator("#episodes a").first.get_attribute("href")
+              for name in ("grounding-expert",)]  # fmt: skip
+    page.goto(address + "/run/houses-navgpt/")
+    page.wait_for_selector("#episodes a")
+    paths.append(
+        "/run/houses-navgpt/" + str(page.locator("#episodes a").first.get_attribute("href"))
+    )
+    page.close()
+    for path in paths:
+        page, wrong = look(browser, address, path, wide, scheme)
+        assert not wrong, path
+        assert page.evaluate(OVERLAPS) == [], path
+        page.evaluate(Path(AXE_FILE_PATH).read_text(encoding="utf-8"))
+        found = page.evaluate("async () => (await axe.run()).violations")
+        serious = [
+            (v["id"], v["nodes"][0]["target"])
+            for v in found
+            if v["impact"] in ("serious", "critical")
+        ]
+        assert not serious, path
+        page.close()
+
+
+def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, address: str) -> None:
+    page, wrong = look(browser, address, "/run/houses-navgpt/", 1400, "light")
+    page.fill("#search", "0000")
+    assert page.locator("#count").inner_text() == "1 of 2"
+    assert page.url.endswith("#q=0000")
+    page.reload()
+    page.wait_for_selector("body[data-ready]")
+    assert page.locator("#count").inner_text() == "1 of 2"
+    page.locator("#episodes a").first.click()
+    page.wait_for_selector("body[data-ready]")
+    page.keyboard.press("ArrowRight")
+    assert page.url.endswith("#step-2")
+    assert page.locator("#now").input_value() == "2"
+    page.locator("#step-2 button.ask").first.click()
+    page.wait_for_selector("#step-2 .tools pre")
+    assert "plan:" in page.locator("#step-2 .tools pre").inner_text()
+    assert not wrong
+    page.close()

@@ -56,10 +56,11 @@ test-train:
 	.venv-train/bin/python -m pip install --quiet -e '.[train,local]' pytest
 	HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests_train
 
-test-envs:
-	@$(PYTHON) -m venv --upgrade-deps .venv-envs
-	.venv-envs/bin/python -m pip install --quiet torch==2.13.0
-	.venv-envs/bin/python -m pip install --quiet -e '.[trl,verifiers,inspect,serve,mcp,babyai]' openenv-core==0.3.0 pytest
+# By uv, as pip takes many minutes to find versions that these libraries agree on.
+test-envs: $(UV)
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-envs
+	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 openenv-core==0.3.0 pytest \
+	  -e '.[trl,verifiers,inspect,serve,mcp,babyai,parquet]'
 	HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_envs
 
 docs: install

@@ -3,11 +3,12 @@
     python tools/walk.py                        # generated places
     python tools/walk.py --data /path/to/data   # published data where there is any
 
-A file is entered where a function of it is called; importing it does not count. Four phases:
+A file is entered where a function of it is called; importing it does not count. Five phases:
 
     open    the dataset is opened, a world built and reset
     step    the agent is built, begins and acts once, the world steps
-    score   the episode is scored, and the run's row printed
+    score   the episode is scored
+    table   the run's row is read from its folder and printed
     view    the page of the run is written
 
 It runs on older trees too (``ENTRIES`` knows where their entry points were), with that tree's own
@@ -32,7 +33,7 @@ from typing import Any
 import wayword
 
 SOURCE = str(Path(wayword.__file__).parent)
-PHASES = ("open", "step", "score", "view")
+PHASES = ("open", "step", "score", "table", "view")
 WALKS = (
     ("navgpt", "houses", "r2r:val_seen"),
     ("react_emmem", "household", "household"),
@@ -130,10 +131,11 @@ def walk(agent_name: str, on: str, data: Path | None, folder: Path) -> dict[str,
     trajectory = next(iter(entry("RunFolder").read(folder).records())).trajectory
     with entered() as scored:
         entry("score")(dataset, [(task, trajectory)])
+    with entered() as printed:
         entry("table")([folder])
     with entered() as viewed:
         entry("write")(folder, data=data)
-    return dict(zip(PHASES, (opened, stepped, scored, viewed), strict=True))
+    return dict(zip(PHASES, (opened, stepped, scored, printed, viewed), strict=True))
 
 
 def main() -> None:

@@ -301,3 +301,11 @@ def test_a_long_menu_is_not_listed() -> None:
 def test_a_recipe_must_end_in_its_action(form: str) -> None:
     with pytest.raises(UsageError, match="recipe mine"):
         read(form, "mine")
+
+
+def test_what_an_agent_says_it_has_seen_is_not_clipped() -> None:
+    seen = "mug_1 on table_1, " * 200
+    asked = read("State:\n  seen: what\nAction: exactly one", "long")
+    said = json.dumps({"state": {"seen": seen}, "action": "stop"})
+    answer = read_answer(said, asked, Legal(ActionSpace((STOP,))))
+    assert answer.parts["seen"] == seen.strip()

@@ -215,3 +215,30 @@ def test_what_is_said_to_another_is_not_heard() -> None:
     assert heard_by("follower", "follower_2: Where is mug_1?") is None
     assert heard_by("follower_2", "follower_2: Where is mug_1?") == "Where is mug_1?"
     assert heard_by("follower", "Note: all is well") == "Note: all is well"
+
+
+def test_either_side_answers_what_it_does_not_understand() -> None:
+    dataset = pairs(homes=1, episodes=1)
+
+    class Chatty(Team):
+        async def act(self, observation: Any, space: Any) -> Any:
+            decided = await super().act(observation, space)
+            chat = decided.action.name == "chat"  # type: ignore[union-attr]
+            if not chat and not getattr(self, "spoke", False):
+                self.spoke = True
+                return Decision(Action("chat", ("Lovely weather.",)))
+            return decided
+
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        return Chatty(Chatty.Settings(), toolkit)
+
+    trajectory = asyncio.run(rollout(dataset.tasks[0], Setup(dataset, build, max_steps=400)))
+    told = {
+        actor: [str(s.decision.action) for s in trajectory.steps if s.actor == actor]  # type: ignore[union-attr]
+        for actor in ("commander", "follower")
+    }
+    for actor, shown in (("follower", "Please take mug_1"), ("commander", "I cannot: (why)")):
+        answers = [each for each in told[actor] if "I did not understand" in each]
+        assert answers, (actor, told)
+        assert '"Lovely weather."' in answers[0]
+        assert shown in answers[0]

@@ -19,11 +19,12 @@ from wayword.agents.parts.partner_knowledge import (
     Put,
     Searched,
     Taking,
+    not_understood,
     parse,
     render,
 )
 from wayword.agents.team import Team, TeamSettings
-from wayword.core.action import Decision
+from wayword.core.action import Action, Decision
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
 from wayword.core.errors import UsageError
@@ -203,3 +204,28 @@ def test_an_unknown_role_is_answered_with_those_there_are() -> None:
     episode = replace(task.episode, extra={"roles": {"agent_1": "cook"}})
     with pytest.raises(UsageError, match="agent_1 has the role 'cook'"):
         play(dataset, replace(task, episode=episode))
+
+
+@pytest.mark.parametrize("text", ["Could you look for the mugs?", "hello"])
+def test_a_message_of_no_known_form_is_answered_by_what_can_be_said(text: str) -> None:
+    answer = not_understood(text)
+    assert answer.startswith(f'I did not understand "{text}". I understand: I see mug_1')
+    assert parse(answer) == ()  # the sentences it shows are claims of nobody
+    assert not_understood(answer) == ""
+    assert not_understood("Hello. I take plate_1.") == ""
+
+
+def test_a_partner_answers_anybody_who_is_not_understood() -> None:
+    dataset = jobs(2, 1)
+
+    class Chatty(Team):
+        async def act(self, observation: Any, space: Any) -> Any:
+            if observation.actor == "agent_2" and not getattr(self, "spoke", False):
+                self.spoke = True
+                return Decision(Action("chat", ("Shall we begin?",)))
+            return await super().act(observation, space)
+
+    trajectory = play(dataset, dataset.tasks[0], team=Chatty)
+    assert solved(dataset.tasks[0], trajectory)
+    said = [str(step.decision.action) for step in trajectory.steps if step.actor == "agent_1"]  # type: ignore[union-attr]
+    assert any('I did not understand "Shall we begin?"' in each for each in said)

@@ -28,7 +28,7 @@ def rolled_out(agent: str, dataset: Dataset, task: Task) -> Trajectory:
     return asyncio.run(rollout(task, setup))
 
 
-@pytest.mark.parametrize("agent", ["navgpt", "walker", "react", "discussnav"])
+@pytest.mark.parametrize("agent", ["navgpt", "walker", "react"])
 def test_the_policy_is_asked_what_a_run_asks(agent: str) -> None:
     with make("houses", view=agent, settings=ONE, max_steps=4) as env:
         played = rolled_out(agent, env.dataset, env.tasks[0])

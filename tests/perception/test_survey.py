@@ -84,7 +84,7 @@ def eyes(monkeypatch: pytest.MonkeyPatch) -> ColourEyes:
     return seen
 
 
-def run(plan: Perceiving) -> perceiving.Perceived:
+def run(plan: Perceiving) -> perceiving.PerceiveResult:
     return perceive(plan, lambda name, number, count: None)
 
 

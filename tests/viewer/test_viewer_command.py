@@ -36,3 +36,17 @@ def test_it_serves_until_it_is_stopped(tmp_path: Path, monkeypatch: pytest.Monke
     assert served[0].startswith("http://127.0.0.1:")
     open_to_all = CliRunner().invoke(app, [run, "--port", "0", "--host", "0.0.0.0"])
     assert "?token=" in open_to_all.stdout
+
+
+def test_runs_and_the_version_are_a_line_each(tmp_path: Path) -> None:
+    from wayword.cli.app import app as whole
+
+    make_run(tmp_path / "runs" / "one")
+    listed = CliRunner().invoke(whole, ["runs", str(tmp_path / "runs")])
+    assert listed.exit_code == 0, listed.output
+    (line,) = listed.stdout.splitlines()
+    assert "2/180" in line
+    assert line.endswith("runs/one")
+    told = CliRunner().invoke(whole, ["--version"])
+    assert told.exit_code == 0
+    assert told.stdout.startswith("wayword 0.")

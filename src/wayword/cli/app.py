@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from wayword.cli import (
@@ -22,9 +24,30 @@ app = typer.Typer(
     "Then:        wayword run navgpt --on houses --model local:smollm2 --limit 20",
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
-    add_completion=False,
+    add_completion=True,
     no_args_is_help=True,
 )
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"wayword {version('wayword')}")
+        raise typer.Exit
+
+
+@app.callback(help=app.info.help)
+def top(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_version, help="Show the version, and end."
+        ),
+    ] = False,
+) -> None:
+    """The options before a command."""
+
 
 app.command("run")(running.run)
 app.command("reproduce")(reproducing.reproduce)
@@ -38,6 +61,7 @@ app.command("retell")(reporting.retell)
 app.command("export")(reporting.export)
 app.command("train")(training.train)
 app.command("view")(viewing.view)
+app.command("runs")(viewing.runs)
 app.command("serve-env")(serving.serve_env)
 app.command("mcp")(serving.mcp)
 app.command("perceive")(looking.perceive)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Runs = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="[RUN|FOLDER]...", help="Run folders, or folders of them; else ./runs."),
+    typer.Argument(metavar="RUN|FOLDER", help="Run folders, or folders of them; else ./runs."),
 ]
 Write = Annotated[
     bool, typer.Option("--write", help="Write the pages of one run as files, and serve nothing.")
@@ -150,3 +150,24 @@ def _progress() -> Iterator[OnPage]:
         yield tell
     finally:
         bar.stop()
+
+
+def runs(
+    given: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="FOLDER", help="Run folders, or folders of them; else ./runs."),
+    ] = None,
+) -> None:
+    """The runs of a folder: how each stands, its success, and where it is.
+
+    \b
+    Example:
+      wayword runs
+    """
+    from wayword.viewer.content import Content
+    from wayword.viewer.home import line_of
+    from wayword.viewer.library import Library
+
+    content = Content(Library(given or [Path("runs")]))
+    for each in content.library.found():
+        typer.echo(line_of(content.card(each), each))

@@ -134,6 +134,30 @@ class Learner(Agent, Protocol):
         ...
 
 
+@runtime_checkable
+class Interactive(Protocol):
+    """An agent's class that says whether a person at the terminal plays it."""
+
+    needs_person: ClassVar[bool]
+
+
+@runtime_checkable
+class ManyModels(Protocol):
+    """An agent's class that asks models of their own in the ``roles`` it names."""
+
+    roles: ClassVar[tuple[str, ...]]
+
+
+def needs_person(cls: object) -> bool:
+    """Whether a person plays the agents of this class."""
+    return isinstance(cls, Interactive) and cls.needs_person
+
+
+def roles_of(cls: object) -> tuple[str, ...]:
+    """The roles in which agents of this class ask models, apart from the main one."""
+    return cls.roles if isinstance(cls, ManyModels) else ()
+
+
 MakePlan = Callable[[str], ActionPlan]
 """How (``"shortest"``, ``"gold"``, ``"expert"``) -> a plan for this actor from the present state.
 

@@ -76,6 +76,16 @@ class Dataset(Protocol):
         ...
 
 
+@runtime_checkable
+class Incomplete(Protocol):
+    """A dataset that cannot give every published episode."""
+
+    @property
+    def omissions(self) -> Mapping[str, int]:
+        """How many records were left out, by cause."""
+        ...
+
+
 # Tasks that are made when they are looked at, for generated datasets.
 
 

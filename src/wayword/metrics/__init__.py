@@ -6,7 +6,7 @@ paths            path metrics for whole batches at once
 accounting       steps, rejections, calls, tokens, cost and seconds, for every family
 state_accuracy   what agents say of themselves, against the truth
 intervals        bootstrap intervals and the permutation test
+summary          a run's row, and what stands below a table
 table, compare   a row a run; two runs episode by episode
-footnotes        what stands below a table
 predictions      files of predictions made elsewhere
 """

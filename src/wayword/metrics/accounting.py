@@ -45,12 +45,20 @@ METRICS: tuple[Metric, ...] = (
         "calls whose tokens the server did not count: estimated; absent where there are none",
     ),
     Metric(
+        "steps_forgotten",
+        "Forgotten",
+        "count",
+        "lower",
+        "steps dropped from prompts that had no room for them; absent where none were",
+    ),
+    Metric(
         "cost", "Cost", "dollars", "lower", "US dollars; absent where a call has no known price"
     ),
     Metric("seconds", "Seconds", "seconds", "lower", "wall time of the episode"),
 )
-RARE = frozenset({"reasoning_tokens", "estimated_calls"})
-"""What only some episodes have: those of reasoning models, and of servers that count no tokens."""
+RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten"})
+"""What only some episodes have: those of reasoning models, of servers that count no tokens, and of
+prompts that were cut."""
 
 CUT_METRICS: tuple[Metric, ...] = (
     Metric(
@@ -88,6 +96,9 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     thought, estimated = sum(u.reasoning for u in usages), sum(u.estimated for u in usages)
     scores |= {"reasoning_tokens": thought} if thought else {}
     scores |= {"estimated_calls": estimated} if estimated else {}
+    gone = [note.details for note in trajectory.notes() if note.kind == "history_dropped"]
+    if forgotten := sum(int(each.get("steps", 0)) for each in gone):
+        scores["steps_forgotten"] = forgotten
     if steps and calls:
         scores["cut_off"] = sum(answer.kind == "cut_off" for answer in rejected) / steps
     known = [cost for cost in costs if cost is not None]

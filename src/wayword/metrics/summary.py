@@ -98,5 +98,100 @@ def summarize(
     )
 
 
+LOST_ADVICE = 0.1
+"""Share of a run's questions whose advice came to nothing from which on its row says so."""
+
+
+def marks(scores: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+    """What the figures of a run's row rest on that its episodes tell: prompts without their oldest
+    steps, and experts whose advice was lost."""
+    found = []
+    if cut := sum("steps_forgotten" in one for one in scores):
+        found.append(f"in {cut} of {len(scores)} episodes prompts lack their oldest steps")
+    lost = sum(one.get("advice_lost", 0.0) for one in scores)
+    calls = sum(one.get("calls", 0.0) for one in scores)
+    if calls and lost / calls > LOST_ADVICE:
+        found.append(f"{lost:.0f} of {calls:.0f} questions were to experts whose advice was lost")
+    return tuple(found)
+
+
 def _total(scores: Sequence[Mapping[str, float]], key: str) -> float | None:
     return sum(one[key] for one in scores) if all(key in one for one in scores) else None
+
+
+# What stands below a table: how wide intervals are, and what its figures rest on.
+
+
+def footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Metric]) -> str:
+    """All of them, a line each, below an empty one."""
+    lines = ["", f"± half of the 95% bootstrap interval{_resampled(rows)}."]
+    lines += [f"Note: {line}" for line in caveats(rows)]
+    if any(_all_agree(row) for row in rows):
+        lines.append("±0.0 where all n episodes agree: the true rate may still be off by 3/n.")
+    if shown_it := [row.name for row in rows if row.sees_answer]:
+        lines.append(f"Shown the answer: {', '.join(shown_it)}.")
+    lines += [line for row in rows if (line := _tried(row, alone=len(rows) == 1))]
+    lines += [line for row in rows if (line := _spent(row, alone=len(rows) == 1))]
+    hidden = [metric.label for metric in metrics if metric not in shown]
+    if hidden:
+        lines.append(f"Not shown for want of width: {', '.join(hidden)}. See --format json.")
+    return "\n".join(lines)
+
+
+def _resampled(rows: Sequence[Row]) -> str:
+    """What is resampled whole, where that is not the single episode."""
+    units = list(dict.fromkeys(row.clustered for row in rows if row.clustered == "scene"))
+    return f", whole {units[0]}s resampled" if units else ""
+
+
+def caveats(rows: Sequence[Row]) -> list[str]:
+    """What the figures of some rows rest on, a line each; which rows, where not all share it."""
+    lines = []
+    for caveat in dict.fromkeys(line for row in rows for line in row.caveats):
+        names = [row.name for row in rows if caveat in row.caveats]
+        whose = "" if len(names) == len(rows) else f"{', '.join(names)}: "
+        lines.append(f"{whose}{caveat}.")
+    return lines
+
+
+def _rate(episodes: int, seconds: float) -> str:
+    """Throughput, in the unit that has digits."""
+    if not episodes or seconds <= 0:
+        return ""
+    if episodes >= seconds:
+        return f" ({episodes / seconds:,.1f} episodes a second)"
+    return f" ({seconds / episodes:,.1f} s an episode)"
+
+
+def _all_agree(row: Row) -> bool:
+    """Whether some rate is 0 or 1 in every episode, which no resampling can put a width on."""
+    ends = {key: value for key, value in row.values.items() if key in ("sr", "tc", "goal_sr")}
+    return any(value.mean in (0.0, 1.0) for value in ends.values())
+
+
+def _tried(row: Row, alone: bool) -> str:
+    """What a success rate of several trials rests on."""
+    trials, told = row.values.get("trials"), row.values.get("verdicts")
+    if trials is None or told is None:
+        return ""
+    who = f"a judge told how {told.mean:.1f} of them ended" if told.mean else "none was judged"
+    name = "" if alone else f"{row.name}: "
+    return f"{name}{trials.mean:.1f} trials an episode, the last one scored; {who}."
+
+
+def _spent(row: Row, alone: bool) -> str:
+    """What the whole run took."""
+    totals = row.totals
+    parts = []
+    if totals.get("calls"):
+        cost = totals.get("cost")
+        parts.append(f"{totals['calls']:,.0f} calls")
+        parts.append(f"{totals.get('prompt_tokens') or 0:,.0f} prompt tokens")
+        parts.append(f"{totals.get('completion_tokens') or 0:,.0f} written")
+        parts.append("cost unknown" if cost is None else f"${cost:,.2f}")
+    wall = totals.get("wall_seconds")
+    if wall is not None:
+        parts.append(f"{wall:,.1f} s{_rate(row.n, wall)}")
+    if not parts:
+        return ""
+    return f"{'In all' if alone else row.name}: {', '.join(parts)}."

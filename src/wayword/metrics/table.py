@@ -25,9 +25,8 @@ from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.metrics import accounting, predictions, scoring, state_accuracy
-from wayword.metrics.footnotes import caveats, footnote
 from wayword.metrics.intervals import Interval
-from wayword.metrics.summary import Row
+from wayword.metrics.summary import Row, caveats, footnote
 
 # Tables in a terminal: as many columns as fit, the most telling first.
 #

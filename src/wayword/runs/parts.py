@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry, rollout
-from wayword.core.agent import Agent, Toolkit
-from wayword.core.dataset import Dataset, DrawnTasks, Task
+from wayword.core.agent import Agent, Toolkit, needs_person, roles_of
+from wayword.core.dataset import Dataset, DrawnTasks, Incomplete, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import reading
@@ -61,12 +61,12 @@ class AgentParts:
     @property
     def needs_person(self) -> bool:
         """Whether any of them is a person at the terminal."""
-        return any(getattr(parts.cls, "needs_person", False) for parts in self.playing())
+        return any(needs_person(parts.cls) for parts in self.playing())
 
     @property
     def roles(self) -> list[str]:
         """The model roles of all of them, in order."""
-        found = (role for parts in self.playing() for role in getattr(parts.cls, "roles", ()))
+        found = (role for parts in self.playing() for role in roles_of(parts.cls))
         return list(dict.fromkeys(found))
 
     def maker(self) -> rollout.MakeAgent:
@@ -117,7 +117,7 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
 def takes_a_person(plan: Plan) -> bool:
     """Whether somebody at the terminal is to play or to answer."""
     agents = (registry.load("agent", name) for name in (plan.agent, *plan.actors.values()))
-    return bool(plan.ask) or any(getattr(cls, "needs_person", False) for cls in agents)
+    return bool(plan.ask) or any(needs_person(cls) for cls in agents)
 
 
 def cast_of(identity: Mapping[str, Any]) -> str:
@@ -335,8 +335,8 @@ def _files(top: Path) -> list[Path]:
 
 
 def omitted(dataset: Dataset) -> Mapping[str, int]:
-    """What of the published files is no episode here, by cause, where the dataset counts it."""
-    found = getattr(dataset, "omissions", {})
+    """How many published records were left out, by cause, where the dataset counts them."""
+    found = dataset.omissions if isinstance(dataset, Incomplete) else {}
     return {str(cause).replace("_", " "): int(count) for cause, count in found.items() if count}
 
 

@@ -19,7 +19,7 @@ from wayword.metrics import compare as comparing
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import by_path
 from wayword.metrics.scoring import Clustered, scorer
-from wayword.metrics.summary import Row, summarize
+from wayword.metrics.summary import Row, marks, summarize
 from wayword.runs.config import Checksums, caveats_of, metrics_of, sessions
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.parts import cast_of, open_dataset, split_name
@@ -103,7 +103,7 @@ def pooled(runs: Sequence[RecordedRun]) -> Row:
         sees_answer=first.sees_answer,
         clustered=first.clustered,
         runs=len(runs),
-        caveats=first.caveats,
+        caveats=tuple(dict.fromkeys([*first.caveats, *marks([one for _, one in scored])])),
     )
 
 
@@ -264,7 +264,7 @@ def _summed(run: RecordedRun) -> Row:
         row,
         sees_answer=bool(config.get("sees_answer")),
         clustered=own.clustered if own else "",
-        caveats=caveats_of(config),
+        caveats=(*caveats_of(config), *marks([one for _, one in scored])),
     )
 
 

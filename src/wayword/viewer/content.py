@@ -136,11 +136,12 @@ class Content:
     def home(self) -> str:
         """The page of all runs."""
         found = self.library.found()
-        cards = [self._card(each) for each in found]
+        cards = [self.card(each) for each in found]
         cards.sort(key=lambda card: card.started, reverse=True)
         return redacted(home_page(", ".join(map(str, self.library.given)), cards))
 
-    def _card(self, each: Found) -> Card:
+    def card(self, each: Found) -> Card:
+        """How a run stands."""
         href = f"run/{each.slug}/"
         try:
             rows = self.library.rows(each.name)

@@ -9,6 +9,7 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.viewer.figures import column, title, value
+from wayword.viewer.library import Found
 from wayword.viewer.markup import Html, data, join, page, tag, visible
 
 
@@ -169,3 +170,10 @@ def means(row: Mapping[str, Any], key: str) -> float | None:
     found = row.get("metrics", {}).get(key) or {}
     mean = found.get("mean")
     return None if mean is None else float(mean)
+
+
+def line_of(card: Card, each: Found) -> str:
+    """``going on   3/20  SR 33.3%  runs/first`` for a run."""
+    found = [f"{metric.label} {value(metric, mean)}" for metric, mean in card.figures[:1]]
+    stands = card.notice or f"{card.status:<9} {card.done:>5}/{card.of}"
+    return "  ".join([stands, *found, str(each.path)])

@@ -81,6 +81,12 @@ def index_page(run: Overview) -> str:
     return page(f"{run.name} · Wayword", body, "index", run.served)
 
 
+def _caveats(run: Overview) -> Sequence[str]:
+    """What the figures rest on: the row knows more than the settings once episodes have ended."""
+    told: Sequence[str] = run.row.get("caveats") or caveats_of(run.config)
+    return told
+
+
 def _head(run: Overview) -> Html:
     identity = run.config["identity"]
     models = seeing.as_mapping(identity.get("models") or {})
@@ -93,7 +99,7 @@ def _head(run: Overview) -> Html:
         tag("p", *(tag("span", chip, class_="chip") for chip in chips if chip)),
         tag("p", _counts(run), class_="lead"),
         tag("p", notice, class_="why", id="notice", hidden=not notice),
-        *(tag("p", f"Note: {line}.", class_="why") for line in caveats_of(run.config)),
+        *(tag("p", f"Note: {line}.", class_="why") for line in _caveats(run)),
         _live(run),
         class_="head",
     )

@@ -19,6 +19,8 @@ from wayword.agents.parts.commands import (
     WhereAnswer,
     WhereQuestion,
     addressed,
+    is_reply,
+    not_understood,
     parse,
 )
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -49,6 +51,9 @@ class Commander:
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
         """Say the next thing once the last was answered; turn on the spot until then."""
         heard = next((s for s in map(parse, self._texts(observation)) if s is not None), None)
+        unread = [text for text in self._texts(observation) if not is_reply(text)]
+        if heard is None and unread and self._brief.talk:
+            return Decision(Action("chat", (not_understood("commander", unread[-1]),)))
         if self._waiting and heard is None:
             return Decision(IDLE)
         try:

@@ -6,7 +6,8 @@
     >>> parse(text) == Command("bring", "mug_1", "cabinet_2", "kitchen", "sink_basin_1", "kitchen")
     True
 
-Whatever else is said (by a person, by a model) parses as nothing.
+Whatever else is said (by a person, by a model) parses as nothing, and is answered by what could
+have been said (:func:`not_understood`).
 """
 
 from __future__ import annotations
@@ -135,6 +136,25 @@ class Done:
 
     def __str__(self) -> str:
         return END if self.all else DONE
+
+
+ASKED_OF: dict[str, str] = {
+    "follower": "Please take mug_1 from cabinet_1 in the kitchen. Please bring mug_1 to table_1. "
+    "Please open, close, slice, switch on or switch off a thing by its name. "
+    "mug_1 is at table_1 in the kitchen. That was all, thank you. You may stop.",
+    "commander": "Done. I cannot: (why). Where is mug_1?",
+}
+"""What each role reads, as sentences."""
+
+
+def not_understood(role: str, text: str) -> str:
+    """The answer to a sentence of no known form: what it was, and what can be said instead."""
+    return f'I did not understand "{" ".join(text.split())[:80]}". I understand: {ASKED_OF[role]}'
+
+
+def is_reply(text: str) -> bool:
+    """Whether a message says that something was not understood; nobody answers that."""
+    return text.startswith('I did not understand "')
 
 
 Said = Command | WhereQuestion | WhereAnswer | Trouble | Done

@@ -19,6 +19,8 @@ from wayword.agents.parts.commands import (
     WhereAnswer,
     WhereQuestion,
     heard_by,
+    is_reply,
+    not_understood,
     parse,
 )
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -40,6 +42,7 @@ class Follower:
         self._me, self._talks = brief.actor, brief.talk
         self._view: HouseholdObservation | None = None
         self._heard: list[Said] = []
+        self._unread: list[str] = []
         self._rooms: dict[str, str] = {}
         self._fresh: set[str] = set()
         self._feedback = Feedback()
@@ -74,8 +77,12 @@ class Follower:
         self._view = observation
         self._note(_names(observation))
         told = [heard_by(self._me, message.text) for message in observation.messages]
-        said = [parse(text) for text in told if text is not None]
-        self._heard += [each for each in said if each is not None]
+        for text in told:
+            said = None if text is None else parse(text)
+            if said is not None:
+                self._heard.append(said)
+            elif text is not None and not is_reply(text):
+                self._unread.append(text)
 
     def _note(self, names: Iterable[str]) -> None:
         for name in names:
@@ -84,6 +91,9 @@ class Follower:
 
     def _live(self) -> Generator[Action, Feedback, None]:
         while self._talks:
+            if self._unread:
+                yield Action("chat", (not_understood("follower", self._unread.pop(0)),))
+                continue
             said = self._heard.pop(0) if self._heard else None
             if isinstance(said, Command):
                 trouble = yield from self._obey(said)

@@ -24,6 +24,7 @@ from wayword.agents.parts.partner_knowledge import (
     Searched,
     Taking,
     Wants,
+    not_understood,
     parse,
     render,
 )
@@ -80,7 +81,7 @@ class Partner:
         self._near: list[str] = []
         self._nearest = ""
         self._in_the_way = False
-        self._waited = 0
+        self._waited, self._reply = 0, ""
         if self.wants.foreign:
             brief.toolkit.note("goals_not_read", kinds=sorted(self.wants.foreign))
 
@@ -91,7 +92,11 @@ class Partner:
             sayings = parse(message.text)
             self.knowledge.hear(message.sender, sayings)
             self._in_the_way = self._in_the_way or MakeWay() in sayings
+            self._reply = not_understood(message.text) or self._reply
             self._waited = 0
+        if self._talks and self._reply:
+            text, self._reply = self._reply, ""
+            return Decision(Action("chat", (text,)))
         ledger = Ledger(self.wants, self.knowledge)
         self._near = [o.name for o in observation.objects if o.distance < CLOSE]
         self._nearest = observation.objects[0].name if observation.objects else ""

@@ -7,7 +7,8 @@
     (Seen(thing='plate_1', preposition='on', place='shelf_2', room='kitchen'),
      Taking(thing='plate_1', place=''))
 
-Whatever else is said (by a person, by a model) is passed over, sentence by sentence.
+Whatever else is said (by a person, by a model) is passed over, sentence by sentence; a message that
+holds no such sentence is answered by what could have been said.
 """
 
 from __future__ import annotations
@@ -85,6 +86,8 @@ class MakeWay(Sentence):
     form: ClassVar[SentenceForm] = SentenceForm("Please make way")
 
 
+MISUNDERSTOOD = 'I did not understand "'
+"""How the answer to a message of no known form begins."""
 Saying = KnownSpot | Taking | Put | Leaving | Searched | MakeWay
 KINDS: tuple[type[Saying], ...] = (KnownSpot, Taking, Put, Leaving, Searched, MakeWay)
 
@@ -95,9 +98,26 @@ def render(sayings: Iterable[Saying]) -> str:
 
 
 def parse(text: str) -> tuple[Saying, ...]:
-    """What a message says, in order; sentences of no known form are left out."""
+    """What a message says, in order; sentences of no known form are left out, and so is an answer
+    to one, which shows sentences and says none of them."""
+    if text.startswith(MISUNDERSTOOD):
+        return ()
     sentences = re.split(r"[.!?](?:\s+|$)", text)
     return tuple(said for each in sentences if (said := read(each.strip(), KINDS)) is not None)
+
+
+UNDERSTOOD = (
+    "I see mug_1 on table_1 in the kitchen. I take mug_1 to table_1. I have put mug_1 on table_1. "
+    "I cannot get mug_1. I have looked through the kitchen. Please make way."
+)
+"""What partners read, as sentences."""
+
+
+def not_understood(text: str) -> str:
+    """The answer to a message with no sentence of a known form, empty where one has it."""
+    if not text.strip() or parse(text) or text.startswith(MISUNDERSTOOD):
+        return ""
+    return f'{MISUNDERSTOOD}{" ".join(text.split())[:80]}". I understand: {UNDERSTOOD}'
 
 
 # Wants: the goals as an actor reads them: which things count, where they go, how many.

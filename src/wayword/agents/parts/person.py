@@ -23,6 +23,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import BudgetExhausted
 from wayword.core.world import World
 from wayword.worlds.household.observation import Answerer
+from wayword.worlds.household.world import HouseholdWorld
 
 PERSON = "person"
 """Where ``Toolkit.shared`` keeps the one that all agents of a run talk to."""
@@ -204,6 +205,6 @@ class Answered:
 
 def answered(world: World, answerer: Answerer | None) -> World:
     """The world, with the answerer where there is one and the world takes one."""
-    if answerer is not None and hasattr(world, "answerer"):
+    if answerer is not None and isinstance(world, HouseholdWorld):
         world.answerer = answerer
     return world

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wayword.agents.parts.answers import Fields, Reply, fields, one_line
+from wayword.agents.parts.answers import LONGEST, Fields, Reply, fields, one_line
 from wayword.agents.parts.legal import Legal, Refusal
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Json
@@ -79,8 +79,6 @@ def read(form: str, name: str) -> StrategyRecipe:
 ARGUMENT = "argument"
 """JSON field: what is said, for actions that take free text."""
 
-PART = 500
-"""Characters of a part of a section that are kept."""
 _EDGE = r"[ \t>*#_\-]{0,8}"
 
 
@@ -148,7 +146,7 @@ def _parts(values: Sequence[Json], section: Section) -> dict[str, str]:
         else:
             told = _split(str(value), section)
         for name, words in told.items():
-            found.setdefault(name, one_line(words, PART))
+            found.setdefault(name, one_line(words, LONGEST))
     return found
 
 
@@ -175,8 +173,8 @@ def _thought(found: Fields, recipe: StrategyRecipe) -> str:
 
 def _told(value: Json) -> str:
     if isinstance(value, dict):
-        return "; ".join(f"{name}: {one_line(words, PART)}" for name, words in value.items())
-    return one_line(value, PART) if not isinstance(value, str) else value
+        return "; ".join(f"{name}: {one_line(words, LONGEST)}" for name, words in value.items())
+    return one_line(value, LONGEST) if not isinstance(value, str) else value
 
 
 # A recipe as a JSON schema, so that a constrained model can only write an answer.

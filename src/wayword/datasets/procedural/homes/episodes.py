@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from wayword.core.dataset import DrawnTasks, Task
+from wayword.core.dataset import DrawnTasks, Incomplete, Task
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.family import Family
@@ -196,8 +196,8 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
 
     @property
     def omissions(self) -> Mapping[str, int]:
-        """What of the published files is no episode here: cause -> count."""
-        return getattr(self._source, "omissions", {})
+        """How many published records were left out, by cause."""
+        return self._source.omissions if isinstance(self._source, Incomplete) else {}
 
     def world(self, episode: Episode) -> HouseholdWorld:
         """A fresh world for the episode."""

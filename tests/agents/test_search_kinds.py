@@ -1,0 +1,37 @@
+"""Every kind of thing that is looked for can be found by looking: none names nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from wayword.datasets.apartments import Apartments
+from wayword.runs.folder import RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+
+ROOMS, HOMES, EPISODES = 1, 12, 90
+
+
+def test_frontier_finds_every_kind_with_a_perfect_detector(tmp_path: Path) -> None:
+    """Both splits, one episode of each kind; a kind that names nothing could never be grounded."""
+    found: set[str] = set()
+    sought: set[str] = set()
+    for split in Apartments.splits:
+        settings = {"rooms": ROOMS, "homes": HOMES, "episodes": EPISODES}
+        homes = Apartments(split, None, Apartments.Settings(**settings))
+        kinds: dict[str, list[str]] = {}
+        for task in homes.tasks:
+            kinds.setdefault(task.episode.extra["kind"], []).append(task.episode.id)
+        chosen = {names[0]: kind for kind, names in kinds.items() if kind not in sought}
+        sought |= set(kinds)
+        plan = Plan(
+            "frontier",
+            f"apartments:{split}",
+            settings={"grounding": "perfect", "dataset": settings},
+            episodes=tuple(chosen),
+            out=tmp_path / split,
+        )
+        scores = RunFolder.read(run(plan).path).scores()
+        found |= {chosen[name] for name, one in scores if one["success_grounded"]}
+    assert len(sought) > 30
+    assert found == sought

@@ -127,7 +127,7 @@ def check_safe(page: Page) -> None:
 
 
 LINK = (
-    r"#step-\d+|#end|(\.\./)?index\.html|(episodes/)?[a-z0-9_-]+\.html"
+    r"#(trial-\d+-)?step-\d+|#end|(\.\./)?index\.html|(episodes/)?[a-z0-9_-]+\.html"
     r"|data:image/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/=]*"
     r"|/|\./|\.\./\.\./|play|(run/[A-Za-z0-9_.-]+/)?(episode\?id=[A-Za-z0-9_.~%-]*)?"
     r"|(\.\./)*(compare|play|continue)\?[A-Za-z0-9_.~%&=-]*"

@@ -49,7 +49,7 @@ def test_each_prompt_token_is_evaluated_once() -> None:
 
 
 def test_a_completion_answers_several_steps_of_a_quiet_street() -> None:
-    settings = replace(VelmaSettings(shots=2), decoding="complete")
+    settings = replace(VelmaSettings(shots=2), decoding="complete", draw="run")
     trajectory = walk(settings)
     assert trajectory.error == ""
     assert len(list(trajectory.calls())) < len(trajectory.steps) - 1

@@ -129,7 +129,7 @@ BAD = [
     (map2seq(7, ["p1", "p3"]), "field 'route_panoids': no link leads from 'p1' to 'p3'"),
     (map2seq(7, ["p4"], navigation_text=" \n"), "id 7, field 'navigation_text': is empty"),
     (map2seq(7, ["p4"], navigation_text=None), "field 'navigation_text': has the wrong type: None"),
-    (map2seq(7, ["p4"], start_heading=float("nan")), "field 'start_heading': is no number: nan"),
+    (map2seq(7, ["p4"], start_heading=float("nan")), "NaN is no number"),
     (map2seq(7, ["p4"], start_heading="north"), "field 'start_heading': has the wrong type"),
     (map2seq(1, ["p4"]), "line 2, field 'id': is given twice: 1"),
     ({"route_panoids": ["p4"]}, "line 2, field 'id': is missing"),

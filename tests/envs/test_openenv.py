@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -24,6 +25,9 @@ def url() -> Iterator[str]:
     socket = server.config.bind_socket()
     thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
     thread.start()
+    while not server.started:  # the socket is bound, and refuses until the server listens
+        assert thread.is_alive()
+        time.sleep(0.01)
     yield f"http://127.0.0.1:{socket.getsockname()[1]}"
     server.should_exit = True
     thread.join(5)

@@ -14,6 +14,7 @@ import pytest
 from wayword.core.errors import UsageError
 from wayword.core.metric import Metric, find
 from wayword.metrics import accounting
+from wayword.metrics.indoor import OF_OBJECTS
 from wayword.metrics.scoring import columns
 from wayword.metrics.summary import Row, summarize
 from wayword.metrics.table import fit, render, terminal
@@ -67,7 +68,7 @@ def test_no_line_is_wider_than_asked_for_and_no_metric_is_lost(
     assert max(map(len, text.splitlines())) <= width
     body, _, missing = " ".join(text.split()).partition("Not shown for want of width:")
     for metric in columns("indoor"):
-        if metric.key in accounting.RARE:
+        if metric.key in accounting.RARE | OF_OBJECTS:
             continue
         assert metric.label in body or metric.label in missing, metric.label
 
@@ -91,7 +92,8 @@ def test_json_has_fractions_intervals_and_null_for_the_unknown(rows: Sequence[Ro
     }
     assert first["metrics"]["sr"] == {"mean": 0.5, "low": 0.0, "high": 1.0}
     assert first["metrics"]["tl"] == {"mean": 9.0, "low": 9.0, "high": 9.0}
-    keys = [metric.key for metric in columns("indoor") if metric.key not in accounting.RARE]
+    rare = accounting.RARE | OF_OBJECTS
+    keys = [metric.key for metric in columns("indoor") if metric.key not in rare]
     assert list(first["metrics"]) == keys
     assert first["totals"]["cost"] == pytest.approx(0.04)
     assert first["totals"]["wall_seconds"] == 3.2

@@ -83,12 +83,18 @@ def test_an_old_record_of_one_trial_is_read_as_it_was(tried: Path, tmp_path: Pat
     old = tmp_path / "old"
     shutil.copytree(tried, old)
     lines = [json.loads(line) for line in (old / "episodes.jsonl").read_text().splitlines()]
+    config = json.loads((old / "config.json").read_text())
+    del config["sums"]
+    (old / "config.json").write_text(json.dumps(config))
+    (old / "index.jsonl").unlink()
     for line in lines:
+        del line["sum"]
         for key in ("earlier", "verdict", "closing_calls", "closing_notes"):
             line["trajectory"].pop(key, None)
         line["trajectory"].pop("opening_calls", None)
         for step in line["trajectory"]["steps"]:
             step.pop("calls", None)
+            step.pop("percept", None)
     (old / "episodes.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     for record in RunFolder.read(old).records():
         assert (record.trajectory.earlier, record.trajectory.verdict) == ([], None)

@@ -52,6 +52,9 @@ METRICS: tuple[Metric, ...] = (
     Metric("rgspl", "RGSPL", "rate", "higher", "RGS weighted as SPL gold"),
 )
 
+OF_OBJECTS = frozenset({"rgs", "rgspl"})
+"""Metrics of datasets whose references name an object; other rows do not have them."""
+
 
 class IndoorDataset(Protocol):
     """What a dataset of the family offers beyond :class:`~wayword.core.dataset.Dataset`."""

@@ -17,7 +17,10 @@ from wayword.datasets.r2r import R2R
 
 
 class R4R(R2R):
-    """Room-for-Room: long walks with instructions joined from two. Raises as R2R does."""
+    """Room-for-Room: long walks with instructions joined from two.
+
+    Raises what R2R raises.
+    """
 
     name: ClassVar[str] = "r4r"
     splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train")

@@ -35,7 +35,10 @@ VIEW_STEP = 30.0
 
 
 class Reverie(R2R):
-    """REVERIE: remote objects, referred to in one sentence. Raises as R2R does."""
+    """REVERIE: remote objects, referred to in one sentence.
+
+    Raises what R2R raises.
+    """
 
     name: ClassVar[str] = "reverie"
     splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test")

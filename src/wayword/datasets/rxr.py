@@ -31,7 +31,10 @@ class RxRSettings(R2RSettings):
 
 
 class RxR(R2R):
-    """Room-across-Room: long spoken instructions. An episode's id is its ``instruction_id``."""
+    """Room-across-Room: long spoken instructions.
+
+    An episode's id is its ``instruction_id``.
+    """
 
     name: ClassVar[str] = "rxr"
     Settings: ClassVar[type[R2RSettings]] = RxRSettings

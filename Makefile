@@ -6,7 +6,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 .PHONY: help install demo test chaos test-vision test-train test-envs lint docs bench constraints clean
 
 help:
-	@echo 'make demo     install, then run NavGPT with the embedded model over generated houses'
+	@echo 'make demo     install, then run a trained policy and an embedded model in generated houses'
 	@echo 'make test     lint, types, import contract, tests, documentation snippets'
 	@echo 'make chaos    kills, damaged files and server storms in their long form: about half an hour'
 	@echo 'make test-vision  tests that need torch, in an environment of their own'

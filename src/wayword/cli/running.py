@@ -171,13 +171,13 @@ def carry_out_sweep(plan: Plan, sweeps: list[str], seeds: int = 1) -> None:
 
 def demo(
     episodes: Annotated[int, typer.Option(help="Episodes of the agents without a model.")] = 20,
-    model_episodes: Annotated[int, typer.Option(help="Episodes of NavGPT, the first ones.")] = 2,
+    model_episodes: Annotated[int, typer.Option(help="Episodes of NavGPT, the first ones.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
     """A trained policy and a small language model in generated houses, beside plain baselines.
 
     `imitation` is trained for such houses. NavGPT asks the embedded model, which has 135 million
-    parameters, is not trained for the task and runs on one core: some fifteen seconds an episode.
+    parameters, is not trained for the task and runs on one core: half a minute an episode.
     It shows what every prompt and answer looks like, not how well a large model walks.
     """
     from wayword import viewer

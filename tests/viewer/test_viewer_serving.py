@@ -225,11 +225,13 @@ def test_rows_of_a_large_run_are_filtered_and_sorted_by_the_server(
     path = tmp_path / "runs" / "large"
     make_run(path, ("0",))
     first = json.loads((path / "episodes.jsonl").read_text())
-    with (path / "episodes.jsonl").open("w") as file:
+    del first["sum"]
+    seal = RunFolder.read(path).seal
+    with (path / "episodes.jsonl").open("wb") as file:
         for number in range(30):
             first["episode"] = f"e{number:02}"
             first["scores"] = {"sr": number % 2, "ne": 30.0 - number, "steps": 3}
-            file.write(json.dumps(first, separators=(",", ":")) + "\n")
+            file.write(seal.sealed(json.dumps(first, separators=(",", ":")).encode()) + b"\n")
     monkeypatch.setattr("wayword.viewer.content.REMOTE", 10)
     with serving(tmp_path / "runs") as server:
         shown = page(server, "/run/large/").data
@@ -250,11 +252,13 @@ def test_rows_of_a_large_run_are_filtered_and_sorted_by_the_server(
 
 def test_five_thousand_episodes_are_indexed_quickly_and_take_little(tmp_path: Path) -> None:
     path = make_run(tmp_path / "runs" / "many", ("0",))
-    line = (path / "episodes.jsonl").read_text()
-    with (path / "episodes.jsonl").open("w") as file:
+    recorded = RunFolder.read(path)
+    line = recorded.seal.bare((path / "episodes.jsonl").read_bytes().rstrip())
+    with (path / "episodes.jsonl").open("wb") as file:
         for number in range(5000):
-            file.write(line.replace('"episode":"0"', f'"episode":"{number}"'))
-    rows = Rows(RunFolder.read(path))
+            own = line.replace(b'"episode":"0"', b'"episode":"%d"' % number)
+            file.write(recorded.seal.sealed(own) + b"\n")
+    rows = Rows(recorded)
     began = time.perf_counter()
     rows.refresh()
     took = time.perf_counter() - began

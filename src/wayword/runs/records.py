@@ -123,6 +123,14 @@ def entries(path: Path, seal: Seal, known: Sequence[Entry] | None = None) -> Ite
         _unique(path, len(seen) + 1, entry.episode_id, seen)
         at = entry.at + entry.size
         yield entry
+    yield from newer(path, seal, at, seen)
+
+
+def newer(path: Path, seal: Seal, at: int, seen: set[str]) -> Iterator[Entry]:
+    """The lines from byte ``at`` on, checked; before it stand the episodes ``seen``, one a line.
+
+    Each is added to ``seen``. Raises as ``entries`` does.
+    """
     for number, line in read_lines(path, at, len(seen)):
         entry = _quick(path, number, line, at)
         seal.check(path, number, line)

@@ -3,7 +3,7 @@
     library = Library([Path("runs")])
     library.names()                        # every run folder below, by its path from there
     rows = library.rows("demo/navgpt")     # ids, scores, endings and places in the file: 200 bytes
-    rows.record(3)                         # one whole episode, read from its line
+    rows.record("17_0")                    # one whole episode, read from its line
 
 An index holds no trajectory, so that 100,000 episodes take some tens of megabytes. Reading goes on
 from where it stopped, so that a run that is going on costs what is new in it.
@@ -12,7 +12,6 @@ from where it stopped, so that a run that is going on costs what is new in it.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 import threading
@@ -28,87 +27,22 @@ from numpy.typing import NDArray
 
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.trajectory import Trajectory
-from wayword.runs.codec import from_json
 from wayword.runs.config import success_of
 from wayword.runs.folder import EpisodeRecord, RecordedRun
-from wayword.runs.jsonl import corrupt, parse_line, restore
+from wayword.runs.jsonl import parse_line, read_lines, unusable
+from wayword.runs.records import entries, newer, trajectory
 from wayword.viewer.data import Head
 
-_BLOCK = 1 << 20
-_HEAD = 16_384
-"""Bytes of a line that hold its id, scores and ending, unless it was written by other means."""
-_ENDED = re.compile(rb'"trajectory":\{"episode_id":"(?:[^"\\]|\\.)*","ended":"([a-z_]+)"')
-_DECODER = json.JSONDecoder()
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,80}")
 _KEPT = 400_000
 """Rows of indexes that are kept, about: those of the runs that were looked at last."""
 
 
-class Lines:
-    """A file of lines that grows: where each whole line is, and how each begins."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.offsets, self.lengths = array("q"), array("q")
-        self._read = 0
-        self._file: tuple[int, int] = (0, 0)
-
-    def new(self) -> Iterator[tuple[int, bytes]]:
-        """Number (from 0) and beginning of each line since the last call.
-
-        Starts anew where the file has been replaced; ``restarted`` is true then.
-        """
-        try:
-            file = self.path.open("rb")
-        except FileNotFoundError:
-            return
-        with file:
-            status = os.fstat(file.fileno())
-            if status.st_size < self._read or (self._read and status.st_ino != self._file[0]):
-                raise Replaced
-            self._file = (status.st_ino, status.st_size)
-            file.seek(self._read)
-            yield from self._scan(file)
-
-    def _scan(self, file: Any) -> Iterator[tuple[int, bytes]]:
-        start, head, length = self._read, b"", 0
-        while block := file.read(_BLOCK):
-            at = 0
-            while (end := block.find(b"\n", at)) >= 0:
-                if length < _HEAD:
-                    head += block[at : min(end, at + _HEAD - length)]
-                length += end - at
-                if length:
-                    self.offsets.append(start)
-                    self.lengths.append(length)
-                start += length + 1
-                self._read = start
-                if length:
-                    yield len(self.offsets) - 1, head
-                head, length, at = b"", 0, end + 1
-            rest = len(block) - at
-            if length < _HEAD:
-                head += block[at : at + _HEAD - length]
-            length += rest
-
-    def line(self, number: int) -> bytes:
-        """The whole line. Raises ``RecordingError`` where the file is gone."""
-        try:
-            with self.path.open("rb") as file:
-                file.seek(self.offsets[number])
-                return file.read(self.lengths[number])
-        except OSError as error:
-            raise RecordingError(f"{self.path}: {error.strerror or error}") from error
-
-
-class Replaced(Exception):
-    """The file is another one than it was: everything has to be read again."""
-
-
 class Rows:
     """The episodes of one run: what a table shows of each, and where its record is.
 
-    ``ids``, ``ended`` and ``errors`` are by row; ``scores`` by metric, NaN where a row has none.
+    ``ids`` and ``ended`` are by row; columns of scores hold NaN where a row has none. Lines are
+    checked as every reader of a run folder checks them.
     Failed episodes that were not finished since come after the finished ones.
     """
 
@@ -119,21 +53,25 @@ class Rows:
         self._clear()
 
     def _clear(self) -> None:
-        self._lines = Lines(self.run.path / "episodes.jsonl")
-        self._failures = Lines(self.run.path / "failures.jsonl")
+        self._episodes = self.run.path / "episodes.jsonl"
+        self._failures = self.run.path / "failures.jsonl"
         self.ids: list[str] = []
         self.ended: list[str] = []
         self._at: dict[str, int] = {}
+        self._seen: set[str] = set()
+        self._file, self._end = 0, 0
+        self._begins, self._sizes = array("q"), array("q")
         self._scores: dict[str, array[float]] = {}
-        self._failed: OrderedDict[str, tuple[int, str]] = OrderedDict()
+        self._failed: dict[str, tuple[int, int, int, str]] = {}
+        self._failures_end, self._failures_read = 0, 0
 
     def __len__(self) -> int:
         return len(self.ids) + len(self.failed)
 
     @property
-    def failed(self) -> dict[str, tuple[int, str]]:
-        """Id -> line and reason of the latest failure, of episodes not finished since."""
-        return {k: v for k, v in self._failed.items() if k not in self._at}
+    def failed(self) -> dict[str, str]:
+        """Id -> reason of the latest failure, of episodes not finished since."""
+        return {k: v[3] for k, v in self._failed.items() if k not in self._at}
 
     @property
     def version(self) -> str:
@@ -141,22 +79,41 @@ class Rows:
         return f"{len(self.ids)}-{len(self._failed)}"
 
     def refresh(self) -> Rows:
-        """Read what is new. Raises ``RecordingError`` for a line that cannot be read."""
+        """Read what is new. Raises ``RecordingError`` for a line that the run did not write."""
         with self._lock:
-            try:
-                self._grow()
-            except Replaced:
+            if self._replaced():
                 self._clear()
-                self._grow()
+            self._grow()
         return self
 
+    def _replaced(self) -> bool:
+        """Whether the file of episodes is another one than it was."""
+        try:
+            status = self._episodes.stat()
+        except OSError:
+            return self._end > 0
+        known, self._file = self._file, status.st_ino
+        return self._end > 0 and (status.st_size < self._end or status.st_ino != known)
+
     def _grow(self) -> None:
-        for number, head in self._lines.new():
-            self._add(*self._parsed(number, head))
-        for number, head in self._failures.new():
-            name, reason = self._failure(number, head)
+        if self._end == 0:
+            found = entries(self._episodes, self.run.seal)
+        else:
+            found = newer(self._episodes, self.run.seal, self._end, self._seen)
+        for entry in found:
+            self._seen.add(entry.episode_id)
+            self._begins.append(entry.at)
+            self._sizes.append(entry.size)
+            self._end = entry.at + entry.size
+            self._add(entry.episode_id, entry.scores, entry.ended)
+        path = self._failures
+        for number, line in read_lines(path, self._failures_end, self._failures_read):
+            parsed = parse_line(path, number, line)
+            self.run.seal.check(path, number, line)
+            name, begin = str(parsed.get("episode")), self._failures_end
+            self._failures_end, self._failures_read = begin + len(line) + 1, number
             self._failed.pop(name, None)
-            self._failed[name] = number, reason
+            self._failed[name] = number, begin, len(line), str(parsed.get("reason", ""))
 
     def _add(self, name: str, scores: Mapping[str, Any], ended: str) -> None:
         self._at[name] = len(self.ids)
@@ -171,27 +128,6 @@ class Rows:
         for column in self._scores.values():
             if len(column) < len(self.ids):
                 column.append(np.nan)
-
-    def _parsed(self, number: int, head: bytes) -> tuple[str, Mapping[str, Any], str]:
-        found = _ENDED.search(head)
-        text = head.decode(errors="replace")
-        if found is not None and text.startswith('{"episode":'):
-            try:
-                name, at = _DECODER.raw_decode(text, 11)
-                scores, _ = _DECODER.raw_decode(text, at + len(',"scores":'))
-                return str(name), restore(scores), found[1].decode()
-            except (ValueError, TypeError, AttributeError):
-                pass
-        path = self._lines.path
-        parsed = parse_line(path, number + 1, self._lines.line(number))
-        scores, told = parsed.get("scores"), parsed.get("trajectory")
-        if not isinstance(scores, dict) or not isinstance(told, dict):
-            raise corrupt(path, number + 1, "has no scores or no trajectory")
-        return str(parsed.get("episode")), restore(scores), str(told.get("ended", ""))
-
-    def _failure(self, number: int, head: bytes) -> tuple[str, str]:
-        parsed = parse_line(self._failures.path, number + 1, self._failures.line(number))
-        return str(parsed.get("episode")), str(parsed.get("reason", ""))
 
     def metrics(self) -> list[str]:
         """Every metric that some episode has."""
@@ -216,7 +152,7 @@ class Rows:
 
     def heads(self) -> list[Head]:
         """All of it as lines of a table, the failed first."""
-        failed = [Head(k, "failed", {}, reason) for k, (_, reason) in self.failed.items()]
+        failed = [Head(k, "failed", {}, reason) for k, reason in self.failed.items()]
         done = [Head(k, self.ended[n], self.scores(n)) for n, k in enumerate(self.ids)]
         return [*failed, *done]
 
@@ -229,28 +165,36 @@ class Rows:
 
     def written(self, episode: str) -> dict[str, Any]:
         """The episode's record as it is in the file. Raises ``UsageError`` where there is none."""
-        if episode in self._at:
-            lines, number = self._lines, self._at[episode]
-        elif episode in self._failed:
-            lines, number = self._failures, self._failed[episode][0]
-        else:
-            raise UsageError(f"{self.run.path}: has no episode {episode!r}")
-        return parse_line(lines.path, number + 1, lines.line(number))
+        path, number, begin, size = self._place(episode)
+        try:
+            with path.open("rb") as file:
+                file.seek(begin)
+                line = file.read(size)
+        except OSError as error:
+            raise unusable(path, error) from error
+        parsed = parse_line(path, number, line)
+        self.run.seal.check(path, number, line)
+        return parsed
+
+    def _place(self, episode: str) -> tuple[Path, int, int, int]:
+        """File, number of the line, its first byte and its bytes, the newline left out."""
+        if (row := self._at.get(episode)) is not None:
+            return self._episodes, row + 1, self._begins[row], self._sizes[row] - 1
+        if episode in self._failed:
+            number, begin, size, _ = self._failed[episode]
+            return self._failures, number, begin, size
+        raise UsageError(f"{self.run.path}: has no episode {episode!r}")
 
     def record(self, episode: str) -> EpisodeRecord:
         """One whole episode; of a failed one, what is known. Raises as ``written`` does."""
         parsed = self.written(episode)
-        told = parsed.get("trajectory")
+        told, row = parsed.get("trajectory"), self._at.get(episode)
         if told is None:
             reason = str(parsed.get("reason", ""))
             return EpisodeRecord(episode, {}, Trajectory(episode, {}, ended="failed", error=reason))
-        at = self._at.get(episode)
-        try:
-            return EpisodeRecord(episode, {} if at is None else self.scores(at), from_json(told))
-        except RecordingError as error:
-            lines = self._failures if at is None else self._lines
-            number = self._failed[episode][0] if at is None else at
-            raise corrupt(lines.path, number + 1, f"field 'trajectory' {error}") from error
+        path, number, *_ = self._place(episode)
+        scores = {} if row is None else self.scores(row)
+        return EpisodeRecord(episode, scores, trajectory(path, number, told))
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def _failed(rows: Rows, wish: Wish) -> list[Head]:
         return []
     return [
         Head(name, "failed", {}, reason)
-        for name, (_, reason) in rows.failed.items()
+        for name, reason in rows.failed.items()
         if all(word in name.lower() for word in wish.words)
     ]
 

@@ -59,9 +59,16 @@ def test_a_budget_smaller_than_an_episode_each_still_finishes_some(tmp_path: Pat
     assert len(server.asked) < 16 + 8  # by no more than was under way
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_what_was_spent_survives_every_signal(tmp_path: Path, number: signal.Signals) -> None:
+@pytest.mark.parametrize(
+    ("number", "interrupts"),
+    [(signal.SIGKILL, True), (signal.SIGTERM, True), (signal.SIGTERM, False)],
+)
+def test_what_was_spent_survives_every_signal(
+    tmp_path: Path, number: signal.Signals, interrupts: bool
+) -> None:
+    """``interrupts``: false for a job that a script started with ``&``, which ignores SIGINT."""
     out = tmp_path / "run"
+    starts = "" if interrupts else "trap '' INT; "
 
     def slow(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
         time.sleep(0.01)
@@ -73,7 +80,8 @@ def test_what_was_spent_survives_every_signal(tmp_path: Path, number: signal.Sig
             *("--model", "openai:m", "--set", f"model.base_url={server.address}"),
             *("--out", str(out), "--max-tokens", str(10**6), "--max-steps", "30"),
         ]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as running:
+        shell = ["sh", "-c", starts + 'exec "$@"', "sh", *command]
+        with subprocess.Popen(shell, stderr=subprocess.PIPE, text=True) as running:
             while len(server.asked) < 25 and running.poll() is None:
                 time.sleep(0.01)
             running.send_signal(number)

@@ -56,9 +56,16 @@ def _stop_as_ctrl_c() -> list[int]:
     Returns the list that the signal's number is put into. ``nohup`` stays as it is.
     """
     stopped: list[int] = []
+    interrupt = {signal.SIGINT}
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        # A job that a script started with `&` goes on at Ctrl-C. Blocked instead of ignored, the
+        # signal has a handler, asyncio's too, and can end the command in order when it is to end.
+        signal.pthread_sigmask(signal.SIG_BLOCK, interrupt)
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def stop(number: int, frame: FrameType | None) -> None:
         stopped.append(number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupt)
         signal.raise_signal(signal.SIGINT)
 
     for number in (signal.SIGTERM, signal.SIGHUP):

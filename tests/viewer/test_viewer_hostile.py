@@ -103,7 +103,7 @@ def test_text_comes_back_from_an_element_and_from_data(said: str) -> None:
     assert page.data == [said]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
 @given(trajectories)
 def test_any_trajectory_that_can_be_recorded_has_a_safe_page(told: Trajectory) -> None:
     metrics = columns("indoor")

@@ -72,8 +72,8 @@ def without_secrets(address: str) -> str:
 
 def _known(environment: Mapping[str, str]) -> Iterator[str]:
     """Longest first, so that a secret inside another one does not leave half of it standing."""
-    values = {v for n, v in environment.items() if len(v) >= _TELLING and is_secret(n)}
-    every = values | _remembered
+    values = {environment[name] for name in environment if is_secret(name)}  # few are read
+    every = {value for value in values if len(value) >= _TELLING} | _remembered
     forms = {form for secret in every for form in (secret, _in_json(secret), quote(secret, ""))}
     yield from sorted(forms, key=len, reverse=True)
 

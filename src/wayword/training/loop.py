@@ -170,11 +170,14 @@ class Run:
                 os.replace(self.folder / "first.new", first)
         if self._student is None:
             self._student = Student.from_folder(first, recipe.shape)
+        if recipe.compiled:
+            self._student.compile()
         size = sum(weights.numel() for weights in self._student.trained())
         self.report(f"{size / 1e6:.1f} million parameters are trained")
         self._optimiser = self.torch.optim.AdamW(
-            self._student.trained(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=recipe.decay
-        )
+            self._student.trained(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=recipe.decay,
+            fused=True,
+        )  # fmt: skip
 
     def _epochs(self, examples: Sequence[Example], epochs: float) -> bool:
         """Train on them; True to stop early."""
@@ -233,7 +236,9 @@ class Run:
         total, count = 0.0, sum(len(one.labels) for one in batch)
         for part in parts(batch, recipe.tokens):
             share = sum(len(one.labels) for one in part) / count
-            loss = student.loss(tensors(torch, part, student.device), recipe.language) * share
+            shape = even_shape(part, recipe) if student.lean else (0, 0)
+            told = tensors(torch, part, student.device, *shape)
+            loss = student.loss(told, recipe.language) * share
             loss.backward()
             total += float(loss.detach())
         torch.nn.utils.clip_grad_norm_(student.trained(), recipe.clip)
@@ -381,14 +386,26 @@ def parts(batch: Sequence[Encoded], tokens: int) -> list[list[Encoded]]:
     return found
 
 
-def tensors(torch: Any, part: Sequence[Encoded], device: str) -> Batch:
-    """Sequences as one batch."""
-    longest = max(len(one.ids) for one in part)
-    ids = torch.zeros(len(part), longest, dtype=torch.long)
+EVEN = 128
+"""Lengths are filled up to a multiple of this where each is compiled once."""
+
+
+def even_shape(part: Sequence[Encoded], recipe: Recipe) -> tuple[int, int]:
+    """Rows and length that a part is filled up to, so that few shapes are compiled."""
+    length = -(-max(len(one.ids) for one in part) // EVEN) * EVEN
+    return max(len(part), min(recipe.batch, recipe.tokens // length)), length
+
+
+def tensors(
+    torch: Any, part: Sequence[Encoded], device: str, rows: int = 0, length: int = 0
+) -> Batch:
+    """Sequences as one batch, of at least so many rows and tokens."""
+    longest = max([length, *(len(one.ids) for one in part)])
+    ids = torch.zeros(max(rows, len(part)), longest, dtype=torch.long)
     for row, one in enumerate(part):
         ids[row, : len(one.ids)] = torch.tensor(one.ids)
-    rows = torch.tensor([row for row, one in enumerate(part) for _ in one.at])
+    row_of = torch.tensor([row for row, one in enumerate(part) for _ in one.at])
     at = torch.tensor([place for one in part for place in one.at])
     told = torch.tensor([label for one in part for label in one.labels])
     lengths = torch.tensor([len(one.ids) for one in part])
-    return Batch(*(each.to(device) for each in (ids, lengths, rows, at, told)))
+    return Batch(*(each.to(device) for each in (ids, lengths, row_of, at, told)))

@@ -15,7 +15,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,12 @@ from wayword.training.student import Batch, Student, StudentModel
 
 Report = Callable[[str], None]
 """Told a line for a person."""
+Track = Callable[[Mapping[str, float], int], None]
+"""Told the figures of each evaluation, and its number from 1."""
+
+
+def ignored(values: Mapping[str, float], step: int) -> None:
+    """Told to nobody."""
 
 
 Opened = tuple[Dataset, Sequence[core.Task]]
@@ -59,12 +65,18 @@ class Run:
     """
 
     def __init__(
-        self, recipe: Recipe, folder: Path, data: Path | None, report: Report = lambda line: None
+        self,
+        recipe: Recipe,
+        folder: Path,
+        data: Path | None,
+        report: Report = lambda line: None,
+        track: Track | None = None,
     ) -> None:
         for task in recipe.tasks:
             for source in task.sources:
                 refuse_test(source.data, source.area)
         self.recipe, self.folder, self.data, self.report = recipe, folder, data, report
+        self.track = track or ignored
         self.torch = libraries()
         self.torch.set_num_threads(recipe.threads)
         self.round, self.step, self.seconds, self.cpu = 0, 0, 0.0, 0.0
@@ -268,6 +280,9 @@ class Run:
         self.curve.append(line)
         (self.folder / "curve.jsonl").write_text("".join(json.dumps(c) + "\n" for c in self.curve))
         (self.folder / "curve.svg").write_text(drawn(self.curve))
+        dev = {f"dev/{name}": value for name, value in scores.items()}
+        at = {"round": float(self.round), "step": float(self.step), "seconds": self.seconds}
+        self.track({"loss": loss, "score": score, **dev, **at}, len(self.curve))
         self.report(f"dev {line['dev']} loss {loss:.4f} after {self.seconds / 60:.0f} min")
         if score > best:
             shutil.rmtree(self.folder / "best.new", ignore_errors=True)

@@ -23,6 +23,7 @@ from types import FrameType
 from typing import IO, Any, Literal, Protocol, cast, runtime_checkable
 
 from wayword.core.action import ActionSpace
+from wayword.core.agent import Shared
 from wayword.core.dataset import Dataset
 from wayword.core.episode import Episode
 from wayword.core.errors import BudgetExhausted
@@ -197,7 +198,7 @@ def plain_text(text: str) -> str:
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def person_of(shared: dict[str, Any]) -> Person:
+def person_of(shared: Shared) -> Person:
     """The person that a run's agents share; the one at the terminal where none was given."""
     return cast(Person, shared.setdefault(PERSON, Terminal()))
 

@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
+from wayword.agents.parts.person import PERSON, Person, Terminal, Watching, answered_by
 from wayword.core.agent import Reflecting, Shared, TrialSettings
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, suggest
@@ -160,6 +160,9 @@ class _Run:
         self.steps += 1
         if self.reporter:
             self.reporter.stepped(episode, step, self.done)
+        watching: object = self.person
+        if isinstance(watching, Watching):
+            watching.stepped(step)
         self.on_progress(self.done, len(self.tasks), {"steps_so_far": self.steps})
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:

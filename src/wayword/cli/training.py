@@ -89,15 +89,15 @@ def train(
     from wayword.runs.tracking import open_tracker
     from wayword.settings import parse
     from wayword.training.export import finish
-    from wayword.training.loop import Run, ignored
+    from wayword.training.loop import Run
     from wayword.training.recipes import Asked
 
     what = Asked(agent, on or (), dev, method.value, recipe, base, start, limit, parse(set_ or []))
     asked = what.recipe()
     opened = open_tracker(track, out.name, asdict(asked), show.notice) if track else nullcontext()
     with opened as tracker:
-        told = tracker.log if tracker else ignored
-        best = Run(asked, out, data_folder(data), show.notice, told).train()
+        told = {"track": tracker.log} if tracker else {}
+        best = Run(asked, out, data_folder(data), show.notice, **told).train()
     typer.echo(f"best dev success {best.get('score', 0.0):.1%} at step {best.get('step', 0)}")
     typer.echo(f"{out / 'best'}: weights in Hugging Face's layout; {out / 'curve.svg'}: the curve")
     if gguf:

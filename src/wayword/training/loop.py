@@ -48,12 +48,6 @@ Report = Callable[[str], None]
 """Told a line for a person."""
 Track = Callable[[Mapping[str, float], int], None]
 """Told the figures of each evaluation, and its number from 1."""
-
-
-def ignored(values: Mapping[str, float], step: int) -> None:
-    """Told to nobody."""
-
-
 Opened = tuple[Dataset, Sequence[core.Task]]
 """A dataset, and those of its tasks that are meant."""
 
@@ -70,13 +64,13 @@ class Run:
         folder: Path,
         data: Path | None,
         report: Report = lambda line: None,
-        track: Track | None = None,
+        track: Track = lambda values, step: None,
     ) -> None:
         for task in recipe.tasks:
             for source in task.sources:
                 refuse_test(source.data, source.area)
-        self.recipe, self.folder, self.data, self.report = recipe, folder, data, report
-        self.track = track or ignored
+        self.recipe, self.folder, self.data = recipe, folder, data
+        self.report, self.track = report, track
         self.torch = libraries()
         self.torch.set_num_threads(recipe.threads)
         self.round, self.step, self.seconds, self.cpu = 0, 0, 0.0, 0.0
@@ -194,8 +188,7 @@ class Run:
         recipe = self.recipe
         encoded = [self._encoded(one) for one in examples]
         usable = [one for one in encoded if len(one[0].ids) <= recipe.length and one[0].labels]
-        if len(usable) < len(encoded):
-            left = len(encoded) - len(usable)
+        if left := len(encoded) - len(usable):
             self.report(f"{left} walks left out: longer than {recipe.length} tokens, or no choice")
         batches = list(batched(usable, epochs, recipe.batch, f"{recipe.seed}/{self.round}"))
         saved = shown = time.perf_counter()
@@ -280,9 +273,7 @@ class Run:
         self.curve.append(line)
         (self.folder / "curve.jsonl").write_text("".join(json.dumps(c) + "\n" for c in self.curve))
         (self.folder / "curve.svg").write_text(drawn(self.curve))
-        dev = {f"dev/{name}": value for name, value in scores.items()}
-        at = {"round": float(self.round), "step": float(self.step), "seconds": self.seconds}
-        self.track({"loss": loss, "score": score, **dev, **at}, len(self.curve))
+        self.track({"loss": loss, "score": score, **scores}, len(self.curve))
         self.report(f"dev {line['dev']} loss {loss:.4f} after {self.seconds / 60:.0f} min")
         if score > best:
             shutil.rmtree(self.folder / "best.new", ignore_errors=True)

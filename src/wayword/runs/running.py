@@ -18,13 +18,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
+from wayword.agents.parts.person import PERSON, Person, Terminal, Watching, answered_by
+from wayword.core.agent import Reflecting, Shared, TrialSettings
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model, lessons_of, prepare, warnings_of
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
-from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.trajectory import STATE, ModelCall, Step, Trajectory
 from wayword.metrics import scoring
 from wayword.metrics.scoring import score
 from wayword.models.middleware.budget import Account
@@ -109,9 +110,13 @@ def trials(agent: AgentParts, dataset: Dataset) -> Mapping[str, Any]:
     Of several agents the one that may try most often decides; there is a judge where one of them
     is told. Agents that do not learn try once, whatever their settings are called.
     """
-    learners = [parts.settings for parts in agent.playing() if hasattr(parts.cls, "reflect")]
-    most = max((int(getattr(settings, "trials", 1)) for settings in learners), default=1)
-    told = any(getattr(settings, "verdict", "told") == "told" for settings in learners)
+    learners = [
+        parts.settings
+        for parts in agent.playing()
+        if issubclass(parts.cls, Reflecting) and isinstance(parts.settings, TrialSettings)
+    ]
+    most = max((settings.trials for settings in learners), default=1)
+    told = any(settings.verdict == "told" for settings in learners)
     return {"trials": most, "judge": scoring.judge(dataset) if told and most > 1 else None}
 
 
@@ -119,7 +124,7 @@ OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Told after every step and episode: how many episodes are finished, of how many, and the last
 one's scores, or ``{"steps_so_far": n}`` after a step.
 """
-QUIET = {"state", "lesson"}
+QUIET = {STATE, "lesson"}
 """Notes that every step leaves by design; the others are told at the end of a run."""
 
 
@@ -155,6 +160,9 @@ class _Run:
         self.steps += 1
         if self.reporter:
             self.reporter.stepped(episode, step, self.done)
+        watching: object = self.person
+        if isinstance(watching, Watching):
+            watching.stepped(step)
         self.on_progress(self.done, len(self.tasks), {"steps_so_far": self.steps})
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
@@ -321,7 +329,7 @@ async def _play(
         plan.seed,
         most,
         on_step=going.stepped,
-        shared={PERSON: person} if person else {},
+        shared=Shared({PERSON: person} if person else {}),
         demonstrations=demonstrations(going.dataset),
         purse=account,
         **trials(going.agent, going.dataset),

@@ -64,9 +64,17 @@ def test_the_budget_is_passed_by_calls_under_way_alone(
     tmp_path: Path, engine: Callable[..., RunResult]
 ) -> None:
     plan = Plan(
-        "navgpt", "houses", "scripted:first", {"dataset": {"houses": 1, "episodes": 30}}, limit=30, tokens=60_000,
-        max_steps=4, out=tmp_path / "run", engine="ray", workers=3, concurrency=2,
-    )  # fmt: skip
+        "navgpt",
+        "houses",
+        "scripted:first",
+        {"dataset": {"houses": 1, "episodes": EPISODES}},
+        max_steps=4,
+        tokens=60_000,
+        out=tmp_path / "run",
+        engine="ray",
+        workers=3,
+        concurrency=2,
+    )
     result = engine(plan, at_random(0.1))
     assert "tokens is spent" in result.outcome.exhausted
     spent = [json.loads(line)["tokens"] for line in _lines(tmp_path / "run" / "spending.jsonl")]

@@ -27,6 +27,7 @@ from wayword.datasets.robot import RobotSettings, RobotTasks
 from wayword.perception.detectors import detector_named
 from wayword.perception.eye_detector import pixels
 from wayword.perception.panorama import encode
+from wayword.worlds import objectnav
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import ObjectNavWorld
 from worlds.objectnav.test_finding_world import flat
@@ -42,6 +43,7 @@ def play(
     begin = {"x": 1.0, "y": 1.5, "heading": 0.0, **start}
     episode = Episode("1", "Go ahead and turn right.", "flat", begin)
     dataset: Any = SimpleNamespace(
+        family=objectnav.family,
         world=lambda episode: ObjectNavWorld.of(flat()),
         perceiver=lambda: None,
         demonstrations=lambda count, seed: (),

@@ -206,7 +206,7 @@ def test_the_prompt_of_a_generated_town_is_the_golden_one() -> None:
 
 
 def test_only_street_observations_are_read() -> None:
-    with pytest.raises(UsageError, match="velma reads street observations only"):
+    with pytest.raises(UsageError, match="acts in street worlds, and SmallHouse is indoor"):
         play(SmallHouse(), ["stop"])
 
 

@@ -130,7 +130,7 @@ class Structural:
     def __init__(self) -> None:
         house = SmallHouse()
         self.tasks, self.world, self.perceiver = house.tasks, house.world, house.perceiver
-        self.demonstrations = house.demonstrations
+        self.demonstrations, self.family = house.demonstrations, house.family
 
 
 def test_an_oracle_on_a_dataset_without_plans_ends_the_run_with_the_reason() -> None:

@@ -1,9 +1,9 @@
 """Every snippet of the documentation runs.
 
 ``python`` blocks run in page order, in one namespace and one empty folder a page; one with a
-``title="mine.py"`` is saved under that name instead. ``console`` blocks run in between: each
-``$ wayword …`` line must succeed. ``sh`` blocks need data, keys or a model, so that only their
-commands, options and names are checked.
+``title="mine.py"`` is saved under that name instead, as a ``yaml`` block with a title is.
+``console`` blocks run in between: each ``$ wayword …`` line must succeed. ``sh`` blocks need data,
+keys or a model, so that only their commands, options and names are checked.
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ def test_snippets_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     for block in blocks(path):
         if block.language == "python":
             _python(path, block, namespace)
+        elif block.language == "yaml" and block.title:
+            Path(block.title).write_text(block.text + "\n", encoding="utf-8")
         elif block.language == "console":
             for arguments in commands(block):
                 _command(path, block, arguments)
@@ -92,7 +94,7 @@ def _check(where: str, arguments: list[str]) -> None:
 
 def _check_dataset(where: str, on: str) -> None:
     dataset, _, split = on.partition(":")
-    if dataset.endswith(".py"):
+    if dataset.endswith((".py", ".yaml")):
         return
     assert dataset in registry.names("dataset"), f"{where}: no dataset {dataset}"
     splits = registry.load("dataset", dataset).splits

@@ -15,8 +15,8 @@ KNOWN = re.findall(
     r"\w+",
     """
     html head meta title style body script main header section div p span b i a nav h1 h2 h3 h4
-    dl dt dd ul li table thead tbody tr th td details summary pre code bdi button aside figure svg
-    g line circle rect text path polyline defs marker blockquote input select option output
+    dl dt dd ul ol li table thead tbody tr th td details summary pre code bdi button aside figure
+    svg g line circle rect text path polyline defs marker blockquote input select option output
     noscript kbd img small meter label br form textarea
     """,
 )
@@ -130,6 +130,8 @@ LINK = (
     r"#(trial-\d+-)?step-\d+|#end|(\.\./)?index\.html|(episodes/)?[a-z0-9_-]+\.html"
     r"|data:image/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/=]*"
     r"|/|\./|\.\./\.\./|play|(run/[A-Za-z0-9_.-]+/)?(episode\?id=[A-Za-z0-9_.~%-]*)?"
+    r"|/play|watch|seat\?as=[A-Za-z0-9_.~%-]*"
+    r"|/run/[A-Za-z0-9_.-]+/episode\?id=[A-Za-z0-9_.~%-]*"
     r"|(\.\./)*(compare|play|continue)\?[A-Za-z0-9_.~%&=-]*"
 )
 """What a page may point at: its own steps, the pages beside it, and pictures inside it."""

@@ -45,6 +45,7 @@ from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
+from wayword.core.trajectory import HISTORY_DROPPED, SCENE_EXPERT
 from wayword.core.world import Feedback, Observation
 from wayword.perception.eye_detector import detector_called
 from wayword.verbalize import indoor
@@ -169,7 +170,7 @@ class DiscussNav:
             bare = tuple(replace(d, captions=(), tags=()) for d in directions)
             return SceneNotes(bare, {})
         if self._looks == 0:
-            self._toolkit.note("scene_expert", source=self._looking.source(directions))
+            self._toolkit.note(SCENE_EXPERT, source=self._looking.source(directions))
         self._looks += 1
         return await self._looking.look(directions, self._analysis.types)
 
@@ -262,7 +263,7 @@ class DiscussNav:
         )
         budget = (self._context - settings.max_tokens) * self._rate.characters_per_token
         if gone := self._history.fit(max(0, int(budget) - len(fixed) - len(now))):
-            self._toolkit.note("history_dropped", steps=gone, context=self._context)
+            self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
         walk = self._prompts.fill("walk", trajectory=progress.trail_text(self._history))
         return [system(fixed), user(f"{walk}\n\n{now}")]
 

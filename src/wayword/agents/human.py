@@ -1,6 +1,7 @@
-"""Human: a person at the terminal plays an actor, in any world.
+"""Human: a person at the terminal or in the browser plays an actor, in any world.
 
-    wayword play --on household
+    wayword play household
+    wayword play household --browser
 
 The person is told what a strategy would be told, and what is legal now; a slip of the keyboard
 costs no step. ``quit`` or the end of the input ends the run in order.
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.agents.parts.legal import Legal
-from wayword.agents.parts.person import Left, hear, person_of
+from wayword.agents.parts.person import Face, Left, Seated, Situation, hear, person_of
 from wayword.agents.parts.strategy import instruction, task_rules
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -145,7 +146,7 @@ class HumanSettings:
 
 
 class Human:
-    """A person at the terminal. Numbers, whole actions and abbreviations are understood.
+    """A person at the terminal or in the browser; numbers, whole actions and abbreviations will do.
 
     ``toolkit.shared["person"]`` may hold another
     :class:`~wayword.agents.parts.person.Person`: a script, in tests. Several
@@ -169,17 +170,17 @@ class Human:
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         self._verbalizer = generic.verbalizer(observation)
-        if self._turn == 0:
-            self._open(observation)
-        self._turn += 1
-        self._show(observation, space)
+        now = self._situation(observation, space)
+        if isinstance(self._person, Face):
+            self._person.show(now)
+        else:
+            self._tell(now)
         while True:
             words = await hear(self._person, "> ")
             if words.lower() in LEAVING:
                 raise Left("the player left")
             if words.startswith("?"):
-                verb = words[1:].strip()
-                self._person.tell("\n".join(listing(space, verb=verb)) or f"nothing with {verb}")
+                self._help(now, words[1:].strip())
                 continue
             found = read(words, space)
             if isinstance(found, Action):
@@ -191,34 +192,52 @@ class Human:
         if words:
             self._person.tell(words, "good" if feedback.ok else "warning")
 
-    def _open(self, observation: Observation) -> None:
-        """The task, and who is who."""
+    def _situation(self, observation: Observation, space: ActionSpace) -> Situation:
+        """What there is to show at this turn. At the first one the person takes the seat."""
         episode = self._episode
         if episode is None:
             raise UsageError("an agent must begin an episode before it acts")
-        actor = _actor(observation, episode)
-        others = [name for name in episode.actors if name != actor]
-        who = f", you are {actor}, with {', '.join(others)}" if others else ""
-        self._person.tell(f"\nEpisode {episode.id}{who}", "dim")
-        self._person.tell(instruction(episode, actor), "title")
-        if rules := task_rules(episode, actor):
-            self._person.tell(rules)
-        self._person.tell("? lists all actions, quit leaves; beginnings of words will do", "dim")
+        actor = str(getattr(observation, "actor", episode.actors[0]))
+        if self._turn == 0 and isinstance(self._person, Seated):
+            self._person = self._person.seat(actor)
+        self._turn += 1
+        return Situation(
+            self._turn,
+            actor,
+            tuple(name for name in episode.actors if name != actor),
+            episode,
+            instruction(episode, actor),
+            task_rules(episode, actor) or "",
+            self._verbalizer.own(observation)[1],
+            self._verbalizer.around(observation, self._toolkit.perceiver),
+            space,
+            observation,
+        )
 
-    def _show(self, observation: Observation, space: ActionSpace) -> None:
-        around = self._verbalizer.around(observation, self._toolkit.perceiver)
-        seen = [line for line in (self._verbalizer.own(observation)[1], around) if line]
-        episode = self._episode
-        several = episode if episode is not None and len(episode.actors) > 1 else None
-        whose = f" of {_actor(observation, several)}" if several else ""
-        self._person.tell(f"\nTurn {self._turn}{whose}", "dim")
-        self._person.tell("\n".join(seen))
-        self._person.tell("\n".join(listing(space, self._settings.listed)), "dim")
+    def _tell(self, now: Situation) -> None:
+        """A turn as lines; before the first, the task and who is who."""
+        tell = self._person.tell
+        if now.turn == 1:
+            who = f", you are {now.actor}, with {', '.join(now.others)}" if now.others else ""
+            tell(f"\nEpisode {now.episode.id}{who}", "dim")
+            tell(now.instruction, "title")
+            if now.rules:
+                tell(now.rules)
+            tell(
+                "? lists all actions, ?? the task; quit leaves; beginnings of words will do", "dim"
+            )
+        whose = f" of {now.actor}" if now.others else ""
+        tell(f"\nTurn {now.turn}{whose}", "dim")
+        tell("\n".join(line for line in (now.own, now.around) if line))
+        tell("\n".join(listing(now.space, self._settings.listed)), "dim")
 
-
-def _actor(observation: Observation, episode: Episode) -> str:
-    """Whose observation it is."""
-    return str(getattr(observation, "actor", episode.actors[0]))
+    def _help(self, now: Situation, asked: str) -> None:
+        """All actions, those of one verb, or the task again."""
+        if asked == "?":
+            self._person.tell(now.instruction, "title")
+            return
+        lines = listing(now.space, verb=asked)
+        self._person.tell("\n".join(lines) or f"nothing with {asked}")
 
 
 agent = Human

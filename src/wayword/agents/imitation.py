@@ -28,7 +28,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import sector
 from wayword.core.perceiver import Percept, Sector
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import Feedback
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
 
@@ -174,9 +174,7 @@ class ImitationAgent:
         self._words = numbered(words(episode.instruction), self._network.vocabulary, "instruction")
         self._walk, self._pending = Walk(), None
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        if not isinstance(observation, IndoorObservation):
-            raise UsageError("the trained policy walks on viewpoint graphs only; try `r2r`")
+    async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         if self._toolkit.perceiver is None:
             raise UsageError("the trained policy reads captions, and this dataset has none")
         percept = self._toolkit.perceiver.perceive(observation.scene, observation.viewpoint)

@@ -30,8 +30,8 @@ from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute
 from wayword.core.model import user
-from wayword.core.world import Observation
 from wayword.worlds.objectnav.observation import View
+from wayword.worlds.two_phase.world import TwoPhaseObservation
 
 PromptName = Literal[
     "robot", "i", "third_person", "objects_first", "closest", "one_word_first", "captions"
@@ -109,7 +109,9 @@ class LGX(ListingSearcher):
         self.picker = self._questions
         self._captions = settings.prompt == "captions"
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: View | TwoPhaseObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         if self._captions and not isinstance(observation, View):
             raise UsageError("lgx: prompt=captions tells directions, and there are none here")
         return await super().act(observation, space)

@@ -29,7 +29,8 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
 from wayword.core.perceiver import Percept, need
-from wayword.core.world import Feedback, Observation
+from wayword.core.trajectory import HISTORY_DROPPED
+from wayword.core.world import Feedback
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.objects import ObjectsObservation
 from wayword.worlds.indoor.world import IndoorObservation
@@ -149,9 +150,7 @@ class NavGPT:
         listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
         self._opening = self._prompts.fill("begin", instruction=f"{episode.instruction}{listed}")
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        if not isinstance(observation, IndoorObservation):
-            raise UsageError("navgpt reads indoor observations only")
+    async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         description = indoor.observation(observation, percept, self._telling)
         legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
@@ -215,7 +214,7 @@ class NavGPT:
         fixed = len(principle) + len(self._opening) + len(now)
         room = int(self._context * self._rate.characters_per_token) - fixed
         if gone := self._history.fit(max(0, room)):
-            self._toolkit.note("history_dropped", steps=gone, context=self._context)
+            self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
         told = self._history.blocks
         if self._history.dropped:
             told = [self._prompts.fill("dropped", count=str(self._history.dropped)), *told]

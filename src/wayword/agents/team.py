@@ -18,7 +18,7 @@ from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
-from wayword.core.world import Feedback, Observation, World
+from wayword.core.world import Feedback, World
 from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.observation import HouseholdObservation
 from wayword.worlds.household.world import HouseholdWorld
@@ -69,9 +69,9 @@ class Team:
     async def begin(self, episode: Episode) -> None:
         self._episode = episode
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        if not isinstance(observation, HouseholdObservation):
-            raise UsageError("the team acts in the household world only")
+    async def act(
+        self, observation: HouseholdObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         if self._role is None:
             self._role = self._cast(observation.actor)
         return self._role.act(observation, space)

@@ -30,12 +30,12 @@ from wayword.agents.parts.conversation import TokenRate, context_tokens
 from wayword.agents.parts.landmarks import Landmarks, extract, tidy
 from wayword.agents.parts.legal import Refusal, pick
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
-from wayword.core.agent import Demonstration, Toolkit
+from wayword.core.agent import Demonstration, Keeping, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Sampling
 from wayword.core.perceiver import Perceiver
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import Feedback
 from wayword.perception.landmarks import TAU, visible
 from wayword.perception.opening import neural_scorer, recorded_scorer
 from wayword.verbalize import street
@@ -99,6 +99,9 @@ class VelmaSettings:
             raise UsageError("velma: decoding=choose takes the likeliest word; temperature is void")
 
 
+_LISTED = Keeping[dict[str, Landmarks]]("landmarks by episode")
+
+
 class Velma:
     """VELMA: the walk as one growing text, the action its next word (Schumann et al. 2024)."""
 
@@ -144,9 +147,7 @@ class Velma:
             self._examples = [await self._solved(example) for example in drawn]
         self._fit(RESERVE)
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        if not isinstance(observation, StreetObservation):
-            raise UsageError("velma reads street observations only")
+    async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
         self._look(observation)
         if self._forced:
             return Decision(Action(self._forced.pop(0)))
@@ -241,12 +242,11 @@ class Velma:
 
     async def _extracted(self, episode: Episode) -> Landmarks:
         """A model's list; an example's is asked for once a run, not once an episode."""
-        known = self._toolkit.shared.setdefault("velma landmarks", {})
+        known = self._toolkit.shared.once(_LISTED, None, dict)
         if episode.id not in known:
             prompt = self._prompts.fill("landmarks", instruction=_line(episode.instruction))
             known[episode.id] = await extract(self._toolkit.model("landmarks"), prompt)
-        found: Landmarks = known[episode.id]
-        return found
+        return known[episode.id]
 
     def _seed(self, episode: Episode) -> int:
         """The seed of the episode's examples."""

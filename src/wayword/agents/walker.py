@@ -31,7 +31,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import relative, sector
 from wayword.core.perceiver import Percept
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import Feedback
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
 
@@ -102,9 +102,7 @@ class Walker:
         self.prompt = f"{self._prompts['task']}\n{begin}\n"
         self._visited, self._asked = [], False
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        if not isinstance(observation, IndoorObservation):
-            raise UsageError("walker reads indoor observations only")
+    async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         if not self._asked:
             self._look(observation)
         options = list(self.answers.values())

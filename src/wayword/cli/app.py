@@ -13,6 +13,7 @@ from wayword.cli import (
     reproducing,
     running,
     serving,
+    tasks,
     training,
     viewing,
 )
@@ -67,5 +68,6 @@ app.command("mcp")(serving.mcp)
 app.command("perceive")(looking.perceive)
 app.command("list")(looking.list_parts)
 app.command("doctor")(looking.doctor)
+app.add_typer(tasks.task, name="task")
 app.add_typer(looking.data, name="data")
 app.add_typer(looking.models, name="models")

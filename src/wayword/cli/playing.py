@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from wayword.runs.plan import Plan
     from wayword.runs.play import Game
 
-On = Annotated[str, typer.Option("--on", help="Dataset and split: household, towns …")]
+Dataset = Annotated[str, typer.Argument(help="Dataset and split: household, towns …")]
+On = Annotated[str, typer.Option("--on", help="The same, as an option.")]
+Browser = Annotated[
+    bool, typer.Option("--browser", help="Play in the browser: with a map, buttons, and others.")
+]
+Port = Annotated[int, typer.Option(help="With --browser: the port; 0 takes a free one.")]
+OpenIt = Annotated[bool, typer.Option("--open", help="With --browser: open it, too.")]
 Role = Annotated[str, typer.Option("--as", help="The actor you are; else the first one.")]
 With = Annotated[str, typer.Option("--with", help="The agent that plays everybody else.")]
 Episode = Annotated[
@@ -27,12 +34,10 @@ Set = Annotated[
 Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
 Out = Annotated[Path | None, typer.Option(help="Run folder; else one named after the game.")]
 
-SHOWN = 4
-"""Metrics of the family that are shown, beside the steps."""
-
 
 def play(
-    on: On = "household",
+    dataset: Dataset = "",
+    on: On = "",
     role: Role = "",
     others: With = "",
     episode: Episode = "",
@@ -42,8 +47,11 @@ def play(
     set_: Set = None,
     data: Data = None,
     out: Out = None,
+    browser: Browser = False,
+    port: Port = 0,
+    open_: OpenIt = False,
 ) -> None:
-    """Play an episode yourself, at this terminal, alone or with agents.
+    """Play an episode yourself, at this terminal or in the browser, alone or with agents.
 
     You are told what an agent would be told. Type a number, an action, or its beginning; `?` lists
     what there is, `quit` leaves. The game is recorded like any run, and ends with your scores
@@ -52,8 +60,10 @@ def play(
     \b
     Examples:
       wayword play
-      wayword play --on towns --episode 3
-      wayword play --on ma_household --as follower --with team --model local:smollm2
+      wayword play towns --episode 3
+      wayword play houses --browser
+      wayword play ma_household --as follower --with team --model local:smollm2
+      wayword play ma_household --browser --with human
     """
     from wayword.runs.plan import Plan
     from wayword.runs.play import game_plan
@@ -62,13 +72,35 @@ def play(
 
     settings = parse(set_ or [])
     asked = Plan(
-        "human", on, model, settings,
+        "human", dataset or on or "household", model, settings,
         seed=seed, max_steps=max_steps, data=data, out=out, episode=episode,
     )  # fmt: skip
+    if browser:
+        _in_the_browser(asked, role, others, port, open_)
+        return
     game = play_game(game_plan(asked, role, others))
     _tell(game)
     if game.scores is None:
         raise typer.Exit(1)
+
+
+def _in_the_browser(plan: Plan, role: str, others: str, port: int, open_: bool) -> None:
+    """Serve the game, and the runs beside it, until Ctrl-C."""
+    from wayword.viewer.app import Server
+    from wayword.viewer.content import Content
+    from wayword.viewer.library import Library
+
+    folder = plan.out.parent if plan.out else Path("runs")
+    folder.mkdir(parents=True, exist_ok=True)
+    with Server(Content(Library([folder]), plan.data), port) as server:
+        table = server.games.begin(plan, role, others)
+        address = f"{server.address}play/{table.name}/"
+        typer.echo(f"{address}  (Ctrl-C ends it)")
+        if open_:
+            import webbrowser
+
+            webbrowser.open(address)
+        server.serve()
 
 
 def _tell(game: Game) -> None:
@@ -88,17 +120,6 @@ def _tell(game: Game) -> None:
 
 def scoreboard(game: Game) -> str:
     """The main metrics, the player's and the expert's side by side."""
-    from wayword.metrics import accounting
-    from wayword.runs.config import metrics_of
-    from wayword.runs.folder import RunFolder
-    from wayword.viewer import figures
+    from wayword.viewer.game import score_rows
 
-    yours, best = game.scores or {}, game.best or {}
-    family = metrics_of(RunFolder.read(game.result.path).config)
-    known = [m for m in (*family, *accounting.METRICS) if m.key in yours]
-    own = [metric for metric in known if metric not in accounting.METRICS][:SHOWN]
-    rows = [("", "you", game.expert)]
-    for metric in [*own, *(metric for metric in known if metric.key == "steps")]:
-        theirs = figures.value(metric, best[metric.key]) if metric.key in best else ""
-        rows.append((metric.label, figures.value(metric, yours[metric.key]), theirs))
-    return "\n".join(f"{a:<14}{b:>10}{c:>10}".rstrip() for a, b, c in rows)
+    return "\n".join(f"{a:<14}{b:>10}{c:>10}".rstrip() for a, b, c in score_rows(game))

@@ -7,9 +7,9 @@ and training.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Episode, Json, Reference
@@ -18,7 +18,7 @@ from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
 from wayword.core.replay import ActionPlan, Turn, replay
 from wayword.core.trajectory import Verdict
-from wayword.core.world import Feedback, Observation, World
+from wayword.core.world import Feedback, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +60,40 @@ class ManyRoles(Protocol):
         ...
 
 
+Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True)  # no slots: ``Keeping[...]("...")`` writes an attribute
+class Keeping(Generic[Kept]):
+    """A name for one kind of thing that agents keep over a run: ``Keeping[list[str]]("lists")``."""
+
+    name: str
+
+
+class Shared(dict[Hashable, Any]):
+    """What the agents of one run keep between episodes, because it does not depend on the episode.
+
+    >>> LISTS = Keeping[list[str]]("lists")
+    >>> shared = Shared()
+    >>> shared.once(LISTS, 3, lambda: ["made"]), shared.once(LISTS, 3, lambda: ["again"])
+    (['made'], ['made'])
+    """
+
+    def once(self, kind: Keeping[Kept], key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """The thing of that kind and key, made at the first call."""
+        if (kind, key) not in self:
+            self[kind, key] = make()
+        kept: Kept = self[kind, key]
+        return kept
+
+
 @dataclass(frozen=True, slots=True)
 class Toolkit:
     """What an agent may use during one episode.
 
     ``models`` maps a role to a model; every call through them lands in the trajectory. ``rng`` is
     seeded by run, episode and actor, so that a resumed run repeats an uninterrupted one. ``note``
-    puts a visible event into the trajectory: ``toolkit.note("history_dropped", steps=3)``.
+    puts a visible event into the trajectory: ``toolkit.note("lost", times=3)``.
     ``shared`` is kept over all episodes of a run: for what does not depend on the episode, such as
     the text of the in-context examples, and is worked out once.
     ``demonstrations(count, seed)`` draws solved training episodes.
@@ -76,7 +103,7 @@ class Toolkit:
     perceiver: Perceiver | None = None
     rng: random.Random = field(default_factory=lambda: random.Random(0))
     note: Callable[..., None] = _ignore
-    shared: dict[str, Any] = field(default_factory=dict)
+    shared: Shared = field(default_factory=Shared)
     demonstrations: Demonstrations = _no_demonstrations
 
     def model(self, role: str = "main") -> Model:
@@ -96,7 +123,8 @@ class Agent(Protocol):
 
     The class is built as ``cls(settings, toolkit)``, where ``settings`` is an instance of its
     frozen dataclass ``Settings``. ``families`` names the kinds of dataset it understands
-    (``"indoor"``, ``"street"``, ``"household"`` …), empty for all.
+    (``"indoor"``, ``"street"``, ``"household"`` …), empty for all; no other is ever played, so
+    that ``act`` may declare the observation of its family.
     """
 
     Settings: ClassVar[type[Any]]
@@ -107,8 +135,11 @@ class Agent(Protocol):
         """Read the episode; ask whatever is asked once."""
         ...
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        """Decide. A rejection costs a step, changes nothing in the world, and is told back."""
+    async def act(self, observation: Any, space: ActionSpace) -> Decision | Rejection:
+        """Decide; ``observation`` is of its family.
+
+        A rejection costs a step, changes nothing in the world, and is told back.
+        """
         ...
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -117,13 +148,8 @@ class Agent(Protocol):
 
 
 @runtime_checkable
-class Learner(Agent, Protocol):
-    """An agent that learns between the trials of one episode, where its run allows several.
-
-    The same instance plays them all: after ``reflect`` the world is as it was at first, and
-    ``begin`` is called again. Its settings ``trials`` (the most there may be) and ``verdict``
-    (``"told"``: a judge ends the trials at a success) are what the run goes by.
-    """
+class Reflecting(Protocol):
+    """What makes an agent a learner."""
 
     async def reflect(self, verdict: Verdict) -> bool:
         """Learn from a trial that is over, and say whether to try again.
@@ -132,6 +158,29 @@ class Learner(Agent, Protocol):
         several actors, one that wants another trial is enough.
         """
         ...
+
+
+@runtime_checkable
+class Learner(Agent, Reflecting, Protocol):
+    """An agent that learns between the trials of one episode, where its run allows several.
+
+    The same instance plays them all: after ``reflect`` the world is as it was at first, and
+    ``begin`` is called again. Its settings are :class:`TrialSettings`.
+    """
+
+
+@runtime_checkable
+class TrialSettings(Protocol):
+    """What an agent that learns is set to.
+
+    ``trials`` is the most there may be. ``verdict``: ``"told"``, a judge ends the trials at a
+    success; ``"self"``, the agent judges; ``"none"``, nobody does.
+    """
+
+    @property
+    def trials(self) -> int: ...
+    @property
+    def verdict(self) -> Literal["told", "self", "none"]: ...
 
 
 @runtime_checkable
@@ -158,6 +207,13 @@ def roles_of(cls: object) -> tuple[str, ...]:
     return cls.roles if isinstance(cls, ManyModels) else ()
 
 
+def check_family(cls: type[Agent], family: str, dataset: str, name: str = "") -> None:
+    """Raises ``UsageError`` where agents of this class do not act in worlds of that family."""
+    if cls.families and family not in cls.families:
+        fits = ", ".join(sorted(cls.families))
+        raise UsageError(f"{name or cls.__name__} acts in {fits} worlds, and {dataset} is {family}")
+
+
 MakePlan = Callable[[str], ActionPlan]
 """How (``"shortest"``, ``"gold"``, ``"expert"``) -> a plan for this actor from the present state.
 
@@ -176,3 +232,15 @@ class Oracle(Agent, Protocol):
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
         """Called before ``begin``, with the answer, the world that is played, and what plans."""
         ...
+
+
+@runtime_checkable
+class ShownAnswer(Protocol):
+    """An agent, or its class, that says whether it is shown the reference."""
+
+    sees_answer: ClassVar[bool]
+
+
+def sees_answer(agent: object) -> bool:
+    """Whether an agent, or its class, is declared to be shown the reference."""
+    return isinstance(agent, ShownAnswer) and agent.sees_answer is True

@@ -7,12 +7,37 @@ agent cannot be written by accident.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypedDict
 
 Json = Any
 """A value made of dict, list, str, int, float, bool and None."""
+
+
+class Extra(TypedDict, total=False):
+    """What a published file tells an agent beside the instruction; every key may be missing.
+
+    ``instructions``: actor -> what it alone is asked to do. ``roles``: actor -> the part it plays.
+    ``rules``: the rules of the task, one text or one for each actor. ``opening``: names of the
+    actions that a walk begins with unasked. ``landmarks``: names of landmarks along a route, in
+    order. ``sub_instructions``: the instruction in parts, in order. ``target``: the words for the
+    object to be found; ``kind``: its class, by which tables are split. ``language``: the language
+    of the instruction; ``path_id``: the path it was written for. ``horizon``: the camera's tilt at
+    the start, degrees, down positive.
+    """
+
+    instructions: Mapping[str, str]
+    roles: Mapping[str, str]
+    rules: str | Mapping[str, str]
+    opening: Sequence[str]
+    landmarks: Sequence[str]
+    sub_instructions: Sequence[str]
+    target: str
+    kind: str
+    language: str
+    path_id: Json
+    horizon: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +49,8 @@ class Episode:
 
     ``start`` is the world's own start state, made of JSON values; headings in it are degrees
     clockwise from north. ``actors`` names everybody who acts, in turn order. ``extra`` holds what
-    else the published file tells an agent (sub-instructions, say).
+    else the published file tells an agent: see :class:`Extra`. A dataset from outside the tree may
+    put keys of its own there, for agents that know them.
     """
 
     id: str
@@ -32,7 +58,7 @@ class Episode:
     scene: str
     start: Mapping[str, Json]
     actors: tuple[str, ...] = ("agent",)
-    extra: Mapping[str, Json] = field(default_factory=dict)
+    extra: Extra = field(default_factory=Extra)
 
     def as_told(self, actor: str) -> Episode:
         """What one actor may know of it.
@@ -44,7 +70,8 @@ class Episode:
         if not isinstance(told, Mapping):
             return self
         own = {actor: told[actor]} if actor in told else {}
-        return replace(self, start={}, extra={**self.extra, "instructions": own})
+        extra: Extra = {**self.extra, "instructions": own}
+        return replace(self, start={}, extra=extra)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ same way, by the family's name: ``verbalizer``, ``scorer``, ``map``. The package
 holds other modules too, so a module there is a part only if its text assigns ``perceiver``.
 Other distributions add parts through the entry-point groups ``wayword.agents`` and so on, and
 ``load("agent", "./mine.py")`` takes a file, ``load("agent", "./mine")`` a folder with an
-``__init__.py``.
+``__init__.py``, and ``load("dataset", "./task.yaml")`` the task that a file describes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from types import ModuleType
 from typing import Any, Literal, get_args
 
 from wayword.core.errors import UsageError, suggest
+
+_YAML = (".yaml", ".yml")
 
 Kind = Literal[
     "agent", "world", "dataset", "model", "perceiver", "family", "verbalizer", "scorer", "map"
@@ -57,9 +59,14 @@ def current(kind: Kind, name: str) -> str:
     return RENAMED.get(kind, {}).get(name, name)
 
 
+DESCRIBED: Mapping[Kind, str] = {"dataset": "wayword.datasets.sources.own.dataset"}
+"""Kinds of which a YAML file can describe one, and the module whose ``KIND_of`` reads it."""
+
+
 def is_path(name: str) -> bool:
     """Whether a name is that of a file or a folder of one's own: ``./lift`` is, ``lift`` is not."""
-    return name.endswith(".py") or (name != Path(name).name and Path(name).is_dir())
+    own = name.endswith((".py", *_YAML))
+    return own or (name != Path(name).name and Path(name).is_dir())
 
 
 def names(kind: Kind) -> list[str]:
@@ -69,6 +76,8 @@ def names(kind: Kind) -> list[str]:
 
 def load(kind: Kind, name: str) -> Any:
     """The part of that name. Raises ``UsageError`` with a suggestion for an unknown one."""
+    if name.endswith(_YAML) and kind in DESCRIBED:
+        return getattr(importlib.import_module(DESCRIBED[kind]), f"{kind}_of")(Path(name))
     if is_path(name):
         return _part(kind, _from_file(Path(name)), name)
     name = current(kind, name)

@@ -12,10 +12,19 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, cast
+from typing import Protocol, cast
 
 from wayword.core.action import legal
-from wayword.core.agent import Agent, Demonstrations, Learner, Oracle, Toolkit
+from wayword.core.agent import (
+    Agent,
+    Demonstrations,
+    Learner,
+    Oracle,
+    Shared,
+    Toolkit,
+    check_family,
+    sees_answer,
+)
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import (
@@ -28,8 +37,8 @@ from wayword.core.errors import (
 )
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, window_of
 from wayword.core.perceiver import Percept, WatchedPerceiver
-from wayword.core.replay import ActionPlan, carry_out
-from wayword.core.solving import Solvable
+from wayword.core.replay import carry_out
+from wayword.core.solving import plan_of
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import World
 
@@ -71,7 +80,7 @@ class Setup:
     seed: int = 0
     max_steps: int = 30
     on_step: Callable[[str, Step], None] | None = None
-    shared: dict[str, Any] = field(default_factory=dict)
+    shared: Shared = field(default_factory=Shared)
     trials: int = 1
     judge: Judge | None = None
     purse: Purse | None = None
@@ -282,22 +291,11 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
         demonstrations=setup.demonstrations or dataset.demonstrations,
     )
     agent = setup.make_agent(toolkit, actor)
+    check_family(type(agent), dataset.family.name, type(dataset).__name__)
     if sees_answer(agent):
         plan = partial(plan_of, dataset, task, world, actor)
         cast(Oracle, agent).reveal(task.reference, world, plan)
     return agent
-
-
-def plan_of(dataset: Dataset, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-    """How a dataset solves a task from here. Raises ``UsageError`` where it solves none."""
-    if not isinstance(dataset, Solvable):
-        raise UsageError(f"{type(dataset).__name__} solves no tasks: it is not a Solvable")
-    return dataset.plan(task, world, actor, how)
-
-
-def sees_answer(agent: object) -> bool:
-    """Whether an agent, or its class, is declared to be shown the reference."""
-    return getattr(agent, "sees_answer", False) is True
 
 
 async def _turn(actor: str, agent: Agent, world: World, log: Log) -> Step:

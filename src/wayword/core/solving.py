@@ -20,7 +20,7 @@ from typing import ClassVar, Protocol, runtime_checkable
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
-from wayword.core.dataset import Task
+from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.replay import ActionPlan, PlanningFailed, follow
@@ -200,3 +200,10 @@ def able(verbs: Mapping[str, Collection[str]], needed: Sequence[str], setting: s
             f"set dataset.actions={setting}"
         )
     return found
+
+
+def plan_of(dataset: Dataset, task: Task, world: World, actor: str, how: str) -> ActionPlan:
+    """How a dataset solves a task from here. Raises ``UsageError`` where it solves none."""
+    if not isinstance(dataset, Solvable):
+        raise UsageError(f"{type(dataset).__name__} solves no tasks: it is not a Solvable")
+    return dataset.plan(task, world, actor, how)

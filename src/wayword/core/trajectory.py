@@ -33,9 +33,31 @@ class ModelCall:
     error: str = ""
 
 
+# The kinds of notes that metrics count; agents write others too, which pages show as they are.
+HISTORY_DROPPED = "history_dropped"
+"""``steps`` of the history were left out of the prompt, to fit a ``context`` of so many tokens."""
+STATE = "state"
+"""What an agent stated of itself: ``place``, ``facing`` or ``heading``, ``holding``."""
+ASKED = "asked"
+"""A searcher asked its model: whether the answer was ``valid``, and what was ``listed``."""
+GROUNDED = "grounded"
+"""A searcher took a thing at a ``distance`` in metres for its target."""
+TURN = "turn"
+"""A searcher began its turn of that ``number``: a look all around, then a way."""
+GAVE_UP = "gave_up"
+"""A searcher ended without having found its target; ``why``."""
+SCENE_EXPERT = "scene_expert"
+"""An agent consulted experts in this episode."""
+EXPERT_FAILED = "expert_failed"
+"""An expert's answer was nonsense, too late or missing; ``expert``, ``why``, ``recovery``."""
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something an agent wants seen: history dropped to fit, an expert that gave up, a state."""
+    """Something an agent wants seen: history dropped to fit, an expert that gave up, a state.
+
+    ``kind`` is one of the names above, or the agent's own.
+    """
 
     kind: str
     details: Mapping[str, Json]
@@ -132,6 +154,10 @@ class Trajectory:
             for step in trial.steps:
                 yield from step.notes
             yield from trial.closing_notes
+
+    def noted(self, kind: str) -> list[Mapping[str, Json]]:
+        """The details of every note of that kind, in order."""
+        return [note.details for note in self.notes() if note.kind == kind]
 
     def trials(self) -> tuple[Trajectory, ...]:
         """Every trial in order, the last one being this."""

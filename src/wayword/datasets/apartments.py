@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, Extra
 from wayword.core.errors import UsageError
 from wayword.core.family import Family
 from wayword.core.geometry import Point
@@ -192,7 +192,7 @@ def _made(
     thing = next(o for o in place.scene.objects if o.id == target)
     kind = thing.type
     start = {"x": way[0][0], "y": way[0][1], "heading": heading}
-    extra = {"target": words, "kind": kind.replace("_", " ")}
+    extra: Extra = {"target": words, "kind": kind.replace("_", " ")}
     episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
     corners = tuple((round(x, 3), round(y, 3)) for x, y in way)
     reference = ObjectNavReference(

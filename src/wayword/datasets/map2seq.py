@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from wayword.core.episode import Json
+from wayword.core.episode import Extra, Json
 from wayword.datasets.sources.street import StreetRoutes
 
 
@@ -31,8 +31,9 @@ class Map2seq(StreetRoutes):
     name: ClassVar[str] = "map2seq"
     id_field: ClassVar[str] = "id"
 
-    def _extra(self, record: Mapping[str, Json]) -> Mapping[str, Json]:
-        return {"opening": ["forward"], **self.landmarks_of(record)}
+    def _extra(self, record: Mapping[str, Json]) -> Extra:
+        extra: Extra = {"opening": ["forward"], **self.landmarks_of(record)}
+        return extra
 
 
 dataset = Map2seq

@@ -12,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from wayword.core.dataset import DrawnTasks, Task
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, Extra
 from wayword.core.errors import UsageError, suggest
 from wayword.core.solving import Training
 from wayword.datasets.sources.procthor import house_lines, scene_of
@@ -137,7 +137,7 @@ class Procthor(SolvableSearches):
                 )
                 name, words = f"{scene}_{turn}", kind.replace("_", " ")
                 at = {"x": start[0], "y": start[1], "heading": 30.0 * rng.randrange(12)}
-                extra = {"target": words, "kind": words}
+                extra: Extra = {"target": words, "kind": words}
                 episode = Episode(name, f"Find the {words}.", scene, at, extra=extra)
                 reference = ObjectNavReference(
                     name, frozenset(kinds[kind]), tuple(way), round(length(way), 4), WITHIN, middles

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode, Reference
+from wayword.core.episode import Episode, Extra, Reference
 from wayword.core.errors import UsageError
 from wayword.core.family import Family
 from wayword.worlds import objectnav
@@ -88,7 +88,7 @@ class RobotTasks(SolvableSearches):
         plain = re.sub(r"[^a-z0-9]+", "_", target.lower()).strip("_")[:40]
         name = f"{number}_{plain or 'follow'}"
         told = self.settings.instruction.strip() or f"Find the {target}."
-        extra = {"target": target} if target else {}
+        extra: Extra = {"target": target} if target else {}
         return Task(Episode(name, told, "robot", {}, extra=extra), Reference(name))
 
 

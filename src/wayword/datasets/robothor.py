@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from wayword.core.dataset import DrawnTasks, Task
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.family import Family
 from wayword.core.files import find_any, read_bytes, read_field
@@ -169,7 +169,7 @@ class Robothor(SolvableSearches):
         words = called(label)
         horizon = float(record.get("initial_horizon", 0.0))  # degrees down; 30 in all published
         start = {"x": x, "y": y, "heading": heading, "horizon": horizon}
-        extra = {"target": words, "kind": words}
+        extra: Extra = {"target": words, "kind": words}
         episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
         corners = corners_of(path, where, record)
         shortest = record.get("shortest_path_length") if corners else None

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from wayword.core.episode import Json
+from wayword.core.episode import Extra, Json
 from wayword.datasets.sources.street import StreetRoutes
 
 
@@ -32,7 +32,7 @@ class Touchdown(StreetRoutes):
     name: ClassVar[str] = "touchdown"
     id_field: ClassVar[str] = "route_id"
 
-    def _extra(self, record: Mapping[str, Json]) -> Mapping[str, Json]:
+    def _extra(self, record: Mapping[str, Json]) -> Extra:
         return self.landmarks_of(record)
 
 

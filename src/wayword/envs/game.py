@@ -17,8 +17,7 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.replay import ActionPlan, PlanningFailed, carry_out, follow
-from wayword.core.rollout import plan_of
-from wayword.core.solving import Solvable
+from wayword.core.solving import Solvable, plan_of
 from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import Feedback, Observation, World
 from wayword.metrics.scoring import Judged, Standing, scorer

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from wayword.agents.parts.legal import pick
 from wayword.core import registry
 from wayword.core.action import Decision, Rejection
-from wayword.core.agent import Agent
+from wayword.core.agent import Agent, check_family
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Prompt, Sampling
@@ -127,12 +127,8 @@ class AgentPrompts:
         self._window = int(getattr(self._settings, "context", 0))
 
     def begin(self, game: Game) -> None:
-        families = self._cls.families
-        if families and game.dataset.family.name not in families:
-            raise UsageError(
-                f"view={self._name}: acts in {', '.join(sorted(families))} worlds, and this "
-                f"dataset is {game.dataset.family.name}"
-            )
+        family = game.dataset.family.name
+        check_family(self._cls, family, "this dataset", f"view={self._name}")
         self._game, self._log = game, Log()
         self._questions: asyncio.Queue[Question] = asyncio.Queue()
         self._question: Question | None = None

@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from wayword.core.action import Decision, Rejection
 from wayword.core.metric import Metric
-from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.trajectory import (
+    ASKED,
+    EXPERT_FAILED,
+    HISTORY_DROPPED,
+    SCENE_EXPERT,
+    ModelCall,
+    Step,
+    Trajectory,
+)
 
 METRICS: tuple[Metric, ...] = (
     Metric("steps", "Steps", "count", None, "turns taken, rejected answers included"),
@@ -96,7 +104,7 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     thought, estimated = sum(u.reasoning for u in usages), sum(u.estimated for u in usages)
     scores |= {"reasoning_tokens": thought} if thought else {}
     scores |= {"estimated_calls": estimated} if estimated else {}
-    gone = [note.details for note in trajectory.notes() if note.kind == "history_dropped"]
+    gone = trajectory.noted(HISTORY_DROPPED)
     if forgotten := sum(int(each.get("steps", 0)) for each in gone):
         scores["steps_forgotten"] = forgotten
     if steps and calls:
@@ -134,13 +142,12 @@ ADVICE_METRICS: tuple[Metric, ...] = (
         "experts that answered nonsense, too late or not at all, and were done without",
     ),
 )
-CONSULTS = ("scene_expert", "expert_failed")
 
 
 def measure(trajectory: Trajectory) -> dict[str, float]:
     """The metric of one episode; none where nobody was consulted."""
-    kinds = [note.kind for note in trajectory.notes() if note.kind in CONSULTS]
-    return {"advice_lost": float(kinds.count("expert_failed"))} if kinds else {}
+    lost = len(trajectory.noted(EXPERT_FAILED))
+    return {"advice_lost": float(lost)} if lost or trajectory.noted(SCENE_EXPERT) else {}
 
 
 # Questions that a model answered, and which of the answers counted.
@@ -154,7 +161,7 @@ def psr(trajectory: Trajectory) -> dict[str, float]:
     that was offered: what LGX's released code counts, as ``psr_released``.
     Source: LGX (Dorbala et al. 2024, section V-A).
     """
-    asked = [note.details for note in trajectory.notes() if note.kind == "asked"]
+    asked = trajectory.noted(ASKED)
     if not asked:
         return {}
     found = {"psr": sum(bool(one.get("valid")) for one in asked) / len(asked)}

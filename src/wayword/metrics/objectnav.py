@@ -30,7 +30,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
-from wayword.core.trajectory import Step, Trajectory
+from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN, Step, Trajectory
 from wayword.core.world import World
 from wayword.metrics.accounting import psr
 from wayword.metrics.scoring import Pair, Standing
@@ -161,7 +161,7 @@ def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
         if reference.shortest is not None:
             best = reference.shortest
             found[f"spl_{name}"] = success * (best / max(gone, best) if best > 0 else 1.0)
-    gave_up = any(note.kind == "gave_up" for note in trajectory.notes())
+    gave_up = bool(trajectory.noted(GAVE_UP))
     found["success_grounded"] = found["success_visible"] * (not gave_up)
     if reference.middles:
         end = (float(state.get("x", math.inf)), float(state.get("y", math.inf)))
@@ -173,7 +173,7 @@ def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
     found |= bounds(trajectory, reference.targets)
     found["tl"] = gone
     found["motions"] = float(state.get("moves", 0) + state.get("turns", 0))
-    found["turns"] = float(sum(note.kind == "turn" for note in trajectory.notes()))
+    found["turns"] = float(len(trajectory.noted(TURN)))
     return {**found, **psr(trajectory)}
 
 
@@ -184,12 +184,12 @@ def bounds(trajectory: Trajectory, targets: frozenset[str]) -> dict[str, float]:
         return {}
     there = [step for step in views if _target_distances(step, targets)]
     grounded = any(
-        note.kind == "grounded" and note.details.get("distance") in _target_distances(step, targets)
+        note.kind == GROUNDED and note.details.get("distance") in _target_distances(step, targets)
         for step in there
         for note in step.notes
     )
     found = {"ever_seen": float(bool(there)), "chance": len(there) / len(views)}
-    if any(note.kind in ("grounded", "turn", "gave_up") for note in trajectory.notes()):
+    if any(note.kind in (GROUNDED, TURN, GAVE_UP) for note in trajectory.notes()):
         found["ever_grounded"] = float(grounded)
     return found
 

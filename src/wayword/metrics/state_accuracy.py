@@ -22,10 +22,8 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.geometry import relative
 from wayword.core.metric import Metric
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import STATE, Trajectory
 
-NOTE = "state"
-"""The kind of note that is read."""
 TOLERANCE = 22.5
 """Degrees that a stated heading may be off."""
 PLACES = ("viewpoint", "room")
@@ -84,7 +82,7 @@ def _stated(
     where = dict(trajectory.start)
     for step in trajectory.steps:
         for note in step.notes:
-            if note.kind == NOTE:
+            if note.kind == STATE:
                 yield note.details, where.get(step.actor, {}), step.observation
         where[step.actor] = step.pose
 

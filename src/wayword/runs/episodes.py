@@ -1,12 +1,17 @@
-"""Which episodes a plan plays: chosen by their numbers first, made only when they are played."""
+"""Which episodes a plan plays, chosen by their numbers first and made only when they are played;
+and what comes back of one that has ended."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Container, Iterator, Sequence
+from dataclasses import dataclass
 
-from wayword.core.dataset import DrawnTasks, Task, task_id
+from wayword.core.dataset import Dataset, DrawnTasks, Task, task_id
 from wayword.core.errors import UsageError, suggest
+from wayword.core.trajectory import Trajectory
+from wayword.metrics.scoring import score
+from wayword.runs.folder import EpisodeLine, EpisodeRecord, line_of
 from wayword.runs.plan import Plan
 
 
@@ -84,3 +89,31 @@ def _named(
         return chosen[int(name) - 1]
     remedy = suggest(name, ids) if len(ids) <= 40 else f"give a number from 1 to {len(ids)}"
     raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """An episode that has ended, as the process that played it hands it to the one that writes.
+
+    ``line`` is what is written of it, ``error`` says why it failed, ``notes`` are the kinds of its
+    notes, and ``steps`` how many it took.
+    """
+
+    episode: str
+    line: EpisodeLine | bytes
+    error: str = ""
+    notes: frozenset[str] = frozenset()
+    steps: int = 0
+
+    @staticmethod
+    def of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Played:
+        """The episode, scored. Raises ``RecordingError`` for what cannot be written."""
+        name, failed = task.episode.id, trajectory.ended == "failed"
+        line: EpisodeLine | bytes
+        if failed:
+            line = line_of(name, trajectory, reason=trajectory.error)
+        else:
+            (scores,) = score(dataset, [(task, trajectory)])
+            line = EpisodeLine.of(EpisodeRecord(name, scores, trajectory))
+        notes = frozenset(note.kind for note in trajectory.notes())
+        return Played(name, line, trajectory.error if failed else "", notes, len(trajectory.steps))

@@ -24,7 +24,7 @@ from typing import Any, Literal
 from wayword.agents.parts.strategy import Strategy, StrategySettings
 from wayword.core import registry
 from wayword.core.action import STOP
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.family import Family
@@ -161,7 +161,7 @@ def _lines(
 ) -> Iterator[list[str]]:
     """The lines of one episode after the other; no lines for one that is left out."""
     seen: set[bytes] = set()
-    shared: dict[str, Any] = {}
+    shared = Shared()
     for run in runs:
         dataset = _dataset_of(run, what.data)
         tasks = of_ids(dataset.tasks, {name for name, _ in run.scores()})
@@ -195,7 +195,7 @@ def _told(
     what: Export,
     cls: type[Strategy],
     settings: StrategySettings,
-    shared: dict[str, Any],
+    shared: Shared,
 ) -> list[Told]:
     if not (what.everything or succeeded(record.scores, dataset.family)):
         raise Unfit("without success")

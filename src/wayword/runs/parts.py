@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry, rollout
-from wayword.core.agent import Agent, Toolkit, needs_person, roles_of
+from wayword.core.agent import Agent, Toolkit, check_family, needs_person, roles_of, sees_answer
 from wayword.core.dataset import Dataset, DrawnTasks, Incomplete, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
@@ -56,7 +56,7 @@ class AgentParts:
     @property
     def sees_answer(self) -> bool:
         """Whether any of them is shown the reference."""
-        return any(rollout.sees_answer(parts.cls) for parts in self.playing())
+        return any(sees_answer(parts.cls) for parts in self.playing())
 
     @property
     def needs_person(self) -> bool:
@@ -133,11 +133,7 @@ def cast_of(identity: Mapping[str, Any]) -> str:
 
 def _parts(plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]) -> AgentParts:
     cls = registry.load("agent", name)
-    if cls.families and dataset.family.name not in cls.families:
-        fits = ", ".join(sorted(cls.families))
-        raise UsageError(
-            f"{name} acts in {fits} worlds, and {plan.dataset_name} is {dataset.family.name}"
-        )
+    check_family(cls, dataset.family.name, plan.dataset_name, name)
     return AgentParts(cls, make(cls.Settings, settings, name), name)
 
 

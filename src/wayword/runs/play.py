@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wayword.agents.parts.person import Person
-from wayword.core import registry
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
@@ -84,16 +83,13 @@ def expert_scores(
 ) -> tuple[str, Mapping[str, float] | None]:
     """The best agent that is shown the answer, and its scores; nothing where none gets through."""
     for name in EXPERTS:
-        cls = registry.load("agent", name)
-        if cls.families and dataset.family.name not in cls.families:
-            continue
         alone = Plan(name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")})
         steps = plan.max_steps or dataset.max_steps
-        setup = Setup(dataset, open_agent(alone, dataset).maker(), {}, plan.seed, steps)
         try:
+            setup = Setup(dataset, open_agent(alone, dataset).maker(), {}, plan.seed, steps)
             trajectory = asyncio.run(rollout(task, setup))
         except UsageError:
-            continue  # it does not go about tasks of this kind
+            continue  # it does not act in this world, or go about tasks of this kind
         if trajectory.ended != "failed":
             (scores,) = score(dataset, [(task, trajectory)])
             return name, scores

@@ -10,11 +10,11 @@ from typing import Any
 from wayword.agents.parts.person import answered
 from wayword.agents.parts.strategy import Strategy, StrategySettings
 from wayword.core.action import Decision
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
 from wayword.core.replay import Turn, replay
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import HISTORY_DROPPED, Trajectory
 from wayword.core.world import Feedback
 from wayword.runs.showing import demonstrations
 from wayword.worlds.household.observation import Answerer
@@ -96,7 +96,7 @@ class _Player:
         self.strategy = cls(settings, toolkit)
 
     def _note(self, kind: str, **details: Any) -> None:
-        if kind == "history_dropped":
+        if kind == HISTORY_DROPPED:
             self.told.whole = False
 
     async def take(self, turn: Turn) -> Feedback:
@@ -130,7 +130,7 @@ async def retold(
     dataset: Dataset,
     cls: type[Strategy],
     settings: StrategySettings,
-    shared: dict[str, Any],
+    shared: Shared,
 ) -> list[Told]:
     """What each actor was told and answered, those who were asked nothing left out.
 

@@ -17,21 +17,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
+from wayword.agents.parts.person import PERSON, Person, Terminal, Watching, answered_by
+from wayword.core.agent import Reflecting, Shared, TrialSettings
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import RecordingError
 from wayword.core.model import Model, lessons_of, prepare, warnings_of
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
-from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.trajectory import STATE, ModelCall, Step, Trajectory
 from wayword.metrics import scoring
-from wayword.metrics.scoring import score
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.rate import Turns
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs.config import Checksums, Session, Spending, add_session, sessions
-from wayword.runs.episodes import choose, made, unfinished
-from wayword.runs.folder import EpisodeLine, EpisodeRecord, RunFolder, line_of
+from wayword.runs.episodes import Played, choose, made, unfinished
+from wayword.runs.folder import RunFolder
 from wayword.runs.parts import (
     AgentParts,
     identity,
@@ -117,9 +117,13 @@ def trials(agent: AgentParts, dataset: Dataset) -> Mapping[str, Any]:
     Of several agents the one that may try most often decides; there is a judge where one of them
     is told. Agents that do not learn try once, whatever their settings are called.
     """
-    learners = [parts.settings for parts in agent.playing() if hasattr(parts.cls, "reflect")]
-    most = max((int(getattr(settings, "trials", 1)) for settings in learners), default=1)
-    told = any(getattr(settings, "verdict", "told") == "told" for settings in learners)
+    learners = [
+        parts.settings
+        for parts in agent.playing()
+        if issubclass(parts.cls, Reflecting) and isinstance(parts.settings, TrialSettings)
+    ]
+    most = max((settings.trials for settings in learners), default=1)
+    told = any(settings.verdict == "told" for settings in learners)
     return {"trials": most, "judge": scoring.judge(dataset) if told and most > 1 else None}
 
 
@@ -127,7 +131,7 @@ OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Told after every step and episode: how many episodes are finished, of how many, and the last
 one's scores, or ``{"steps_so_far": n}`` after a step.
 """
-QUIET = {"state", "lesson"}
+QUIET = {STATE, "lesson"}
 """Notes that every step leaves by design; the others are told at the end of a run."""
 
 
@@ -139,34 +143,6 @@ class RunResult:
     outcome: Outcome
     resumed: int
     notices: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """An episode that has ended, as the process that played it hands it to the one that writes.
-
-    ``line`` is what is written of it, ``error`` says why it failed, ``notes`` are the kinds of its
-    notes, and ``steps`` how many it took.
-    """
-
-    episode: str
-    line: EpisodeLine | bytes
-    error: str = ""
-    notes: frozenset[str] = frozenset()
-    steps: int = 0
-
-    @staticmethod
-    def of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Played:
-        """The episode, scored. Raises ``RecordingError`` for what cannot be written."""
-        name, failed = task.episode.id, trajectory.ended == "failed"
-        line: EpisodeLine | bytes
-        if failed:
-            line = line_of(name, trajectory, reason=trajectory.error)
-        else:
-            (scores,) = score(dataset, [(task, trajectory)])
-            line = EpisodeLine.of(EpisodeRecord(name, scores, trajectory))
-        notes = frozenset(note.kind for note in trajectory.notes())
-        return Played(name, line, trajectory.error if failed else "", notes, len(trajectory.steps))
 
 
 @dataclass(slots=True)
@@ -194,6 +170,9 @@ class Going:
         self.steps += 1
         if self.reporter:
             self.reporter.stepped(episode, step, self.done)
+        watching: object = self.person
+        if isinstance(watching, Watching):
+            watching.stepped(step)
         self.on_progress(self.done, self.total, {"steps_so_far": self.steps})
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
@@ -345,7 +324,7 @@ def _setup(going: Going, models: Mapping[str, Model], account: Account) -> Setup
         plan.seed,
         plan.max_steps or going.dataset.max_steps,
         on_step=going.stepped,
-        shared={PERSON: person} if person else {},
+        shared=Shared({PERSON: person} if person else {}),
         demonstrations=demonstrations(going.dataset),
         purse=account,
         **trials(going.agent, going.dataset),

@@ -12,7 +12,7 @@ from typing import Any
 
 from wayword.agents.parts.person import PERSON, Style
 from wayword.core.action import STOP, Action, Decision, Rejection
-from wayword.core.agent import Agent, Toolkit
+from wayword.core.agent import Agent, Shared, Toolkit
 from wayword.core.dataset import Dataset
 from wayword.core.episode import Episode, Reference
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, user
@@ -100,7 +100,7 @@ def _play(
         made: Agent = agent(settings, toolkit)  # type: ignore[call-arg]
         return made
 
-    shared: dict[str, Any] = {PERSON: Typist()}  # no test waits for a real one
+    shared = Shared({PERSON: Typist()})  # no test waits for a real one
     setup = Setup(dataset, build, {"main": model}, seed=1, max_steps=6, shared=shared)
     return asyncio.run(rollout(dataset.tasks[0], setup))
 

@@ -23,7 +23,7 @@ import numpy as np
 
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, MakePlan, Toolkit
+from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, check_family
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
@@ -213,12 +213,9 @@ class Player:
     def __init__(self, agent: str, settings: Mapping[str, Any], source: str, dataset: Dataset):
         self._cls = registry.load("agent", agent)
         self._settings = make(self._cls.Settings, settings, agent)
-        if self._cls.families and dataset.family.name not in self._cls.families:
-            raise UsageError(
-                f"{agent} does not play {dataset.family.name} datasets such as {source}"
-            )
+        check_family(self._cls, dataset.family.name, source, agent)
         self._source, self._dataset = source, dataset
-        self._shared: dict[str, Any] = {}
+        self._shared = Shared()
 
     async def example(self, task: Task, student: Model | None, method: Method) -> Example:
         """One episode: the gold walk without a student, else the student's own, labelled."""

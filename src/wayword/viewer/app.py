@@ -8,6 +8,7 @@ Plain pages over HTTP, with events for what changes while somebody looks. Addres
     /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, live
     /run/SLUG/episode?id=ID      an episode
     /compare?run=A&run=B         two runs or more
+    /play                        games of a person: see wayword.viewer.game
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import asyncio
 import json
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Self
+from urllib.parse import quote
 
 import uvicorn
 from starlette.applications import Starlette
@@ -33,10 +35,15 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
+from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError
-from wayword.viewer.content import Content
+from wayword.runs.plan import Plan
+from wayword.viewer import game as pages
+from wayword.viewer.content import Content, address
 from wayword.viewer.guard import Guard
+from wayword.viewer.library import slug
 from wayword.viewer.markup import page, tag
+from wayword.viewer.play import Games, Table
 from wayword.viewer.selecting import Wish
 
 HOST = "127.0.0.1"
@@ -46,9 +53,12 @@ _EVERY = 0.5
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 
-def application(content: Content, host: str = HOST, token: str = "") -> Guard:
+def application(
+    content: Content, host: str = HOST, token: str = "", games: Games | None = None
+) -> Guard:
     """The ASGI application, behind its guard."""
     site = _Site(content)
+    play = _Play(content, games or Games(content.library.add))
     routes = [
         Route("/", site.home),
         Route("/live", site.live_home),
@@ -62,6 +72,14 @@ def application(content: Content, host: str = HOST, token: str = "") -> Guard:
         Route("/run/{run}/episode", site.episode),
         Route("/run/{run}/raw", site.of_step("raw")),
         Route("/run/{run}/expert", site.of_step("expert")),
+        Route("/play", play.form),
+        Route("/play", play.begin, methods=["POST"]),
+        Route("/play/{game}/", play.lobby),
+        Route("/play/{game}/seat", play.seat),
+        Route("/play/{game}/watch", play.seat),
+        Route("/play/{game}/board", play.board),
+        Route("/play/{game}/live", play.live),
+        Route("/play/{game}/{verb}", play.post, methods=["POST"]),
     ]
     app = Starlette(
         routes=routes, exception_handlers={WaywordError: _unknown, 404: _unknown, 500: _broken}
@@ -132,6 +150,124 @@ class _Site:
         return _events(request, self._content.going_home, 2.0)
 
 
+class _Play:
+    """What answers to the addresses of games."""
+
+    def __init__(self, content: Content, games: Games) -> None:
+        self._content, self._games = content, games
+
+    def _table(self, request: Request) -> Table:
+        return self._games.table(request.path_params["game"])
+
+    async def form(self, request: Request) -> Response:
+        return HTMLResponse(pages.begin_page(dict(request.query_params)))
+
+    async def begin(self, request: Request) -> Response:
+        """Begin a game. Only parts that are installed can be named, never a file."""
+        said = await _said(request)
+        try:
+            table = await run_in_threadpool(self._begin, said)
+        except WaywordError as error:
+            return JSONResponse({"problem": str(error)})
+        return JSONResponse({"href": f"/play/{table.name}/"})
+
+    def _begin(self, asked: Mapping[str, str]) -> Table:
+        on = ":".join(part for part in (asked.get("on", ""), asked.get("split", "")) if part)
+        others = asked.get("with", "")
+        _installed("dataset", on.partition(":")[0])
+        if others:
+            _installed("agent", others)
+        plan = Plan(
+            "human", on, data=self._content.data, episode=asked.get("episode", ""),
+            out=self._content.library.new_folder("play", on, asked.get("as", ""), others),
+        )  # fmt: skip
+        return self._games.begin(plan, asked.get("as", ""), others)
+
+    async def lobby(self, request: Request) -> Response:
+        table = self._table(request)
+        if len(table.humans) == 1 and table.state != "failed":
+            return RedirectResponse(f"seat?as={quote(table.humans[0], safe='')}")
+        return HTMLResponse(pages.lobby_page(table))
+
+    async def seat(self, request: Request) -> Response:
+        watching = request.url.path.endswith("/watch")
+        actor = "" if watching else request.query_params.get("as", "")
+        table = self._table(request)
+        if not watching and actor not in table.humans:
+            raise UsageError(f"nobody plays {actor!r} here")
+        return HTMLResponse(pages.seat_page(table, actor))
+
+    async def board(self, request: Request) -> Response:
+        table, actor = self._table(request), request.query_params.get("as", "")
+        if actor and actor not in table.humans:
+            raise UsageError(f"nobody plays {actor!r} here")
+        return HTMLResponse(
+            await run_in_threadpool(lambda: pages.board(table, actor, self._link(table)))
+        )
+
+    def _link(self, table: Table) -> str:
+        """Where the recorded episode is, once there is one."""
+        if table.result is None or table.game is None or not table.game.episode:
+            return ""
+        self._content.library.add(table.result.path)
+        name = self._content.library.name_of(table.result.path)
+        return f"/run/{slug(name)}/{address(table.game.episode)}" if name else ""
+
+    async def live(self, request: Request) -> Response:
+        table = self._table(request)
+
+        def look() -> Any:
+            return {"version": table.version, "state": table.state, "ended": table.ended}
+
+        return _events(request, look, 0.2)
+
+    async def post(self, request: Request) -> Response:
+        """Words of a person: an action, an answer, or that they leave."""
+        table, said = self._table(request), await _said(request)
+        verb, words = request.path_params["verb"], str(said.get("words", ""))[:_MOST_WORDS]
+        number = said.get("number")
+        number = number if isinstance(number, int) else 0
+        actor = str(said.get("as", ""))
+        if verb == "say" and actor in table.humans:
+            problem = table.seat(actor).put(number, words)
+            if not problem:
+                await run_in_threadpool(table.seat(actor).settled, 1.5)
+        elif verb == "answer":
+            problem = table.answer(number, words)
+        elif verb == "leave":
+            problem = ""
+            table.leave()
+        else:
+            raise UsageError(f"nobody can {verb} here")
+        return JSONResponse({"problem": problem})
+
+
+_MOST_WORDS = 2000
+"""Characters of what a person says at once."""
+
+
+def _installed(kind: registry.Kind, name: str) -> None:
+    """Raises ``UsageError`` for a part that is a file, or none."""
+    if name != "human" and registry.current(kind, name) not in registry.names(kind):
+        raise UsageError(f"no {kind} is called {name!r}; the list: wayword list {kind}s")
+
+
+async def _said(request: Request) -> dict[str, Any]:
+    """The body as an object; the guard has looked at its length. Raises ``UsageError``."""
+    body = b""
+    async for part in request.stream():
+        body += part
+        if len(body) > 64 * 1024:
+            raise UsageError("the request is too large")
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise UsageError("the request is no JSON object")
+    return found
+
+
 def _events(request: Request, look: Callable[[], Any], every: float = _EVERY) -> Response:
     """What ``look`` sees, whenever it is something new. Each browser has its own turn: one that
     reads slowly is told of the latest state only, and one that has gone is forgotten."""
@@ -180,23 +316,28 @@ class Server:
     """
 
     def __init__(self, content: Content, port: int = 0, host: str = HOST, token: str = "") -> None:
+        self.games = Games(content.library.add)
         self._socket = _bound(host, port)
         number = self._socket.getsockname()[1]
         asked = f"?token={token}" if token else ""
         self.address = f"http://{host}:{number}/{asked}"
         config = uvicorn.Config(
-            application(content, host, token), log_level="critical", access_log=False,
+            application(content, host, token, self.games), log_level="critical", access_log=False,
             lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=5,
         )  # fmt: skip
         self._server = uvicorn.Server(config)
 
     def serve(self) -> None:
         """Answer until stopped."""
-        self._server.run([self._socket])
+        try:
+            self._server.run([self._socket])
+        finally:
+            self.games.end()
 
     def stop(self) -> None:
         """End ``serve``, from another thread."""
         self._server.should_exit = True
+        self.games.end()
 
     def __enter__(self) -> Self:
         return self

@@ -48,6 +48,7 @@ def home_page(where: str, cards: Sequence[Card], live: str = "live") -> str:
                     "header",
                     tag("h1", "Runs"),
                     tag("p", f"{len(cards):,} in ", tag("code", where), class_="lead"),
+                    tag("p", tag("a", "Play an episode yourself", href="play")),
                     class_="head",
                 ),
                 _table(cards),

@@ -235,6 +235,23 @@ class Library:
         alone = len(self._given) == 1 and (self._given[0] / "config.json").is_file()
         return self._given[0].name if alone else ""
 
+    def add(self, path: Path) -> None:
+        """Show a run folder, too, where it is not below the paths that were given."""
+        whole = path.resolve()
+        if not any(whole.is_relative_to(top) for top in self._given):
+            self._given = (*self._given, whole)
+
+    def name_of(self, path: Path) -> str:
+        """The name of a run folder, empty while it is not found."""
+        whole = path.resolve()
+        return next((each.name for each in self.found() if each.path == whole), "")
+
+    def new_folder(self, *words: str) -> Path:
+        """A folder for a run that is begun here, named after it."""
+        top = self._given[0]
+        top = top.parent if (top / "config.json").is_file() else top
+        return top / re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(word for word in words if word))
+
     def found(self) -> list[Found]:
         """Every run folder that is there now. Names are unique."""
         names: dict[str, Path] = {}

@@ -26,6 +26,7 @@ from wayword.core.agent import Toolkit
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError
 from wayword.core.model import Completion, Image, Message, Sampling, system
+from wayword.core.trajectory import EXPERT_FAILED
 
 _NOTHING = frozenset({"", "none", "nothing", "n/a"})
 
@@ -193,7 +194,7 @@ class Meeting:
 
     def failed(self, expert: str, why: str, recovery: str) -> None:
         """Write the failure down."""
-        self.toolkit.note("expert_failed", expert=expert, why=why, recovery=recovery)
+        self.toolkit.note(EXPERT_FAILED, expert=expert, why=why, recovery=recovery)
 
 
 def _plain(text: str) -> str | None:

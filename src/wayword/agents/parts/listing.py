@@ -21,7 +21,7 @@ from wayword.core.agent import Toolkit
 from wayword.core.geometry import absolute, relative
 from wayword.core.model import Message, Model, Sampling
 from wayword.core.perceiver import Detection, Perceiver
-from wayword.core.world import Observation
+from wayword.core.trajectory import ASKED
 from wayword.perception.detectors import caption
 from wayword.perception.eye_detector import detector_called
 from wayword.worlds.objectnav.observation import View
@@ -177,7 +177,9 @@ class ListingSearcher(Searcher):
         super().__init__(settings, toolkit)
         self.lister = settings.lister()
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+    async def act(
+        self, observation: View | TwoPhaseObservation, space: ActionSpace
+    ) -> Decision | Rejection:
         if isinstance(observation, TwoPhaseObservation):
             return await self._among(observation)
         return await super().act(observation, space)
@@ -198,7 +200,7 @@ class ListingSearcher(Searcher):
         picked = await self.picker.pick(self.target, names)
         valid = not isinstance(picked, Rejection)
         answer = picked.said[:200] if isinstance(picked, Rejection) else picked
-        kind = "asked" if self.needs_model else "picked"
+        kind = ASKED if self.needs_model else "picked"
         told = {"first_word": first_word_fits(self.picker.said, names)} if self.needs_model else {}
         self.toolkit.note(kind, valid=valid, answer=answer, listed=list(names), **told)
         return picked

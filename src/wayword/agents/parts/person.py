@@ -1,7 +1,8 @@
-"""A person at the keyboard: told things, asked for a line, free to leave.
+"""A person who plays or answers: told things, asked for a line, free to leave.
 
-A test gives a :class:`Person` of its own; :class:`Terminal` is the real one. What models and
-datasets say is shown as text: control characters, which could drive a terminal, are taken out.
+A test gives a :class:`Person` of its own; :class:`Terminal` is the one at the keyboard, and the
+viewer has one in the browser. What models and datasets say is shown as text: control characters,
+which could drive a terminal, are taken out.
 """
 
 from __future__ import annotations
@@ -10,18 +11,24 @@ import asyncio
 import os
 import re
 import select
+import shutil
 import signal
 import sys
+import textwrap
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from types import FrameType
-from typing import IO, Any, Literal, Protocol, cast
+from typing import IO, Any, Literal, Protocol, cast, runtime_checkable
 
+from wayword.core.action import ActionSpace
+from wayword.core.agent import Shared
 from wayword.core.dataset import Dataset
 from wayword.core.episode import Episode
 from wayword.core.errors import BudgetExhausted
-from wayword.core.world import World
+from wayword.core.trajectory import Step
+from wayword.core.world import Observation, World
 from wayword.worlds.household.observation import Answerer
 from wayword.worlds.household.world import HouseholdWorld
 
@@ -54,12 +61,64 @@ class Person(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What an actor is shown at its turn: the words that an agent would read, and what is legal.
+
+    ``turn`` counts the actor's own turns from 1. ``others`` are the other actors' names. ``own``
+    is what the actor knows of itself and ``around`` what it perceives, either one maybe empty.
+    """
+
+    turn: int
+    actor: str
+    others: tuple[str, ...]
+    episode: Episode
+    instruction: str
+    rules: str
+    own: str
+    around: str
+    space: ActionSpace
+    observation: Observation
+
+
+@runtime_checkable
+class Face(Person, Protocol):
+    """A person who is shown turns as they are, with a map and buttons, instead of as lines."""
+
+    def show(self, situation: Situation) -> None:
+        """It is this actor's turn."""
+        ...
+
+
+@runtime_checkable
+class Seated(Protocol):
+    """Several people, each of whom plays an actor: the person of a run where they share no
+    keyboard."""
+
+    def seat(self, actor: str) -> Person:
+        """The person who plays an actor."""
+        ...
+
+
+@runtime_checkable
+class Watching(Protocol):
+    """A person who watches the whole episode, not only the turns of one actor."""
+
+    def enter(self, episode: Episode, world: World) -> None:
+        """An episode begins in this world."""
+        ...
+
+    def stepped(self, step: Step) -> None:
+        """Some actor has taken a turn."""
+        ...
+
+
 class Terminal:
     """The person at this process's terminal: read from stdin, told on stderr.
 
     Lines are read without a lock on stdin and with a look at the clock, so that a question can be
     given up from another thread. Colours are left out where stderr is no terminal, and for
-    ``NO_COLOR``.
+    ``NO_COLOR``; there, lines are not wrapped at words either.
     """
 
     def __init__(self, keyboard: int | None = None, screen: IO[str] | None = None) -> None:
@@ -68,7 +127,7 @@ class Terminal:
         self._left = threading.Event()
 
     def tell(self, text: str, style: Style = "") -> None:
-        self._write(self._painted(plain_text(text), style) + "\n")
+        self._write(self._painted(self._wrapped(plain_text(text)), style) + "\n")
 
     def ask(self, question: str) -> str:
         self._left.clear()  # before the question is shown: who sees it may leave at once
@@ -106,6 +165,13 @@ class Terminal:
         screen.write(text)
         screen.flush()
 
+    def _wrapped(self, text: str) -> str:
+        """Lines that are wider than the terminal, broken between words."""
+        if not (self._screen or sys.stderr).isatty():
+            return text
+        wide = max(20, shutil.get_terminal_size().columns)
+        return "\n".join(wrapped(line, wide) for line in text.split("\n"))
+
     def _painted(self, text: str, style: Style) -> str:
         screen = self._screen or sys.stderr
         if not style or "NO_COLOR" in os.environ or not screen.isatty():
@@ -113,12 +179,26 @@ class Terminal:
         return f"\x1b[{_COLOURS[style]}m{text}\x1b[0m"
 
 
+def wrapped(line: str, wide: int) -> str:
+    """A line broken between words; what follows is indented by two.
+
+    >>> wrapped("one two three", 9)
+    'one two\\n  three'
+    """
+    if len(line) <= wide:
+        return line
+    indent = line[: len(line) - len(line.lstrip())]
+    return textwrap.fill(
+        line, wide, subsequent_indent=f"{indent}  ", break_long_words=False, break_on_hyphens=False
+    )
+
+
 def plain_text(text: str) -> str:
     """The text without what could drive a terminal; a mark stands where something was."""
     return _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
-def person_of(shared: dict[str, Any]) -> Person:
+def person_of(shared: Shared) -> Person:
     """The person that a run's agents share; the one at the terminal where none was given."""
     return cast(Person, shared.setdefault(PERSON, Terminal()))
 
@@ -186,21 +266,27 @@ def _interruptible(person: Person) -> Iterator[threading.Event]:
 
 def answered_by(dataset: Dataset, person: Person) -> Dataset:
     """The dataset, with a person who answers in its worlds."""
-    return cast(Dataset, Answered(dataset, AnswersAtTheTerminal(person)))
+    watching = person if isinstance(person, Watching) else None
+    return cast(Dataset, Answered(dataset, AnswersAtTheTerminal(person), watching))
 
 
 class Answered:
-    """A dataset like the given one; ``answerer`` answers in its worlds."""
+    """A dataset like the given one; ``answerer`` answers in its worlds, ``watching`` sees them."""
 
-    def __init__(self, dataset: Dataset, answerer: Answerer) -> None:
-        self._dataset, self._answerer = dataset, answerer
+    def __init__(
+        self, dataset: Dataset, answerer: Answerer, watching: Watching | None = None
+    ) -> None:
+        self._dataset, self._answerer, self._watching = dataset, answerer, watching
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dataset, name)
 
     def world(self, episode: Episode) -> World:
         """A fresh world for the episode."""
-        return answered(self._dataset.world(episode), self._answerer)
+        world = answered(self._dataset.world(episode), self._answerer)
+        if self._watching:
+            self._watching.enter(episode, world)
+        return world
 
 
 def answered(world: World, answerer: Answerer | None) -> World:

@@ -48,7 +48,8 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, absolute, angles_apart, bearing, bearings
 from wayword.core.perceiver import Grounding, Perceiver
-from wayword.core.world import Feedback, Observation
+from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
+from wayword.core.world import Feedback
 from wayword.perception.eye_detector import detector_called
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import View
@@ -163,9 +164,7 @@ class Searcher(ABC):
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
         """Where to go after a full turn; None gives up."""
 
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        if not isinstance(observation, View):
-            raise UsageError("searchers act in the finding world only")
+    async def act(self, observation: View, space: ActionSpace) -> Decision | Rejection:
         self._take_in(observation)
         if self._hit is not None:
             self._hit = None
@@ -228,7 +227,7 @@ class Searcher(ABC):
         if seen is None:
             return
         self.toolkit.note(
-            "grounded", score=round(seen.score, 3), distance=seen.distance, turn=self.turn
+            GROUNDED, score=round(seen.score, 3), distance=seen.distance, turn=self.turn
         )
         heading = absolute(view.heading + seen.bearing)
         self._travels, self._plan, self._views = False, [], []
@@ -312,7 +311,7 @@ class Searcher(ABC):
         """A turn is complete: choose where to go."""
         self.turn += 1
         views, self._views = self._views, []
-        self.toolkit.note("turn", number=self.turn, known=int(self.costmap.known.sum()))
+        self.toolkit.note(TURN, number=self.turn, known=int(self.costmap.known.sum()))
         choice = await self.choose(views)
         if choice is None:
             return self._give_up("there is nowhere left to look")
@@ -323,7 +322,7 @@ class Searcher(ABC):
     def _give_up(self, why: str) -> Decision:
         if self._best is not None:
             return self._go_back()
-        self.toolkit.note("gave_up", why=why, turn=self.turn)
+        self.toolkit.note(GAVE_UP, why=why, turn=self.turn)
         return Decision(STOP, f"I give up: {why}.")
 
     def _close_ahead(self, view: View, meant: Point) -> None:

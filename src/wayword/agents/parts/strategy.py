@@ -17,7 +17,7 @@ import zlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from wayword.agents.parts import examples
 from wayword.agents.parts import reading as recipe
@@ -40,10 +40,11 @@ from wayword.agents.parts.reading import (
     read_answer,
 )
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Demonstration, Toolkit
+from wayword.core.agent import Demonstration, Keeping, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling
+from wayword.core.trajectory import HISTORY_DROPPED, STATE
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
 from wayword.verbalize.generic import SelfState, Verbalizer
@@ -181,6 +182,9 @@ class StrategySettings:
             raise UsageError("strategies: examples are drawn (shots) or read (examples_file)")
 
 
+_EXAMPLES = Keeping[list[Turn]]("in-context examples")
+
+
 class Strategy:
     """One actor's episode by one recipe. ``recipe`` is a recipe's text, or a shipped one's name."""
 
@@ -289,13 +293,14 @@ class Strategy:
         if not (settings.shots or settings.examples_file):
             return []
         seed = _drawn_by(settings, self._episode)
-        key = f"{type(self).__name__} examples", settings, self._actor, seed
-        shared: dict[Any, Any] = self._toolkit.shared
-        if key not in shared:
+
+        def told() -> list[Turn]:
             own = settings.examples_file
             drawn = examples.from_file(Path(own)) if own else self._drawn(seed)
-            shared[key] = [turn for example in drawn for turn in example]
-        shown: list[Turn] = shared[key]
+            return [turn for example in drawn for turn in example]
+
+        key = type(self).__name__, settings, self._actor, seed
+        shown = self._toolkit.shared.once(_EXAMPLES, key, told)
         if not window_known(settings.context, self._toolkit):
             self._context += int(examples.letters(shown) / self._rate.characters_per_token)
         return shown
@@ -339,7 +344,7 @@ class Strategy:
         budget = self._context - self._settings.max_tokens
         room = int(max(1, budget) * self._rate.characters_per_token)
         if gone := chat.fit(room, self._now):
-            self._toolkit.note("history_dropped", steps=gone, context=self._context)
+            self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
         gap = self._prompts.fill("dropped", count=str(chat.dropped)) if chat.dropped else ""
         return chat.messages(self._now, gap)
 
@@ -379,4 +384,4 @@ class Strategy:
         """Write down what was stated, also where nothing was: silence is no right answer."""
         asked = {name for section in self._recipe.sections for name, _ in section.parts}
         if asked & {PLACE, FACING, HOLDING}:
-            self._toolkit.note("state", **stated(answer.parts))
+            self._toolkit.note(STATE, **stated(answer.parts))

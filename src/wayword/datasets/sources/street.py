@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 
 from wayword.core import registry
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode, Json, PathReference
+from wayword.core.episode import Episode, Extra, Json, PathReference
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.family import Family
 from wayword.core.files import cache_folder, find, read_field, read_json, read_json_lines
@@ -88,7 +88,7 @@ class StreetRoutes(SolvableWalks, ABC):
         listed = {"landmarks": self._landmark_file} if self._landmark_file else {}
         return {"routes": self._routes_file, "graph/nodes": nodes, "graph/links": links, **listed}
 
-    def landmarks_of(self, record: Mapping[str, Json]) -> Mapping[str, Json]:
+    def landmarks_of(self, record: Mapping[str, Json]) -> Extra:
         """``{"landmarks": [...]}`` of a route as GPT-3 listed them; nothing where none are
         recorded."""
         recorded = self._landmarks.get(str(record[self.id_field]))
@@ -207,7 +207,7 @@ class StreetRoutes(SolvableWalks, ABC):
         return streetgraph.load(nodes, links, cache_folder() / "graphs", self.name)
 
     @abstractmethod
-    def _extra(self, record: Mapping[str, Json]) -> Mapping[str, Json]:
+    def _extra(self, record: Mapping[str, Json]) -> Extra:
         """What else the published files tell an agent about an episode."""
 
     def _read(self, path: Path) -> Iterator[Task]:

@@ -88,7 +88,7 @@ def _paint(rows: Sequence[str], told: Sequence[Sequence[Thing]], at: At) -> Html
         for y, row in enumerate(rows)
         for x, square in enumerate(row)
     ]
-    return tag("g", *floor, *(_thing(*span, at) for span in _spans(told)), class_="grid")
+    return tag("g", *floor, *(paint_thing(*span, at) for span in _spans(told)), class_="grid")
 
 
 def _spans(told: Sequence[Sequence[Thing]]) -> Iterator[tuple[Thing, int, int]]:
@@ -115,7 +115,8 @@ def _square(middle: Point, at: At, kind: str, inset: float = 0.0, **more: Any) -
     return tag("rect", title, x=x0, y=y0, width=wide, height=tall, class_=kind, **more)
 
 
-def _thing(thing: Thing, first: int, last: int, at: At) -> Html:
+def paint_thing(thing: Thing, first: int, last: int, at: At) -> Html:
+    """A thing on its square, as it was from step ``first`` to step ``last``."""
     kind, colour, state, x, y = thing
     title = tag("title", " ".join(part for part in (state, colour, kind) if part))
     paint = f"c-{colour}" if colour in _COLOURS else "c-grey"

@@ -59,11 +59,12 @@ def _scene(trajectory: Trajectory, sources: Sources) -> Scene | None:
 def _views(trajectory: Trajectory, actor: str) -> Iterator[tuple[int, list[Point]]]:
     """The corners of what lay free before the camera at each step, the camera first."""
     for number, step in enumerate(trajectory.steps, 1):
-        if step.actor == actor and (fan := _fan(as_mapping(step.observation))):
-            yield number, fan
+        if step.actor == actor and (rim := fan(as_mapping(step.observation))):
+            yield number, rim
 
 
-def _fan(seen: Mapping[str, Any]) -> list[Point]:
+def fan(seen: Mapping[str, Any]) -> list[Point]:
+    """The corners of what lay free before the camera, the camera first; empty without depth."""
     x, y, heading = (finite(seen.get(key)) for key in ("x", "y", "heading"))
     depth = as_mapping(seen.get("depth") or {})
     if x is None or y is None or heading is None:
@@ -91,9 +92,9 @@ def _paint(
     if scene is not None:
         parts += [tag("path", d=outline(room.polygon, at), class_="floor") for room in scene.rooms]
     parts += [
-        tag("path", d=outline(fan, at), class_="seenfree", data_first=step, data_last=9_999_999)
+        tag("path", d=outline(rim, at), class_="seenfree", data_first=step, data_last=9_999_999)
         for fans in views.values()
-        for step, fan in fans.items()
+        for step, rim in fans.items()
     ]
     if scene is not None:
         large = [o for o in scene.objects if o.id in targets or o.width * o.depth >= _LARGE]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from wayword.core.dataset import DrawnTasks, Incomplete, Task
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.family import Family
 from wayword.core.solving import Training
@@ -225,7 +225,7 @@ def _ruled(task: Task, rules: str) -> Task:
     """The task, its episode told the rules; those of its own come first."""
     if not rules or "rules" in task.episode.extra:
         return task
-    extra = {**task.episode.extra, "rules": rules}
+    extra: Extra = {**task.episode.extra, "rules": rules}
     return Task(replace(task.episode, extra=extra), task.reference)
 
 

@@ -227,17 +227,19 @@ def furnish(rng: random.Random, plan: FloorPlan) -> list[Piece]:
     for number, room in enumerate(plan.rooms):
         doors = [door for door in plan.doors if number in door.rooms]
         taken: list[Box] = []
-        kept = [_threshold(door) for door in doors]
+        kept = [threshold(door) for door in doors]
         for kind, chance in FURNITURE[kind_of(room.name)]:
-            piece = _place(rng, kind, number, room, taken, kept) if rng.random() < chance else None
+            piece = (
+                find_place(rng, kind, number, room, taken, kept) if rng.random() < chance else None
+            )
             if piece is not None:
                 taken.append(piece.box)
-                kept += _front(piece)
+                kept += front_of(piece)
                 pieces.append(piece)
     return pieces
 
 
-def _place(
+def find_place(
     rng: random.Random, kind: str, number: int, room: PlanRoom, taken: list[Box], kept: list[Box]
 ) -> Piece | None:
     """The first of some random places whose box and front are free."""
@@ -246,7 +248,7 @@ def _place(
         inside = room.x0 < box[0] and room.y0 < box[1] and box[2] < room.x1 and box[3] < room.y1
         if not inside or any(_overlap(box, other) for other in (*taken, *kept)):
             continue
-        fronts = _front(piece)
+        fronts = front_of(piece)
         reach = all(_within(front, room) for front in fronts)
         if reach and not any(_overlap(front, other) for front in fronts for other in taken):
             return piece
@@ -277,7 +279,7 @@ def _tries(rng: random.Random, kind: str, number: int, room: PlanRoom) -> Iterat
         yield Piece(kind, round(x, 2), round(y, 2), width, depth, front, number)
 
 
-def _front(piece: Piece) -> list[Box]:
+def front_of(piece: Piece) -> list[Box]:
     """What must stay free before a piece."""
     west, south, east, north = piece.box
     if FURNITURE_KINDS[piece.kind].free:
@@ -290,7 +292,8 @@ def _front(piece: Piece) -> list[Box]:
     return [(west, north, east, north + FRONT) if fy > 0 else (west, south - FRONT, east, south)]
 
 
-def _threshold(door: PlanDoor) -> Box:
+def threshold(door: PlanDoor) -> Box:
+    """What must stay free around a doorway."""
     half = door.width / 2 + 0.05
     if door.vertical:
         return door.x - THRESHOLD, door.y - half, door.x + THRESHOLD, door.y + half

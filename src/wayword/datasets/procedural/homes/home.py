@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import random
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -86,15 +87,17 @@ def build_home(name: str) -> Home:
         kinds = {piece.kind for piece in pieces}
         if not kinds.issuperset(NEEDED) or kinds.isdisjoint(LAMPS):
             continue
-        scene = _scene(rng, name, plan, pieces)
+        shut = [door.width <= DOOR and rng.random() < SHUT_DOORS for door in plan.doors]
+        scene = build_scene(name, plan, pieces, shut)
         layout = Layout(scene)
-        starts = _starts(layout)
+        starts = reachable_starts(layout)
         if starts:
             return Home(name, scene, layout, starts)
     raise UsageError(f"{name}: no plan in {TRIES} leaves a way to everything; take another seed")
 
 
-def _scene(rng: random.Random, name: str, plan: FloorPlan, pieces: list[Piece]) -> Scene:
+def build_scene(name: str, plan: FloorPlan, pieces: Sequence[Piece], shut: Sequence[bool]) -> Scene:
+    """The scene of a furnished plan; ``shut`` says of each of its doors whether it is."""
     builder = SceneBuilder(name)
     for room in plan.rooms:
         corners = ((room.x0, room.y0), (room.x1, room.y0), (room.x1, room.y1), (room.x0, room.y1))
@@ -106,7 +109,7 @@ def _scene(rng: random.Random, name: str, plan: FloorPlan, pieces: list[Piece]) 
         if door.width > DOOR:
             builder.opening(a, b)
         else:
-            builder.door(f"door|{number}", a, b, shut=rng.random() < SHUT_DOORS)
+            builder.door(f"door|{number}", a, b, shut=shut[number - 1])
     for piece in pieces:
         _set_down(builder, piece)
     return builder.build()
@@ -144,7 +147,7 @@ def _build_on(builder: SceneBuilder, piece: Piece, part: Part, under: str, befor
     )
 
 
-def _starts(layout: Layout) -> tuple[Point, ...]:
+def reachable_starts(layout: Layout) -> tuple[Point, ...]:
     """The places from which one gets to every room and sees and reaches every piece, once the
     doors are open; none where something is out of reach."""
     west, south, east, north = layout.bounds

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from wayword.core.dataset import DrawnTasks, Task
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.sources.alfred import files as placing
 from wayword.datasets.sources.alfred.files import (
@@ -202,7 +202,7 @@ class Alfred:
         pose, _ = placing.start(self.folder, trajectory)
         start = {"scene": entry.scene, "arrangement": entry.task_id, "poses": {"agent": pose}}
         words = worded(trajectory.annotations[annotation], self._instructions)
-        extra = {"horizon": trajectory.horizon}
+        extra: Extra = {"horizon": trajectory.horizon}
         episode = Episode(name, words, entry.scene, start, extra=extra)
         conditions = goals(entry.kind, self._targets(trajectory))
         return Task(episode, HouseholdReference(name, entry.kind, conditions))

@@ -14,12 +14,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.dataset import DrawnTasks, Task
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_json
 from wayword.datasets.procedural.homes.episodes import HomesSettings, home_of, turn
@@ -77,11 +78,12 @@ class Pair:
         placed = dict(episode.start["poses"])
         for actor in more:
             placed[actor] = _beside(rng, self.stage.starts, placed.values())
-        extra = {
-            key: {**episode.extra[key], **dict.fromkeys(more, episode.extra[key][FOLLOWER])}
-            for key in ("rules", "instructions")
+        told = episode.extra
+        extra: Extra = {
+            "rules": _given_to(more, cast(Mapping[str, str], told["rules"])),
+            "instructions": _given_to(more, told["instructions"]),
+            "roles": _given_to(more, told["roles"]),
         }
-        extra["roles"] = {**episode.extra["roles"], **dict.fromkeys(more, FOLLOWER)}
         together = replace(
             episode,
             instruction=telling.MORE_TOGETHER,
@@ -92,6 +94,11 @@ class Pair:
         return Task(together, replace(reference, helpers=more))
 
 
+def _given_to(more: Iterable[str], told: Mapping[str, str]) -> dict[str, str]:
+    """The same for each further follower as for the first."""
+    return {**told, **dict.fromkeys(more, told[FOLLOWER])}
+
+
 def pair(
     rng: random.Random, name: str, drawn: DrawnTask, stage: Stage, start: dict[str, Json]
 ) -> Pair:
@@ -100,7 +107,7 @@ def pair(
         COMMANDER: telling.commander_task(drawn, stage.room_at),
         FOLLOWER: "Do what the commander asks of you.",
     }
-    extra = {
+    extra: Extra = {
         "roles": {actor: actor for actor in ACTORS},
         "rules": {COMMANDER: telling.COMMANDER, FOLLOWER: telling.FOLLOWER},
         "instructions": told,

@@ -1,0 +1,237 @@
+"""A task file as a dataset of one episode, and its acceptance: the expert solves it first."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, ClassVar
+
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, Json
+from wayword.core.errors import DataError
+from wayword.core.replay import PlanningFailed
+from wayword.core.solving import Training
+from wayword.datasets.household import Household
+from wayword.datasets.procedural.homes.episodes import (
+    Case,
+    EpisodeSource,
+    HomesSettings,
+    SourcedTasks,
+    read_rules,
+    start_in,
+)
+from wayword.datasets.procedural.homes.home import Home
+from wayword.datasets.procedural.homes.objects import Arrangement
+from wayword.datasets.sources.own.building import arranged, check_room, digest, read_home
+from wayword.datasets.sources.own.fields import Fields
+from wayword.datasets.sources.own.goals import read_goals
+from wayword.settings import load_yaml
+from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.layout import fits
+from wayword.worlds.household.world import HouseholdWorld
+
+MARK = "# Checked by the expert; written by `wayword task new`."
+EXAMPLE = "words: Put a mug on the desk."
+MOST_BYTES = 1_000_000
+KIND = "own"
+
+
+@dataclass(frozen=True)
+class OwnSettings(HomesSettings):
+    """``actions`` and ``body`` as in ``household``; the file says everything else."""
+
+    useless: ClassVar[tuple[str, ...]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFile:
+    """What a file says. ``accepted`` is the expert's mark: ``steps``, ``task``, ``scene``; empty
+    for a draft. ``checksum`` is that of all but that mark."""
+
+    path: Path
+    case: Case
+    reference: HouseholdReference
+    rules: str
+    max_steps: int
+    accepted: Mapping[str, Json]
+    checksum: str
+
+    @property
+    def scene(self) -> str:
+        """The checksum of the home as this version builds it."""
+        return digest(self.case.scene.to_json())
+
+
+def read_task(path: Path) -> TaskFile:
+    """The task of a file. Raises ``DataError`` with one line for what is wrong with it."""
+    tree = _tree(path)
+    given = Fields(path, "", tree, EXAMPLE)
+    name = given.text("name", path.stem)
+    words = given.text("words")
+    home = read_home(given)
+    made, named = arranged(given, home)
+    goals = read_goals(given, made, named)
+    start = _start(given, home, made)
+    rules = given.text("rules", read_rules("household"))
+    max_steps = given.count("max_steps", 500, 1, 100_000)
+    accepted = given.get("accepted") or {}
+    given.end()
+    episode = Episode(name, words, home.name, start, extra={"rules": rules})
+    steps = accepted.get("steps") if isinstance(accepted, Mapping) else None
+    reference = HouseholdReference(name, KIND, goals, steps if isinstance(steps, int) else None)
+    case = Case(Task(episode, reference), home, made.scene())
+    own = {key: value for key, value in tree.items() if key != "accepted"}
+    return TaskFile(path, case, reference, rules, max_steps, accepted, digest(own))
+
+
+def accept(path: Path, out: Path | None = None) -> TaskFile:
+    """Have the expert solve a file's task, and write the file with the mark that says so.
+
+    ``out`` is the file itself where it is None; everything in it stays as it is, comments too.
+    Raises ``DataError`` for what is wrong with the file, for a task that is done before it begins,
+    and for one that the expert cannot solve, with the reason.
+    """
+    task = read_task(path)
+    reference = task.reference
+    world = task.case.world(OwnSettings().make_body())
+    world.reset(task.case.task.episode)
+    if (
+        isinstance(reference, HouseholdReference)
+        and reference.met(world.state()) == reference.parts()
+    ):
+        raise DataError(path, "field 'goal'", "holds already at the start", "ask for a change")
+    try:
+        steps = len(OwnTasks.of(task).solve(task.case.task))
+    except PlanningFailed as reason:
+        remedy = "see that the home has what it takes, and that no goals contradict"
+        raise DataError(path, "", f"the expert cannot solve this: {reason}", remedy) from reason
+    if steps > task.max_steps:
+        problem = f"is {task.max_steps}, and the expert takes {steps}"
+        raise DataError(path, "field 'max_steps'", problem)
+    mark = {"steps": steps, "task": task.checksum, "scene": task.scene}
+    text = path.read_text(encoding="utf-8").partition(MARK)[0].rstrip()
+    target = out or path
+    target.write_text(f"{text}\n\n{MARK}\naccepted: {json.dumps(mark)}\n", encoding="utf-8")
+    return read_task(target)
+
+
+class OwnTasks(SourcedTasks[OwnSettings]):
+    """The task of one file, as ``wayword run AGENT --on ./task.yaml`` plays it.
+
+    Examples of solved tasks (``shots``) are drawn from ``household``'s generated ones. Raises
+    ``DataError`` for a file that was not accepted, or was changed after that.
+    """
+
+    name: ClassVar[str] = KIND
+    Settings: ClassVar[type[Any]] = OwnSettings
+    splits: ClassVar[tuple[str, ...]] = ("test",)
+    file: ClassVar[Path]
+    max_steps: int = 500
+
+    def source(self, split: str) -> EpisodeSource:
+        """The file's one task."""
+        task = self._read()
+        self.max_steps = task.max_steps
+        return _One(task, self.settings)
+
+    def _read(self) -> TaskFile:
+        task = read_task(self.file)
+        again = f"check it with `wayword task new {self.file}`"
+        if not task.accepted:
+            raise DataError(self.file, "", "is a draft that the expert has not solved", again)
+        mark = task.accepted if isinstance(task.accepted, Mapping) else {}
+        if mark.get("task") != task.checksum:
+            raise DataError(self.file, "", "was changed after the expert had solved it", again)
+        if mark.get("scene") != task.scene:
+            problem = "was accepted by another version of Wayword, whose home is a different one"
+            raise DataError(self.file, "", problem, again)
+        return task
+
+    def training(self) -> Training:
+        """Generated household tasks."""
+        return Household("generated_train", None, Household.Settings()).training()
+
+    @classmethod
+    def of(cls, task: TaskFile) -> OwnTasks:
+        """The dataset of a file that was just read."""
+
+        class Read(cls):  # type: ignore[misc, valid-type]
+            file = task.path
+
+            def _read(self) -> TaskFile:
+                return task
+
+        return Read("test")
+
+
+class _One:
+    """The source of one task."""
+
+    def __init__(self, task: TaskFile, settings: HomesSettings) -> None:
+        self._case, self._body = task.case, settings.make_body()
+        self.tasks: Sequence[Task] = (task.case.task,)
+        self.files: Mapping[str, Path] = {task.path.name: task.path}
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        """A fresh world."""
+        return self._case.world(self._body)
+
+
+def dataset_of(path: Path) -> type[OwnTasks]:
+    """The dataset class of a task file: what ``--on ./task.yaml`` opens."""
+
+    class Own(OwnTasks):
+        file = path
+
+    Own.__name__ = Own.__qualname__ = "OwnTasks"
+    return Own
+
+
+def _tree(path: Path) -> Mapping[str, Any]:
+    import yaml
+
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise DataError(path, "", f"is larger than {MOST_BYTES:,} bytes", "is it a task file?")
+        tree = load_yaml(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        remedy = "`wayword task example` prints one to start from"
+        raise DataError(path, "", (error.strerror or str(error)).lower(), remedy) from None
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        problem = " ".join(str(error).split())
+        raise DataError(path, "", f"is not valid YAML: {problem}") from None
+    if not isinstance(tree, Mapping):
+        raise DataError(path, "", f"must hold fields, as in {EXAMPLE}")
+    return tree
+
+
+def _start(task: Fields, home: Home, made: Arrangement) -> dict[str, Json]:
+    """Where the agent starts: a place of its own, a free one of a room, or any free one."""
+    rng = random.Random(f"{home.name}/start")
+    if not task.has("start"):
+        task.get("start")
+        return start_in(rng, home, KIND)
+    given = task.inner("start", "start: {room: kitchen}")
+    room = given.text("room", "")
+    check_room(made, given, room)
+    places = [at for at in home.starts if room in ("", home.layout.room_at(*at))]
+    start = start_in(rng, home, KIND, places)
+    if given.has("at"):
+        x, y = given.pair("at")
+        if not fits(home.layout, 0.2, (x, y), [True] * len(home.scene.doors)):
+            raise given.error("at", f"nobody can stand at {x:g}, {y:g}")
+        start["poses"]["agent"].update(x=x, y=y)
+    if given.has("heading"):
+        start["poses"]["agent"]["heading"] = given.number("heading") % 360
+    given.end()
+    return start
+
+
+def example() -> str:
+    """A task file to start from."""
+    text = resources.files("wayword.datasets.sources.own") / "example.yaml"
+    return text.read_text(encoding="utf-8")

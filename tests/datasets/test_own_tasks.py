@@ -1,0 +1,175 @@
+"""Tasks of one's own: read from a file, solved by the expert, played; mistakes in a line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from wayword.core import registry
+from wayword.core.errors import DataError
+from wayword.datasets.sources.own.dataset import accept, example, read_task
+from wayword.envs import make
+from wayword.runs import Plan
+from wayword.runs.folder import RunFolder
+from wayword.runs.running import run
+from wayword.testing.contracts import check_dataset
+
+FLAT: Mapping[str, Any] = {
+    "words": "Put the mug on the shelf.",
+    "rooms": [
+        {"name": "kitchen", "at": [0, 0], "size": [4, 4], "furniture": ["counter_top"]},
+        {"name": "study", "at": [4, 0], "size": [3, 4], "furniture": ["shelf"]},
+    ],
+    "things": [{"kind": "mug", "place": "counter_top"}],
+    "goal": [{"inside": {"thing": "mug", "place": "shelf"}}],
+}
+
+
+def written(folder: Path, **changed: Any) -> Path:
+    path = folder / "task.yaml"
+    given = {key: value for key, value in {**FLAT, **changed}.items() if value is not None}
+    path.write_text(yaml.safe_dump(given), encoding="utf-8")
+    return path
+
+
+def room(name: str, at: list[float], size: list[float], *furniture: Any) -> dict[str, Any]:
+    return {"name": name, "at": at, "size": size, "furniture": list(furniture)}
+
+
+def test_the_example_is_accepted_and_played_from_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "tea.yaml"
+    path.write_text(example(), encoding="utf-8")
+    made = accept(path)
+    text = path.read_text(encoding="utf-8")
+    assert text.startswith(example().rstrip())  # comments stay
+    result = run(Plan("expert", str(path), out=tmp_path / "run"))
+    (record,) = RunFolder.read(result.path).records()
+    assert record.scores["sr"] == 1.0
+    assert len(record.trajectory.steps) == made.accepted["steps"]
+    assert accept(path).path.read_text(encoding="utf-8") == text  # once more changes nothing
+
+
+def test_it_is_a_dataset_as_every_other(tmp_path: Path) -> None:
+    path = accept(written(tmp_path), tmp_path / "accepted.yaml").path
+    assert "accepted:" not in (tmp_path / "task.yaml").read_text(encoding="utf-8")
+    dataset = registry.load("dataset", str(path))
+    check_dataset(dataset("test", None, dataset.Settings()))
+
+
+def test_a_generated_home_with_the_usual_things_and_an_environment(tmp_path: Path) -> None:
+    goal = [{"inside": {"thing": "mine", "place": "fridge"}}]
+    things = [{"kind": "apple", "place": "counter_top", "name": "mine"}]
+    home = {"rooms": 2, "seed": 3}
+    path = written(
+        tmp_path, rooms=None, home=home, plenty=1, things=things, goal=goal, max_steps=200
+    )
+    accept(path)
+    with make(str(path)) as env:
+        _, info = env.reset()
+        over = False
+        while not over:
+            *_, terminated, truncated, info = env.step(info["expert_action"])
+            over = terminated or truncated
+    assert info["success"]
+
+
+def test_a_draft_and_a_changed_file_are_refused(tmp_path: Path) -> None:
+    dataset = registry.load("dataset", str(written(tmp_path)))
+    with pytest.raises(DataError, match="is a draft that the expert has not solved; check it with"):
+        dataset("test", None, dataset.Settings())
+    path = accept(written(tmp_path)).path
+    text = path.read_text(encoding="utf-8")
+    path.write_text("# a remark\n" + text, encoding="utf-8")
+    dataset("test", None, dataset.Settings())  # comments are nobody's business
+    path.write_text(text.replace("Put the mug", "Leave the mug"), encoding="utf-8")
+    with pytest.raises(DataError, match="was changed after the expert had solved it"):
+        dataset("test", None, dataset.Settings())
+    path.write_text(text.replace('"scene": "', '"scene": "0'), encoding="utf-8")
+    with pytest.raises(DataError, match="another version of Wayword"):
+        dataset("test", None, dataset.Settings())
+
+
+KITCHEN = room("kitchen", [0, 0], [4, 4], "counter_top")
+MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
+    "no words": ({"words": None}, "field 'words': is missing"),
+    "words of numbers": ({"words": 3}, "field 'words': must be words, not 3"),
+    "unknown field": ({"goals": []}, "has no field 'goals'; did you mean 'goal'?"),
+    "no home": ({"rooms": None}, "needs either a 'home' (generated) or 'rooms'"),
+    "both homes": ({"home": {"rooms": 3}}, "needs either a 'home' (generated) or 'rooms'"),
+    "too many rooms": ({"rooms": None, "home": {"rooms": 101}},
+                       "field 'home', field 'rooms': must be a whole number from 1 to 100"),
+    "no such furniture": ({"rooms": [room("kitchen", [0, 0], [4, 4], "friddge")]},
+                          "room 1, furniture 1, field 'kind': there is no 'friddge'; did you mean"),
+    "overlap": ({"rooms": [KITCHEN, room("study", [3, 0], [3, 4], "shelf")]},
+                "room 2, field 'at': study overlaps kitchen; change room 1"),
+    "same name": ({"rooms": [KITCHEN, room("kitchen", [4, 0], [3, 4])]},
+                  "room 2, field 'name': 'kitchen' is the name of two rooms"),
+    "apart": ({"rooms": [KITCHEN, room("study", [9, 0], [3, 4], "shelf")]},
+              "no doors lead from kitchen to study"),
+    "bad size": ({"rooms": [room("kitchen", [0, 0], [4, 0.5])]}, "must be 1.5 to 30 m each way"),
+    "bad place": ({"rooms": [{"name": "kitchen", "at": "here", "size": [4, 4]}]},
+                  "room 1, field 'at': must be two numbers, as in [1.5, 2], not 'here'"),
+    "crowded": ({"rooms": [room("kitchen", [0, 0], [2, 2], "bed", "sofa", "counter_top")]},
+                "field 'rooms': there is no room left for the"),
+    "in the wall": ({"rooms": [room("kitchen", [0, 0], [4, 4], {"kind": "desk", "at": [0, 0]})]},
+                    "there is no room left for the desk in the kitchen"),
+    "no such door": ({"doors": [{"between": ["kitchen", "attic"]}]},
+                     "door 1, field 'between': there is no room 'attic'"),
+    "no such thing": ({"things": [{"kind": "mgu", "place": "shelf"}]},
+                      "thing 1, field 'kind': there is no 'mgu'; did you mean 'mug'?"),
+    "nowhere": ({"things": [{"kind": "mug", "place": "sofa"}]},
+                "thing 1, field 'place': there is no 'sofa' in the home"),
+    "not in that room": ({"things": [{"kind": "mug", "place": "shelf", "room": "kitchen"}]},
+                         "thing 1, field 'place': there is no 'shelf' in the kitchen"),
+    "does not go there": ({"things": [{"kind": "book", "place": "microwave"}]},
+                          "a book does not go into or onto a microwave"),
+    "never dirty": ({"things": [{"kind": "book", "place": "shelf", "dirty": True}]},
+                    "thing 1, field 'dirty': a book is never dirty"),
+    "no goal": ({"goal": None}, "field 'goal': is missing; list conditions, as in - inside:"),
+    "no such condition": ({"goal": [{"insid": {}}]},
+                          "goal 1: there is no condition 'insid'; did you mean 'inside'?"),
+    "goal without its thing": ({"goal": [{"held": {"thing": "apple"}}]},
+                               "goal 1 (held), field 'thing': there is no 'apple' in the home"),
+    "goal with a stray field": ({"goal": [{"held": {"thing": "mug", "colour": "red"}}]},
+                                "goal 1 (held): has no field 'colour'"),
+    "too many": ({"goal": [{"inside": {"thing": "mug", "place": "shelf", "count": 2}}]},
+                 "goal 1 (inside), field 'count': asks for 2, and there are 1"),
+    "no state": ({"goal": [{"has": {"thing": "mug"}}]}, "goal 1 (has): names no state"),
+    "met at once": ({"goal": [{"inside": {"thing": "mug", "place": "counter_top"}}]},
+                    "field 'goal': holds already at the start"),
+    "start in a wall": ({"start": {"at": [0, 0]}}, "field 'at': nobody can stand at 0, 0"),
+    "start nowhere": ({"start": {"room": "attic"}}, "there is no room 'attic'"),
+    "beyond the expert": ({"goal": [{"has": {"thing": "mug", "sliced": True}}]},
+                          "the expert cannot solve this: "),
+    "too few steps": ({"max_steps": 3}, "field 'max_steps': is 3, and the expert takes"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_ends_in_one_line(mistake: str, tmp_path: Path) -> None:
+    changed, line = MISTAKES[mistake]
+    path = written(tmp_path, **changed)
+    with pytest.raises(DataError) as raised:
+        accept(path)
+    assert str(raised.value).startswith(str(path))
+    assert line in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert "accepted" not in path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", ["words: [", "- 1", "", "&a [*a]", "words: \x00"])
+def test_what_is_no_task_file_ends_in_one_line(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "task.yaml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(DataError) as raised:
+        read_task(path)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_missing_file_says_how_to_start(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="no such file or directory; `wayword task example` prints"):
+        read_task(tmp_path / "none.yaml")

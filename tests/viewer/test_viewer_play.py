@@ -1,0 +1,198 @@
+"""Games in the browser: the same game as at the terminal, by requests."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from helpers.parsed_page import Page, check_safe
+from helpers.two_in_a_flat import named
+from wayword.core.action import Decision
+from wayword.runs.folder import RunFolder
+from wayword.runs.plan import Plan
+from wayword.viewer.app import Server
+from wayword.viewer.content import Content
+from wayword.viewer.library import Library
+from wayword.viewer.maps.seen import Letters, Look, arrows, seen
+from wayword.viewer.play import Seat, Table
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    (tmp_path / "runs").mkdir()
+    with Server(Content(Library([tmp_path / "runs"]))) as running:
+        thread = threading.Thread(target=running.serve, daemon=True)
+        thread.start()
+        yield running
+        running.stop()
+        thread.join(10)
+
+
+def ask(server: Server, path: str, body: Any = None, **headers: str) -> tuple[int, str]:
+    port = int(server.address.split(":")[2].partition("/")[0])
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    sent = {"Origin": f"http://127.0.0.1:{port}", **headers}
+    text = None if body is None else body if isinstance(body, str) else json.dumps(body)
+    connection.request("GET" if body is None else "POST", path, text, sent)
+    response = connection.getresponse()
+    found = response.status, response.read().decode()
+    connection.close()
+    return found
+
+
+def until(condition: Any, seconds: float = 20) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def turn_of(table: Table, *actors: str) -> Seat:
+    """The seat whose turn it is, once there is one."""
+    until(lambda: table.ended or any(table.seat(actor).waiting for actor in actors))
+    return next(table.seat(actor) for actor in actors if table.seat(actor).waiting)
+
+
+def board(server: Server, game: str, actor: str) -> Page:
+    status, text = ask(server, f"/play/{game}/board?as={quote(actor)}")
+    assert status == 200, text
+    return Page.parse(f"<body>{text}</body>")
+
+
+def test_a_game_by_requests_is_recorded_like_any_run(server: Server, tmp_path: Path) -> None:
+    status, form = ask(server, "/play?on=houses")
+    check_safe(Page.parse(form))
+    status, told = ask(server, "/play", {"on": "houses", "split": "", "episode": "2", "with": ""})
+    assert (status, json.loads(told)) == (200, {"href": "/play/1/"})
+    table = server.games.table("1")
+    turn_of(table, "agent")
+    check_safe(Page.parse(ask(server, "/play/1/seat?as=agent")[1]))
+    shown = board(server, "1", "agent")
+    (instruction,) = shown.all("p", class_="task")
+    assert len(instruction.text.split()) > 4
+    assert shown.all("svg", class_="map")
+    goto = [e for e in shown.all("button", class_="act") if "goto[" in e.attributes["data-action"]]
+    assert goto
+    refused = {"as": "agent", "number": 1, "words": "fly"}
+    assert json.loads(ask(server, "/play/1/say", refused)[1]) == {"problem": ""}
+    assert "no action is called fly" in board(server, "1", "agent").text
+    moved = {"as": "agent", "number": 2, "words": goto[0].attributes["data-words"]}
+    assert json.loads(ask(server, "/play/1/say", moved)[1]) == {"problem": ""}
+    again = json.loads(ask(server, "/play/1/say", moved)[1])
+    assert again == {"problem": "that turn is over; look again"}, "a second press is no second move"
+    ask(server, "/play/1/say", {"as": "agent", "number": 3, "words": "stop"})
+    until(lambda: table.ended)
+    end = board(server, "1", "agent")
+    assert "oracle" in end.text
+    (link,) = [e.attributes["href"] for e in end.all("a") if "episode?id=" in e.attributes["href"]]
+    assert ask(server, link)[0] == 200
+    (record,) = RunFolder.read(tmp_path / "runs" / "play-houses").records()
+    actions = [str(s.decision.action) for s in record.trajectory.steps
+               if isinstance(s.decision, Decision)]  # fmt: skip
+    assert actions == [goto[0].attributes["data-action"], "stop"]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ({"on": "./mine.py"}, "no dataset is called './mine.py'"),
+        ({"on": "houses", "with": "../mine.py"}, "no agent is called '../mine.py'"),
+        ({"on": ""}, "no dataset is called ''"),
+    ],
+)
+def test_a_game_is_made_of_installed_parts_alone(
+    server: Server, body: dict[str, str], told: str
+) -> None:
+    assert told in json.loads(ask(server, "/play", body)[1])["problem"]
+    assert not server.games.tables
+
+
+@pytest.mark.parametrize("body", ["", "[]", "{", "x" * 70_000])
+def test_a_broken_request_is_refused(server: Server, body: str) -> None:
+    assert ask(server, "/play", body)[0] in (404, 413)
+
+
+def test_only_this_servers_pages_play(server: Server) -> None:
+    body = {"on": "houses"}
+    assert ask(server, "/play", body, Origin="http://evil.example")[0] == 403
+    assert ask(server, "/play", body, Host="evil.example")[0] == 403
+    assert not server.games.tables
+    assert ask(server, "/play/1/")[0] == 404
+    assert ask(server, "/play/1/say", {})[0] == 404
+
+
+def test_two_people_play_and_what_they_say_is_text(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named(monkeypatch)
+    plan = Plan("human", "flat", episode="1", out=tmp_path / "runs" / "both")
+    table = server.games.begin(plan, others="human")
+    ann = turn_of(table, "ann", "bob")
+    assert (ann.actor, table.humans) == ("ann", ("ann", "bob"))
+    lobby = Page.parse(ask(server, "/play/1/")[1])
+    assert [e.attributes["href"] for e in lobby.all("a")][1:] == [
+        "seat?as=ann", "seat?as=bob", "watch",
+    ]  # fmt: skip
+    assert ask(server, "/play/1/seat?as=eve")[0] == 404
+    assert ann.put(ann.waiting, "chat <script>alert(1)</script>") == ""
+    bob = turn_of(table, "bob")
+    heard = board(server, "1", "bob")
+    assert "<script>alert(1)</script>" in heard.text
+    assert not heard.all("script")
+    bob.put(bob.waiting, "stop")
+    ann = turn_of(table, "ann")
+    ann.put(ann.waiting, "stop")
+    until(lambda: table.ended)
+    assert bob.situation is not None
+    (record,) = RunFolder.read(tmp_path / "runs" / "both").records()
+    assert [step.actor for step in record.trajectory.steps[:2]] == ["ann", "bob"]
+    assert "chat" in board(server, "1", "").text, "who watches sees every turn"
+
+
+def test_a_question_reaches_who_watches(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named(monkeypatch)
+    plan = Plan("human", "flat", episode="1", out=tmp_path / "runs" / "asked")
+    table = server.games.begin(plan, "ann", "random")
+    ann = turn_of(table, "ann")
+    ann.put(ann.waiting, "ask Where is the <b>box</b>?")
+    until(lambda: bool(table.question))
+    watched = board(server, "1", "")
+    assert "ann asks: Where is the <b>box</b>?" in watched.text
+    wrong = json.loads(ask(server, "/play/1/answer", {"number": 7, "words": "no"})[1])
+    assert wrong == {"problem": "that question is answered"}
+    ask(server, "/play/1/answer", {"number": 1, "words": "in the hall"})
+    turn_of(table, "ann")
+    assert "in the hall" in board(server, "1", "ann").text
+    ask(server, "/play/1/leave", {"as": "ann"})
+    until(lambda: table.ended)
+    assert "this game does not count" in board(server, "1", "ann").text
+    assert list(RunFolder.read(tmp_path / "runs" / "asked").records()) == []
+
+
+def test_what_is_wrong_with_a_game_stands_on_its_page(server: Server, tmp_path: Path) -> None:
+    table = server.games.begin(Plan("human", "houses", episode="none", out=tmp_path / "x"))
+    until(lambda: table.ended)
+    assert "houses has no episode 'none'" in board(server, "1", "agent").text
+
+
+def test_the_map_holds_what_was_seen_and_no_more() -> None:
+    way = {"viewpoint": "north-of-it", "heading": 0.0, "elevation": 0.0, "distance": 2.0}
+    looked = {"viewpoint": "start-place", "heading": 0.0, "neighbors": (way,)}
+    letters = Letters()
+    drawn = seen([Look({"viewpoint": "start-place", "heading": 0.0}, looked)], letters)
+    assert drawn is not None
+    assert letters.known == {"start-place": "A", "north-of-it": "B"}
+    assert letters.put("goto[north-of-it]") == ('goto[<b class="letter" title="north-of-it">B</b>]')
+    assert "gold" not in drawn
+    assert arrows(looked) == {"north-of-it": "↑ 2.0 m"}
+    assert seen([Look({"place": "room"}, {"objects": ("cup",)})], letters) is None

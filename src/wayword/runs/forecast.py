@@ -309,11 +309,12 @@ def lines(told: Forecast) -> list[str]:
         *shown,
         f"{told.episodes} episodes, {told.calls:.1f} calls each ({grounds}){window}",
         f"tokens: {told.read:,} read, {told.written:,} written",
-        _dollars(told),
+        dollars_line(told),
     ]
 
 
-def _dollars(told: Forecast) -> str:
+def dollars_line(told: Forecast) -> str:
+    """The cost in words."""
     if told.dollars is None:
         names = ", ".join(dict.fromkeys(told.unpriced))
         return f"cost: unknown, as {names} has no price; give one with --prices"

@@ -67,6 +67,10 @@ Episodes = Annotated[str, typer.Option("--episodes", help="Play these episodes a
 Seeds = Annotated[
     int, typer.Option(help="Play each episode with the run seeds 0 … N-1; ends in one pooled row.")
 ]
+Engine = Annotated[
+    str, typer.Option(help="ray: play in the processes of a Ray cluster. Else this process plays.")
+]
+Workers = Annotated[int, typer.Option(help="Processes of --engine ray, each --concurrency wide.")]
 Track = Annotated[
     str,
     typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
@@ -100,6 +104,8 @@ def run(
     dry_run: Dry = False,
     seeds: Seeds = 1,
     episodes: Episodes = "",
+    engine: Engine = "",
+    workers: Workers = 4,
     track: Track = "",
 ) -> None:
     """Play episodes with an agent, and show the table.
@@ -145,6 +151,8 @@ def run(
         actors=pairs(actor or [], "--actor"),
         ask=ask,
         episodes=tuple(name.strip() for name in episodes.split(",") if name.strip()),
+        engine=engine,
+        workers=workers,
     )
     if dry_run:
         from wayword.runs.forecast import forecast, lines

@@ -6,6 +6,7 @@ examples   played episodes as text, with a label at every decision
 recipes    everything that decides about a run
 lean       a forward pass compiled for a CPU
 student    the network under training, a model that answers ``choose``
+batches    their order, and sequences as tensors
 loop       steps, dev scores, checkpoints
 export     GGUF file, model card, dev curve
 

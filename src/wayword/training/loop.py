@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from wayword.core.model import Model
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import judge
 from wayword.settings import make
+from wayword.training.batches import batched, even_shape, parts, schedule, tensors
 from wayword.training.examples import (
     Encoded,
     Example,
@@ -42,7 +42,7 @@ from wayword.training.export import drawn
 from wayword.training.mirror import mirrored
 from wayword.training.recipes import Recipe, Task
 from wayword.training.shape import libraries
-from wayword.training.student import Batch, Student, StudentModel
+from wayword.training.student import Student, StudentModel
 
 Report = Callable[[str], None]
 """Told a line for a person."""
@@ -351,67 +351,3 @@ def success(task: Task, opened: Opened, model: Model) -> float:
             raise UsageError(f"dev episode {one.episode.id}: {trajectory.error}")
         hits += right(one, trajectory)
     return hits / len(tasks)
-
-
-# Batches.
-
-
-def schedule(step: int, steps: int, warm_up: float) -> float:
-    """The rate's factor: linear up over the warm-up, linear down to zero after it."""
-    first = max(1.0, warm_up * steps)
-    return min((step + 1) / first, max(0.0, (steps - step) / max(1.0, steps - first)))
-
-
-def batched(
-    encoded: Sequence[tuple[Encoded, ...]], epochs: float, size: int, seed: str
-) -> Iterator[list[Encoded]]:
-    """Batches in an order that the seed decides; walks of like length stand together.
-
-    ``encoded``: the versions of each walk; every epoch draws one of them.
-    """
-    left = round(epochs * len(encoded))
-    for epoch in range(math.ceil(epochs)):
-        rng = random.Random(f"{seed}/{epoch}")
-        order = [rng.choice(one) for one in rng.sample(encoded, len(encoded))[:left]]
-        left -= len(order)
-        batches = []
-        for first in range(0, len(order), 16 * size):
-            near = sorted(order[first : first + 16 * size], key=lambda one: len(one.ids))
-            batches += [near[n : n + size] for n in range(0, len(near), size)]
-        rng.shuffle(batches)
-        yield from batches
-
-
-def parts(batch: Sequence[Encoded], tokens: int) -> list[list[Encoded]]:
-    """A batch in parts of at most ``tokens`` tokens, padding included; one sequence at least."""
-    found: list[list[Encoded]] = []
-    for one in sorted(batch, key=lambda one: -len(one.ids)):
-        if not found or len(found[-1][0].ids) * (len(found[-1]) + 1) > tokens:
-            found.append([])
-        found[-1].append(one)
-    return found
-
-
-EVEN = 128
-"""Lengths are filled up to a multiple of this where each is compiled once."""
-
-
-def even_shape(part: Sequence[Encoded], recipe: Recipe) -> tuple[int, int]:
-    """Rows and length that a part is filled up to, so that few shapes are compiled."""
-    length = -(-max(len(one.ids) for one in part) // EVEN) * EVEN
-    return max(len(part), min(recipe.batch, recipe.tokens // length)), length
-
-
-def tensors(
-    torch: Any, part: Sequence[Encoded], device: str, rows: int = 0, length: int = 0
-) -> Batch:
-    """Sequences as one batch, of at least so many rows and tokens."""
-    longest = max([length, *(len(one.ids) for one in part)])
-    ids = torch.zeros(max(rows, len(part)), longest, dtype=torch.long)
-    for row, one in enumerate(part):
-        ids[row, : len(one.ids)] = torch.tensor(one.ids)
-    row_of = torch.tensor([row for row, one in enumerate(part) for _ in one.at])
-    at = torch.tensor([place for one in part for place in one.at])
-    told = torch.tensor([label for one in part for label in one.labels])
-    lengths = torch.tensor([len(one.ids) for one in part])
-    return Batch(*(each.to(device) for each in (ids, lengths, row_of, at, told)))

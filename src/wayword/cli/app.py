@@ -52,10 +52,12 @@ def top(
 
 app.command("run")(running.run)
 app.command("reproduce")(reproducing.reproduce)
+app.command("plan")(reproducing.plan)
 app.command("demo")(running.demo)
 app.command("play")(playing.play)
 app.command("table")(reporting.table)
 app.command("merge")(reporting.merge)
+app.command("verify")(reporting.verify)
 app.command("compare")(reporting.compare)
 app.command("score")(reporting.score)
 app.command("retell")(reporting.retell)

@@ -17,7 +17,7 @@ from wayword.core.perceiver import Percept
 from wayword.core.solving import SolvableWalks, Training
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
-from wayword.datasets.procedural.houses.instructions import WORDINGS, instruct
+from wayword.datasets.procedural.houses.instructions import WORDINGS, instruct, told
 from wayword.datasets.procedural.houses.routes import Route, find_routes
 from wayword.datasets.procedural.houses.views import percept
 from wayword.perception.recorded import SymbolicPerceiver
@@ -144,21 +144,29 @@ class Houses(SolvableWalks):
     @property
     def tasks(self) -> Sequence[Task]:
         """Every episode with its reference; houses are built as their tasks are looked at."""
-        return DrawnTasks(self.settings.episodes, self.task)
+        scenes = None if self.settings.houses <= KEPT else self._scene_of
+        return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
 
     @property
     def files(self) -> Mapping[str, Path]:
         """Nothing: all of it is generated."""
         return {}
 
+    def _scene_of(self, number: int) -> str:
+        return self.scene(number % self.settings.houses)
+
+    def _id(self, number: int) -> str:
+        path, wording = divmod(number // self.settings.houses, WORDINGS)
+        return f"{self._scene_of(number)}_{path}_{wording}"
+
     def task(self, number: int) -> Task:
         """The task of that number, houses in turn."""
-        scene = self.scene(number % self.settings.houses)
+        scene = self._scene_of(number)
         path, wording = divmod(number // self.settings.houses, WORDINGS)
         home = self._home(scene)
         route = home.route(path)
         episode = Episode(
-            f"{scene}_{path}_{wording}",
+            self._id(number),
             instruct(home.house, route, wording),
             scene,
             {"viewpoint": route.path[0], "heading": route.heading},
@@ -177,6 +185,14 @@ class Houses(SolvableWalks):
     def route(self, scene: str, path: int) -> Route:
         """A path of a house, with what its instructions must say."""
         return self._home(scene).route(path)
+
+    def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
+        """For each stretch, the character where its words begin, and the path index of its end."""
+        _, path, wording = task.episode.id.rsplit("_", 2)
+        home = self._home(task.episode.scene)
+        route = home.route(int(path))
+        begins = told(home.house, route, int(wording))[1]
+        return [(at, part.end) for at, part in zip(begins, route.stretches, strict=True)]
 
     def graph(self, scene: str) -> ViewpointGraph:
         """The viewpoint graph of a house; positions in metres, eyes 1.5 m above the floor."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -118,12 +118,19 @@ class Towns(SolvableWalks):
     @property
     def tasks(self) -> Sequence[Task]:
         """Every episode with its reference; towns are built as their tasks are looked at."""
-        return DrawnTasks(self.settings.episodes, self.task)
+        scenes = None if self.settings.towns <= KEPT else self._scene_of
+        return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
 
     @property
     def files(self) -> Mapping[str, Path]:
         """Nothing: all of it is generated."""
         return {}
+
+    def _scene_of(self, number: int) -> str:
+        return self.scene(number % self.settings.towns)
+
+    def _id(self, number: int) -> str:
+        return f"{self._scene_of(number)}_{number // self.settings.towns}"
 
     def task(self, number: int) -> Task:
         """The task of that number, towns in turn."""
@@ -132,7 +139,7 @@ class Towns(SolvableWalks):
         route = self._place(scene).route(count)
         told = instruct(scene, route)
         episode = Episode(
-            f"{scene}_{count}",
+            self._id(number),
             told.text,
             scene,
             {"panorama": route.path[0], "heading": route.heading},
@@ -151,6 +158,19 @@ class Towns(SolvableWalks):
     def route(self, scene: str, number: int) -> TownRoute:
         """A route of a town, with what its instruction must say."""
         return self._place(scene).route(number)
+
+    def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
+        """For each part of the instruction, the character where its words begin, and the path index
+        of its end: a turn's junction, the last junction crossed, the goal."""
+        scene, _, number = task.episode.id.rpartition("_")
+        place = self._place(scene)
+        route, graph = place.route(int(number)), place.town.graph
+        crossed = [i for i, name in enumerate(route.path) if place.town.junction(graph.index[name])]
+        counts = [leg.junction for leg in route.legs]
+        counts += [route.ending.junctions] if route.ending.junctions else []
+        ends = [crossed[so_far - 1] for so_far in accumulate(counts)]
+        begins = instruct(scene, route).begins
+        return list(zip(begins, [*ends, len(route.path) - 1], strict=True))
 
     def graph(self, scene: str) -> StreetGraph:
         """The street graph of a town; it lies where the equator meets the prime meridian."""

@@ -33,7 +33,7 @@ from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.clauses import NUMBERS, Clause, Since, clauses, options
 from wayword.agents.parts.conversation import TokenRate, context_tokens
-from wayword.agents.parts.landmarks import Landmarks, extract, tidy
+from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
 from wayword.agents.parts.legal import Refusal, pick
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.agent import Demonstration, Keeping, Toolkit
@@ -41,6 +41,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Sampling
 from wayword.core.perceiver import Perceiver
+from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
 from wayword.perception.landmarks import TAU, visible
 from wayword.perception.opening import neural_scorer, recorded_scorer
@@ -76,6 +77,7 @@ class VelmaSettings:
     pictures, the paper's "no image"), by ``recorded`` scores (``scores_file``), by a ``neural``
     model (``clip``) on the panoramas in ``images``, standardised on the seen area of ``nodes`` (a
     graph's nodes.txt), or by ``none``.
+    ``landmark_filter``: leave out what the ``released`` code does, intersections and the like.
     ``tau``: the threshold on standardised scores. ``traffic``: tell the flow of traffic at starts
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
@@ -90,6 +92,7 @@ class VelmaSettings:
     examples: int = 0
     draw: Literal["episode", "run"] = "episode"
     landmarks: Literal["recorded", "model", "none"] = "recorded"
+    landmark_filter: Literal["released", "none"] = "released"
     scores: Literal["dataset", "recorded", "neural", "none"] = "dataset"
     scores_file: str = ""
     images: str = ""
@@ -290,7 +293,7 @@ class Velma:
             self._toolkit.note("landmarks_ignored", episode=episode.id, count=found.ignored)
         if found.cut_off:
             self._toolkit.note("landmarks_cut_off", episode=episode.id, reason=found.cut_off)
-        return found.names
+        return released(found.names) if self._settings.landmark_filter != "none" else found.names
 
     async def _extracted(self, episode: Episode) -> Landmarks:
         """A model's list; an example's is asked for once a run, not once an episode."""
@@ -331,11 +334,8 @@ class Velma:
             len(self.prompt) + reserve > room * self._rate.characters_per_token
         ):
             del self._examples[0]
-        if gone := before - len(self._examples):
-            context = self._context
-            self._toolkit.note(
-                "examples_dropped", count=gone, left=len(self._examples), context=context
-            )
+        if gone := before - (left := len(self._examples)):
+            self._toolkit.note(EXAMPLES_DROPPED, count=gone, left=left, context=self._context)
 
 
 def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:

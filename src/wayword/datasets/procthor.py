@@ -14,11 +14,13 @@ import numpy as np
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.family import Family
 from wayword.core.files import find, read_field, read_json_lines
 from wayword.core.geometry import Point
 from wayword.core.solving import Training
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS
+from wayword.worlds import objectnav
 from wayword.worlds.household.builder import SceneBuilder, type_name
 from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.ground import length
@@ -63,7 +65,7 @@ class Procthor(SolvableSearches):
     """
 
     Settings: ClassVar[type[ProcthorSettings]] = ProcthorSettings
-    family: ClassVar[str] = "objectnav"
+    family: ClassVar[Family] = objectnav.family
     splits: ClassVar[tuple[str, ...]] = ("val", "train", "test")
     max_steps: ClassVar[int] = 500
     caveats: tuple[str, ...] = ("ProcTHOR's file holds no sizes of things: typical ones are used",)

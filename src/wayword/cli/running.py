@@ -75,6 +75,9 @@ Track = Annotated[
     str,
     typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
 ]
+Sign = Annotated[
+    bool, typer.Option("--sign", help="Sign the run folder with the key of $WAYWORD_SIGNING_KEY.")
+]
 Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
 
 
@@ -106,6 +109,7 @@ def run(
     episodes: Episodes = "",
     engine: Engine = "",
     workers: Workers = 4,
+    sign: Sign = False,
     track: Track = "",
 ) -> None:
     """Play episodes with an agent, and show the table.
@@ -159,23 +163,29 @@ def run(
 
         typer.echo("\n".join(lines(forecast(plan))))
         return
+    if sign:
+        from wayword.runs.signing import signing_key
+
+        signing_key()  # a missing key is said before anything is played
     if sweep or seeds != 1:
-        carry_out_sweep(plan, sweep or [], seeds, track)
+        carry_out_sweep(plan, sweep or [], seeds, track, sign)
         return
-    result = carry_out(plan, track)
+    result = carry_out(plan, track, sign)
     print_table([result.path])
     typer.echo(f"\n{result.path}")
     if not result.outcome.complete:
         raise typer.Exit(1)
 
 
-def carry_out_sweep(plan: Plan, sweeps: list[str], seeds: int = 1, track: str = "") -> None:
+def carry_out_sweep(
+    plan: Plan, sweeps: list[str], seeds: int = 1, track: str = "", sign: bool = False
+) -> None:
     """A run for each value, one table with a row for each group of seeds, one picture."""
     from wayword.runs import sweep as sweeping
 
     sweeps = [*sweeps, sweeping.seeds(seeds)] if seeds != 1 else sweeps
     made = sweeping.variants(plan, sweeps)
-    results = [carry_out(variant.plan, track) for variant in made]
+    results = [carry_out(variant.plan, track, sign) for variant in made]
     print_table([result.path for result in results], pool=sweeping.over_seeds(sweeps))
     typer.echo(f"\n{sweeping.picture(made)}")
     if not all(result.outcome.complete for result in results):
@@ -219,7 +229,7 @@ def demo(
         raise typer.Exit(1)
 
 
-def carry_out(plan: Plan, track: str = "") -> RunResult:
+def carry_out(plan: Plan, track: str = "", sign: bool = False) -> RunResult:
     """Run a plan under a progress bar, and print what a person should know."""
     from wayword.runs.parts import takes_a_person
     from wayword.runs.running import run as run_plan
@@ -240,6 +250,10 @@ def carry_out(plan: Plan, track: str = "") -> RunResult:
         show.notice(f"{result.outcome.exhausted}; the same command goes on")
     if result.outcome.unusable:
         show.notice(f"stopped: {result.outcome.unusable}; the same command then goes on")
+    if sign:
+        from wayword.runs import signing
+
+        show.notice(f"signed by {signing.sign(result.path, signing.signing_key())}")
     return result
 
 

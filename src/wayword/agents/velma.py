@@ -157,6 +157,14 @@ class Velma:
             return await self._chosen()
         return await self._written()
 
+    async def recall(
+        self, observation: StreetObservation, space: ActionSpace, decision: Decision | Rejection
+    ) -> None:
+        """Write down what was to be seen where somebody else decided."""
+        self._look(observation)
+        self._forced = self._forced[1:]
+        self._planned.clear()
+
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Write down what was carried out; a plan made for something else is void."""
         if isinstance(decision, Rejection):

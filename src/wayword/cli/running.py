@@ -67,6 +67,13 @@ Episodes = Annotated[str, typer.Option("--episodes", help="Play these episodes a
 Seeds = Annotated[
     int, typer.Option(help="Play each episode with the run seeds 0 … N-1; ends in one pooled row.")
 ]
+Continue = Annotated[
+    str,
+    typer.Option(
+        "--continue",
+        help="Go on from a step of a recorded episode, RUN:EPISODE:STEP, with its data and seed.",
+    ),
+]
 Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
 
 
@@ -96,6 +103,7 @@ def run(
     dry_run: Dry = False,
     seeds: Seeds = 1,
     episodes: Episodes = "",
+    continue_: Continue = "",
 ) -> None:
     """Play episodes with an agent, and show the table.
 
@@ -112,6 +120,7 @@ def run(
       wayword run velma --on towns --model local:smollm2 --sweep shots=0,2 --limit 20
       wayword run navgpt --on r2r:val_seen --model local:smollm2 --episodes 3837_0,4072_2
       wayword run frontier --on apartments --limit 40 --seeds 3 --sweep detector_seed=0,1,2
+      wayword run act --model local:smollm2 --continue runs/first:5593_0:4
       wayword run ./mine.py --on houses
     """
     from wayword.runs.plan import Plan, pairs, read_config
@@ -140,6 +149,7 @@ def run(
         actors=pairs(actor or [], "--actor"),
         ask=ask,
         episodes=tuple(name.strip() for name in episodes.split(",") if name.strip()),
+        continues=continue_,
     )
     if dry_run:
         from wayword.runs.forecast import forecast, lines

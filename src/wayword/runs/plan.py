@@ -36,6 +36,7 @@ class Plan:
     questions: ``terminal``, a person there, or nobody. ``limit`` plays the first so many episodes
     (of the order that ``shuffle``, a seed, gives); a later run with a higher limit goes on in the
     same folder.
+    ``continues`` goes on from a step of a recorded episode: see :mod:`wayword.runs.continuing`.
     ``tokens`` and ``dollars`` are budgets for the whole run. ``cache`` is a file for answers.
     """
 
@@ -61,6 +62,7 @@ class Plan:
     episode: str = ""
     ask: str = ""
     episodes: tuple[str, ...] = ()
+    continues: str = ""
 
     def __post_init__(self) -> None:
         for name in ("limit", "max_steps", "concurrency", "tokens"):

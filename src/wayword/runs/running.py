@@ -23,6 +23,7 @@ from wayword.core.agent import Reflecting, Shared, TrialSettings
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model, lessons_of, prepare, warnings_of
+from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import STATE, ModelCall, Step, Trajectory
@@ -31,6 +32,7 @@ from wayword.metrics.scoring import score
 from wayword.models.middleware.budget import Account
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs.config import Checksums, Session, Spending, add_session, sessions
+from wayword.runs.continuing import Continuation
 from wayword.runs.folder import EpisodeRecord, RunFolder
 from wayword.runs.parts import (
     AgentParts,
@@ -148,6 +150,7 @@ class _Run:
     on_progress: OnProgress
     person: Person | None = None
     reporter: Reporter | None = None
+    continued: Mapping[str, Continued] = field(default_factory=dict)
     done: int = 0
     finished_tokens: int = 0
     finished_dollars: float = 0.0
@@ -222,6 +225,8 @@ async def run_async(
     Every finished episode is on disk at once; after a crash the same plan goes on where it was.
     Raises ``UsageError``, ``DataError``, ``RecordingError`` before or instead of a broken run.
     """
+    going_on = Continuation.open(plan.continues) if plan.continues else None
+    plan = going_on.plan(plan) if going_on else plan
     dataset = open_dataset(plan)
     agent = open_agent(plan, dataset)
     account = Account(plan.tokens, plan.dollars)
@@ -230,7 +235,8 @@ async def run_async(
         for model in models.values():
             await prepare(model)
         there = (person or Terminal()) if agent.needs_person or plan.ask else None
-        return await _run(plan, dataset, agent, models, account, on_progress or _silent, there)
+        tell = on_progress or _silent
+        return await _run(plan, dataset, agent, models, account, tell, there, going_on)
     finally:
         for model in models.values():
             await model.aclose()
@@ -244,12 +250,17 @@ async def _run(
     account: Account,
     on_progress: OnProgress,
     person: Person | None,
+    going_on: Continuation | None,
 ) -> RunResult:
     config = config_of(plan, dataset, agent, models)
+    config = going_on.marked(config) if going_on else config
     path = plan.out or run_folder(plan, config["identity"])
     with RunFolder.open(path, config) as folder:
         tasks = choose_tasks(plan, dataset.tasks, folder)
         going = _Run(plan, dataset, agent, folder, tasks, on_progress, person)
+        if going_on:
+            actors = tasks[0].episode.actors
+            going.continued = {going_on.place.episode: going_on.before(agent, actors)}
         todo = [task for task in tasks if task.episode.id not in folder]
         going.done = resumed = len(tasks) - len(todo)
         going.on_progress(resumed, len(tasks), {})
@@ -332,6 +343,7 @@ async def _play(
         shared=Shared({PERSON: person} if person else {}),
         demonstrations=demonstrations(going.dataset),
         purse=account,
+        continued=going.continued,
         **trials(going.agent, going.dataset),
     )
     try:

@@ -271,7 +271,7 @@ class Games:
                     self.on_folder(ready.out)
                 table.over(play(ready, table))
 
-        return self._start(plan, f"{plan.on}", work)
+        return self._start(plan, plan.on or plan.continues, work)
 
     def watch(self, plan: Plan, on_end: Callable[[RunResult], None]) -> Table:
         """Start a run whose agents ask who watches."""

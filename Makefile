@@ -3,7 +3,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
-.PHONY: help install demo test chaos test-vision test-train test-envs lint docs bench constraints clean
+.PHONY: help install demo test chaos test-vision test-train test-envs test-ray lint docs bench constraints clean
 
 help:
 	@echo 'make demo     install, then run a trained policy and an embedded model in generated houses'
@@ -12,6 +12,7 @@ help:
 	@echo 'make test-vision  tests that need torch, in an environment of their own'
 	@echo 'make test-train   tests of training, with torch in an environment of its own'
 	@echo 'make test-envs    tests with TRL, verifiers, Inspect and OpenEnv, in an environment of their own'
+	@echo 'make test-ray     tests of --engine ray, with Ray in an environment of its own'
 	@echo 'make bench    speed as ratios against plain reference implementations'
 	@echo 'make lint     ruff, mypy and the import contract alone'
 	@echo 'make install  the environment of all of these, in .venv'
@@ -31,8 +32,8 @@ demo: install
 	@$(BIN)/wayword demo
 
 lint: install
-	$(BIN)/ruff format --check src tests tests_vision tests_train tests_envs benchmarks examples tools
-	$(BIN)/ruff check src tests tests_vision tests_train tests_envs benchmarks examples tools
+	$(BIN)/ruff format --check src tests tests_vision tests_train tests_envs tests_ray benchmarks examples tools
+	$(BIN)/ruff check src tests tests_vision tests_train tests_envs tests_ray benchmarks examples tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -62,6 +63,12 @@ test-envs: $(UV)
 	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 openenv-core==0.3.0 pytest \
 	  -e '.[trl,verifiers,inspect,serve,mcp,babyai,parquet]'
 	HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_envs
+
+# WAYWORD_RAY_EPISODES=5000 is the long form; workers are killed all the while.
+test-ray: $(UV)
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-ray
+	@$(UV) pip install --quiet --python .venv-ray/bin/python pytest -e '.[ray]'
+	PYTHONPATH=. .venv-ray/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_ray
 
 docs: install
 	$(BIN)/python tools/reference.py

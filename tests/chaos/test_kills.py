@@ -32,7 +32,7 @@ def test_nothing_finished_is_lost_or_doubled(
 ) -> None:
     agent = tmp_path / "slow.py"
     agent.write_text(SLOW, encoding="utf-8")
-    kills, folder = rounds(1, 100), 0
+    kills, folder = rounds(1, 500), 0
     rng = random.Random(11)
     kept: set[str] = set()
     for _ in range(kills):

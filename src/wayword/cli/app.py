@@ -52,6 +52,7 @@ def top(
 
 app.command("run")(running.run)
 app.command("reproduce")(reproducing.reproduce)
+app.command("plan")(reproducing.plan)
 app.command("demo")(running.demo)
 app.command("play")(playing.play)
 app.command("table")(reporting.table)

@@ -1,4 +1,4 @@
-"""``wayword reproduce``."""
+"""``wayword reproduce`` and ``wayword plan``."""
 
 from __future__ import annotations
 
@@ -85,6 +85,53 @@ def reproduce(
         complete = _reproduced(recipe, wishes, dry_run, format)
     if not complete:
         raise typer.Exit(1)
+
+
+def plan(
+    name: Annotated[str, typer.Argument(help="An agent, or a recipe such as navgpt/table-1.")],
+    on: running.On = "houses",
+    model: running.ModelName = "",
+    pilot: Annotated[
+        Path | None, typer.Option("--from", help="A run to measure by: same model, few episodes.")
+    ] = None,
+    set_: running.Set = None,
+    limit: running.Limit = None,
+    max_steps: running.Steps = None,
+    concurrency: running.Concurrency = 8,
+    hours: Annotated[float | None, typer.Option(help="Wall time that it may take.")] = None,
+    cores: Annotated[int, typer.Option(help="Cores of a machine, a process each.")] = 8,
+    rpm: running.Rpm = None,
+    data: running.Data = None,
+    prices: running.Prices = None,
+) -> None:
+    """How many machines, hours and dollars a run or a recipe would take. Nothing is asked.
+
+    Tokens are rehearsed, or measured where the pilot is of the same agent and data; time is always
+    measured.
+
+    \b
+    Examples:
+      wayword run navgpt --on r2r:val_seen --model openai:mine --limit 10 --out runs/pilot
+      wayword plan navgpt --on r2r:val_unseen --model openai:mine --from runs/pilot --hours 2
+      wayword plan navgpt/table-1 --model openai:gpt-5-mini --from runs/pilot
+    """
+    from wayword.runs import planning
+    from wayword.runs.parts import shared_datasets
+    from wayword.runs.plan import Plan
+    from wayword.settings import parse
+
+    known = planning.Pilot.of(pilot) if pilot else None
+    with shared_datasets():
+        if planning.is_recipe(name):
+            found = planning.recipe_outlooks(name, model, data, known)
+        else:
+            one = Plan(
+                name, on, model, parse(set_ or []), limit, max_steps=max_steps, data=data,
+                prices=prices,
+            )  # fmt: skip
+            found = [planning.outlook(one, known)]
+    means = planning.Means(concurrency, cores, rpm, hours)
+    typer.echo("\n".join(planning.lines(found, means, known)))
 
 
 def _reproduced(recipe: Recipe, wishes: Wishes, dry_run: bool, form: Format) -> bool:

@@ -74,6 +74,14 @@ Continue = Annotated[
         help="Go on from a step of a recorded episode, RUN:EPISODE:STEP, with its data and seed.",
     ),
 ]
+Engine = Annotated[
+    str, typer.Option(help="ray: play in the processes of a Ray cluster. Else this process plays.")
+]
+Workers = Annotated[int, typer.Option(help="Processes of --engine ray, each --concurrency wide.")]
+Track = Annotated[
+    str,
+    typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
+]
 Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
 
 
@@ -104,6 +112,9 @@ def run(
     seeds: Seeds = 1,
     episodes: Episodes = "",
     continue_: Continue = "",
+    engine: Engine = "",
+    workers: Workers = 4,
+    track: Track = "",
 ) -> None:
     """Play episodes with an agent, and show the table.
 
@@ -150,6 +161,8 @@ def run(
         ask=ask,
         episodes=tuple(name.strip() for name in episodes.split(",") if name.strip()),
         continues=continue_,
+        engine=engine,
+        workers=workers,
     )
     if dry_run:
         from wayword.runs.forecast import forecast, lines
@@ -157,22 +170,22 @@ def run(
         typer.echo("\n".join(lines(forecast(plan))))
         return
     if sweep or seeds != 1:
-        carry_out_sweep(plan, sweep or [], seeds)
+        carry_out_sweep(plan, sweep or [], seeds, track)
         return
-    result = carry_out(plan)
+    result = carry_out(plan, track)
     print_table([result.path])
     typer.echo(f"\n{result.path}")
     if not result.outcome.complete:
         raise typer.Exit(1)
 
 
-def carry_out_sweep(plan: Plan, sweeps: list[str], seeds: int = 1) -> None:
+def carry_out_sweep(plan: Plan, sweeps: list[str], seeds: int = 1, track: str = "") -> None:
     """A run for each value, one table with a row for each group of seeds, one picture."""
     from wayword.runs import sweep as sweeping
 
     sweeps = [*sweeps, sweeping.seeds(seeds)] if seeds != 1 else sweeps
     made = sweeping.variants(plan, sweeps)
-    results = [carry_out(variant.plan) for variant in made]
+    results = [carry_out(variant.plan, track) for variant in made]
     print_table([result.path for result in results], pool=sweeping.over_seeds(sweeps))
     typer.echo(f"\n{sweeping.picture(made)}")
     if not all(result.outcome.complete for result in results):
@@ -216,14 +229,17 @@ def demo(
         raise typer.Exit(1)
 
 
-def carry_out(plan: Plan) -> RunResult:
+def carry_out(plan: Plan, track: str = "") -> RunResult:
     """Run a plan under a progress bar, and print what a person should know."""
     from wayword.runs.parts import takes_a_person
     from wayword.runs.running import run as run_plan
+    from wayword.runs.tracking import tracked
 
     with show.progress(f"{Path(plan.agent).stem} on {plan.on}") as bar:
         # a bar would write into what the person is typing
-        result = run_plan(plan, None if takes_a_person(plan) else bar)
+        shown = None if takes_a_person(plan) else bar
+        with tracked(track, plan, shown, show.notice) as progress:
+            result = run_plan(plan, progress)
     if result.resumed:
         show.notice(f"{result.resumed} episodes were finished before and are kept")
     for line in result.notices:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -47,6 +49,10 @@ Set = Annotated[
 ]
 Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
 Gguf = Annotated[Path | None, typer.Option(help="Write the best weights as this GGUF file.")]
+Track = Annotated[
+    str,
+    typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
+]
 KindOption = Annotated[Kind, typer.Option("--quantise", help="For the GGUF file.")]
 
 
@@ -64,6 +70,7 @@ def train(
     data: Data = None,
     gguf: Gguf = None,
     quantise: KindOption = Kind.q8_0,
+    track: Track = "",
 ) -> None:
     """Fine-tune a language model on an agent's own prompts.
 
@@ -79,14 +86,18 @@ def train(
     """
     from wayword.cli import show
     from wayword.runs.plan import data_folder
+    from wayword.runs.tracking import open_tracker
     from wayword.settings import parse
     from wayword.training.export import finish
     from wayword.training.loop import Run
     from wayword.training.recipes import Asked
 
     what = Asked(agent, on or (), dev, method.value, recipe, base, start, limit, parse(set_ or []))
-    run = Run(what.recipe(), out, data_folder(data), show.notice)
-    best = run.train()
+    asked = what.recipe()
+    opened = open_tracker(track, out.name, asdict(asked), show.notice) if track else nullcontext()
+    with opened as tracker:
+        told = {"track": tracker.log} if tracker else {}
+        best = Run(asked, out, data_folder(data), show.notice, **told).train()
     typer.echo(f"best dev success {best.get('score', 0.0):.1%} at step {best.get('step', 0)}")
     typer.echo(f"{out / 'best'}: weights in Hugging Face's layout; {out / 'curve.svg'}: the curve")
     if gguf:

@@ -42,6 +42,10 @@ TrustedFile = Annotated[
     Path | None,
     typer.Option("--with", help="The dataset file of the runs, where it is one of your own."),
 ]
+Rerun = Annotated[
+    Path | None,
+    typer.Option(help="Write the run's episodes as a Rerun recording (.rrd), and serve nothing."),
+]
 
 
 def view(
@@ -56,6 +60,7 @@ def view(
     out: PagesOut = None,
     data: Data = None,
     trusted: TrustedFile = None,
+    rerun: Rerun = None,
 ) -> None:
     """Runs in the browser: every run of a folder, every episode, every step, live and side by side.
 
@@ -67,9 +72,13 @@ def view(
     Examples:
       wayword view
       wayword view runs/demo/navgpt --port 8000
+      wayword view runs/demo/navgpt --rerun navgpt.rrd --limit 3
       wayword view runs/navgpt-r2r --data ./data --write --episode 5593_0 --episode 204_1
     """
     given = runs or [Path("runs")]
+    if rerun:
+        _record(given, rerun, episode or [], limit, data, trusted)
+        return
     if write:
         _write(given, limit, episode or [], out, data, trusted)
         return
@@ -95,6 +104,23 @@ def _write(
         )
     _tell_pages(written, runs[0])
     typer.echo(written.index.resolve().as_uri())
+
+
+def _record(
+    runs: list[Path],
+    out: Path,
+    episodes: list[str],
+    limit: int,
+    data: Path | None,
+    trusted: Path | None,
+) -> None:
+    from wayword.core.errors import UsageError
+    from wayword.viewer.rerun import record
+
+    if len(runs) != 1:
+        raise UsageError("--rerun records the episodes of one run; give one run folder")
+    count = record(runs[0], out, episodes, limit, data, trusted)
+    typer.echo(f"{out}: {count:,} episodes; look at it with: rerun {out}")
 
 
 def _tell_pages(written: Written, run: Path) -> None:

@@ -92,12 +92,22 @@ class Incomplete(Protocol):
 class DrawnTasks(Sequence[Task]):
     """``count`` tasks, each made by ``make(number)`` when it is asked for; a slice makes its own.
 
+    ``ids`` tells a task's id without making it, ``scenes`` what its world is built from: a run
+    plays the episodes of a scene one after the other where not all scenes are kept in memory.
+
     >>> len(DrawnTasks(3, lambda number: None))
     3
     """
 
-    def __init__(self, count: int, make: Callable[[int], Task]) -> None:
+    def __init__(
+        self,
+        count: int,
+        make: Callable[[int], Task],
+        ids: Callable[[int], str] | None = None,
+        scenes: Callable[[int], str] | None = None,
+    ) -> None:
         self._count, self._make = count, make
+        self.ids, self.scenes = ids, scenes
 
     def __len__(self) -> int:
         return self._count
@@ -112,3 +122,10 @@ class DrawnTasks(Sequence[Task]):
         if not -self._count <= index < self._count:
             raise IndexError(index)
         return self._make(index % self._count)
+
+
+def task_id(tasks: Sequence[Task], number: int) -> str:
+    """The id of a task, which is not made for it where the tasks know their ids."""
+    if isinstance(tasks, DrawnTasks) and tasks.ids is not None:
+        return tasks.ids(number)
+    return tasks[number].episode.id

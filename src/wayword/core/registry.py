@@ -65,7 +65,7 @@ DESCRIBED: Mapping[Kind, str] = {"dataset": "wayword.datasets.sources.own.datase
 
 def is_path(name: str) -> bool:
     """Whether a name is that of a file or a folder of one's own: ``./lift`` is, ``lift`` is not."""
-    own = name.endswith((".py", *_YAML))
+    own = name.endswith(".py") or is_described(name)
     return own or (name != Path(name).name and Path(name).is_dir())
 
 
@@ -74,9 +74,14 @@ def names(kind: Kind) -> list[str]:
     return sorted({*_modules(kind), *_plugged(kind)})
 
 
+def is_described(name: str) -> bool:
+    """Whether a name is that of a file that describes a part and holds no program."""
+    return name.endswith(_YAML)
+
+
 def load(kind: Kind, name: str) -> Any:
     """The part of that name. Raises ``UsageError`` with a suggestion for an unknown one."""
-    if name.endswith(_YAML) and kind in DESCRIBED:
+    if is_described(name) and kind in DESCRIBED:
         return getattr(importlib.import_module(DESCRIBED[kind]), f"{kind}_of")(Path(name))
     if is_path(name):
         return _part(kind, _from_file(Path(name)), name)

@@ -298,7 +298,7 @@ async def run(tasks: Iterable[Task], setup: Setup, on_end: OnEnd, concurrency: i
             for _ in range(max(1, concurrency)):
                 group.create_task(work())
     except BaseExceptionGroup as errors:
-        raise _first(errors) from None
+        raise first_error(errors) from None
     return outcome
 
 
@@ -316,7 +316,7 @@ async def _paid(task: Task, setup: Setup) -> Trajectory:
             setup.purse.end(whole)
 
 
-def _first(errors: BaseExceptionGroup[BaseException]) -> BaseException:
+def first_error(errors: BaseExceptionGroup[BaseException]) -> BaseException:
     """The error that ended the run, out of the group it came in."""
     error: BaseException = errors
     while isinstance(error, BaseExceptionGroup):

@@ -144,21 +144,29 @@ class Houses(SolvableWalks):
     @property
     def tasks(self) -> Sequence[Task]:
         """Every episode with its reference; houses are built as their tasks are looked at."""
-        return DrawnTasks(self.settings.episodes, self.task)
+        scenes = None if self.settings.houses <= KEPT else self._scene_of
+        return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
 
     @property
     def files(self) -> Mapping[str, Path]:
         """Nothing: all of it is generated."""
         return {}
 
+    def _scene_of(self, number: int) -> str:
+        return self.scene(number % self.settings.houses)
+
+    def _id(self, number: int) -> str:
+        path, wording = divmod(number // self.settings.houses, WORDINGS)
+        return f"{self._scene_of(number)}_{path}_{wording}"
+
     def task(self, number: int) -> Task:
         """The task of that number, houses in turn."""
-        scene = self.scene(number % self.settings.houses)
+        scene = self._scene_of(number)
         path, wording = divmod(number // self.settings.houses, WORDINGS)
         home = self._home(scene)
         route = home.route(path)
         episode = Episode(
-            f"{scene}_{path}_{wording}",
+            self._id(number),
             instruct(home.house, route, wording),
             scene,
             {"viewpoint": route.path[0], "heading": route.heading},

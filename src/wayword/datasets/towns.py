@@ -118,12 +118,19 @@ class Towns(SolvableWalks):
     @property
     def tasks(self) -> Sequence[Task]:
         """Every episode with its reference; towns are built as their tasks are looked at."""
-        return DrawnTasks(self.settings.episodes, self.task)
+        scenes = None if self.settings.towns <= KEPT else self._scene_of
+        return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
 
     @property
     def files(self) -> Mapping[str, Path]:
         """Nothing: all of it is generated."""
         return {}
+
+    def _scene_of(self, number: int) -> str:
+        return self.scene(number % self.settings.towns)
+
+    def _id(self, number: int) -> str:
+        return f"{self._scene_of(number)}_{number // self.settings.towns}"
 
     def task(self, number: int) -> Task:
         """The task of that number, towns in turn."""
@@ -132,7 +139,7 @@ class Towns(SolvableWalks):
         route = self._place(scene).route(count)
         told = instruct(scene, route)
         episode = Episode(
-            f"{scene}_{count}",
+            self._id(number),
             told.text,
             scene,
             {"panorama": route.path[0], "heading": route.heading},

@@ -3,6 +3,8 @@ r"""From names to numbers: plans, runs, the run folder, reports.
     plan parts run play       what is run, by which parts, carried out
     folder records lease config codec compact jsonl
                               the run folder, and how its files are written
+    episodes running ray_engine ray_players
+                              which episodes, and who plays them
     reports sweep retell export replaying perceive catalogue
 
 The run folder holds everything a run did, in files that any tool can read:

@@ -270,14 +270,24 @@ def raw_config(path: Path) -> dict[str, Json]:
 
 def same_run(path: Path, there: dict[str, Json], here: dict[str, Json]) -> None:
     """Raise ``RecordingError`` naming the first field of the identity that differs."""
+    if found := difference(there, here):
+        field, was, now = found
+        raise RecordingError(
+            f"{path}: this folder holds another run: {field!r} was {was!r} and is now {now!r}; "
+            "give another folder, or the same settings to go on with this run"
+        )
+
+
+def difference(
+    there: Mapping[str, Json], here: Mapping[str, Json]
+) -> tuple[str, Json, Json] | None:
+    """The first field of the identities that differs: its dotted name, and both values."""
     theirs, ours = dict(_leaves(there["identity"])), dict(_leaves(here["identity"]))
     for field in [*ours, *theirs]:
         was, now = theirs.get(field, _ABSENT), ours.get(field, _ABSENT)
         if was != now:
-            raise RecordingError(
-                f"{path}: this folder holds another run: {field!r} was {was!r} and is now {now!r}; "
-                "give another folder, or the same settings to go on with this run"
-            )
+            return field, was, now
+    return None
 
 
 def readable(written: dict[str, Json]) -> dict[str, Any]:

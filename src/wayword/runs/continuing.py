@@ -96,16 +96,16 @@ class Continuation:
             max_steps=plan.max_steps or self._identity.get("max_steps"),
         )
 
-    def before(self, agent: AgentParts, actors: Sequence[str]) -> Continued:
-        """The steps to take again. An actor whose agent took its steps itself, with the same
-        settings, hears the recorded answers."""
+    def before(self, agent: AgentParts, actors: Sequence[str]) -> dict[str, Continued]:
+        """The steps to take again, by their episode's id. An actor whose agent took its steps
+        itself, with the same settings, hears the recorded answers."""
         own, others = self._identity, self._identity.get("actors") or {}
         same = [
             actor
             for actor in actors
             if _who(others.get(actor, own)) == _who(agent.others.get(actor, agent).identity())
         ]
-        return Continued(self.steps, frozenset(same))
+        return {self.place.episode: Continued(self.steps, frozenset(same))}
 
     def marked(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """A run's config that says from where it goes on: in its identity, and as a caveat."""

@@ -62,6 +62,33 @@ class FailedEpisode:
     trajectory: Trajectory | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class EpisodeLine:
+    """A finished episode as it is written, but for its sum: made where it was played, which may be
+    another process than the folder's writer."""
+
+    episode_id: str
+    scores: Mapping[str, float]
+    ended: str
+    body: bytes
+
+    @staticmethod
+    def of(record: EpisodeRecord) -> EpisodeLine:
+        """Raises ``RecordingError`` where the record holds what cannot be written."""
+        told = record.trajectory
+        body = line_of(record.episode_id, told, scores=record.scores)
+        return EpisodeLine(record.episode_id, record.scores, told.ended, body)
+
+
+def line_of(episode_id: str, told: Trajectory | None, **more: Any) -> bytes:
+    """The JSON of a line, without its sum. Raises ``RecordingError`` naming the episode."""
+    try:
+        shown = None if told is None else to_json(told)
+        return dump({"episode": episode_id, **plain(more), "trajectory": shown})
+    except RecordingError as error:
+        raise RecordingError(f"episode {episode_id!r}: {error}") from error
+
+
 class RecordedRun:
     """A run folder to read, without a lock: also while the run is going on.
 
@@ -197,25 +224,36 @@ class RunFolder(RecordedRun):
         Raises ``RecordingError`` when it is there already, has failed (that is for ``fail``),
         holds what cannot be written, or the disk is full; then the folder is as it was before.
         """
-        self._refuse_second(record.episode_id)
-        if record.trajectory.ended == "failed":
-            raise RecordingError(f"episode {record.episode_id!r} failed, so it is not finished")
+        try:
+            line = EpisodeLine.of(record)
+        except RecordingError as error:
+            raise RecordingError(f"{self.path}: {error}") from error
+        self.append_line(line)
+
+    def append_line(self, line: EpisodeLine) -> None:
+        """As ``append``, of a line that was made elsewhere."""
+        self._refuse_second(line.episode_id)
+        if line.ended == "failed":
+            raise RecordingError(f"episode {line.episode_id!r} failed, so it is not finished")
         at = self._episode_lines.length
-        self._append(
-            self._episode_lines,
-            record.episode_id,
-            scores=record.scores,
-            trajectory=record.trajectory,
-        )
-        self._finished.add(record.episode_id)
+        self._append(self._episode_lines, line.body)
+        self._finished.add(line.episode_id)
         size = self._episode_lines.length - at
-        entry = Entry(record.episode_id, dict(record.scores), record.trajectory.ended, at, size)
+        entry = Entry(line.episode_id, dict(line.scores), line.ended, at, size)
         self._index_lines.append(index_line(entry, self.seal))
 
     def fail(self, episode_id: str, reason: str, trajectory: Trajectory | None = None) -> None:
         """Note an episode that was not finished, and why. A resumed run plays it again."""
+        try:
+            body = line_of(episode_id, trajectory, reason=reason)
+        except RecordingError as error:
+            raise RecordingError(f"{self.path}: {error}") from error
+        self.fail_line(episode_id, body)
+
+    def fail_line(self, episode_id: str, body: bytes) -> None:
+        """As ``fail``, of a line that was made elsewhere."""
         self._refuse_second(episode_id)
-        self._append(self._failure_lines, episode_id, reason=reason, trajectory=trajectory)
+        self._append(self._failure_lines, body)
 
     def close(self) -> None:
         """Sync everything and let others write. More than once does no harm."""
@@ -263,18 +301,11 @@ class RunFolder(RecordedRun):
         if episode_id in self._finished:
             raise RecordingError(f"{self._episodes}: episode {episode_id!r} is finished already")
 
-    def _append(
-        self, lines: LineWriter, episode_id: str, trajectory: Trajectory | None, **more: Any
-    ) -> None:
+    def _append(self, lines: LineWriter, body: bytes) -> None:
         if self._lock is None:
             raise RecordingError(f"{self.path}: the run folder is closed")
-        try:
-            told = None if trajectory is None else to_json(trajectory)
-            line = dump({"episode": episode_id, **plain(more), "trajectory": told})
-            self._lock.check()
-        except RecordingError as error:
-            raise RecordingError(f"{self.path}: episode {episode_id!r}: {error}") from error
-        lines.append(self.seal.sealed(line))
+        self._lock.check()
+        lines.append(self.seal.sealed(body))
 
 
 def _refuse_foreign(folder: Path) -> None:

@@ -35,12 +35,13 @@ from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.budget import Price, load_prices
 from wayword.models.servers.profile import profile_of
 from wayword.runs.config import Checksums
+from wayword.runs.episodes import choose_tasks
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import AgentParts, identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.play import expert_scores
 from wayword.runs.rehearsal import Rehearsal
-from wayword.runs.running import Choices, choose_tasks, open_models, tokens_of
+from wayword.runs.running import Choices, open_models, tokens_of
 from wayword.runs.showing import demonstrations
 
 SLACK = 1.1
@@ -308,11 +309,12 @@ def lines(told: Forecast) -> list[str]:
         *shown,
         f"{told.episodes} episodes, {told.calls:.1f} calls each ({grounds}){window}",
         f"tokens: {told.read:,} read, {told.written:,} written",
-        _dollars(told),
+        dollars_line(told),
     ]
 
 
-def _dollars(told: Forecast) -> str:
+def dollars_line(told: Forecast) -> str:
+    """The cost in words."""
     if told.dollars is None:
         names = ", ".join(dict.fromkeys(told.unpriced))
         return f"cost: unknown, as {names} has no price; give one with --prices"

@@ -254,7 +254,7 @@ def _guarded(plan: Plan, cls: Any) -> Any:
                 with reading(plan.on):
                     return found[number]
 
-            return DrawnTasks(len(found), drawn)
+            return DrawnTasks(len(found), drawn, found.ids, found.scenes)
 
         def world(self, episode: Episode) -> World:
             with reading(plan.on):

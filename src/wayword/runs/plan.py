@@ -22,6 +22,9 @@ RESERVED = ("model", "models", "dataset", "actors", "perceiver")
 ANSWERERS = ("", "terminal")
 """Who answers when an agent asks: nobody, or a person at the terminal."""
 
+ENGINES = ("", "ray")
+"""What plays the episodes: this process, or the workers of a Ray cluster."""
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -38,6 +41,8 @@ class Plan:
     same folder.
     ``continues`` goes on from a step of a recorded episode: see :mod:`wayword.runs.continuing`.
     ``tokens`` and ``dollars`` are budgets for the whole run. ``cache`` is a file for answers.
+    ``engine`` is ``ray`` to play in ``workers`` processes of a Ray cluster, each with
+    ``concurrency`` episodes under way; else this process plays.
     """
 
     agent: str
@@ -63,9 +68,11 @@ class Plan:
     ask: str = ""
     episodes: tuple[str, ...] = ()
     continues: str = ""
+    engine: str = ""
+    workers: int = 4
 
     def __post_init__(self) -> None:
-        for name in ("limit", "max_steps", "concurrency", "tokens"):
+        for name in ("limit", "max_steps", "concurrency", "tokens", "workers"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name.replace('_', '-')} must be at least 1, not {value}")
@@ -73,6 +80,10 @@ class Plan:
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):
                 raise UsageError(f"{name.replace('_', '-')} must be 0 or more, not {value}")
+        if self.engine not in ENGINES:
+            raise UsageError(f"--engine {self.engine}: there is {ENGINES[1]}, or leave it out")
+        if self.engine and self.continues:
+            raise UsageError("--continue plays one episode in this process; leave --engine out")
         if self.ask not in ANSWERERS:
             raise UsageError(f"--ask {self.ask}: questions are answered by {ANSWERERS[1]}")
         self.shard_of()

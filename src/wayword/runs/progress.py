@@ -14,6 +14,7 @@ import json
 import os
 import time
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -29,16 +30,15 @@ _MOST = 64
 _LONG = 200
 
 
-class Reporter:
-    """Keeps the file up to date. A folder that cannot be written costs the viewer its news only."""
+class Moves:
+    """Where the episodes under way stand."""
 
-    def __init__(self, run: Path, total: int, max_steps: int) -> None:
-        self._path, self._total, self._most = run / NAME, total, max_steps
+    def __init__(self, max_steps: int) -> None:
+        self._most = max_steps
         self._going: dict[str, dict[str, Any]] = {}
         self._counts: dict[str, int] = {}
-        self._written = 0.0
 
-    def stepped(self, episode: str, step: Step, done: int) -> None:
+    def stepped(self, episode: str, step: Step) -> None:
         """An episode has moved."""
         self._counts[episode] = self._counts.get(episode, 0) + 1
         decision = step.decision
@@ -52,31 +52,57 @@ class Reporter:
             "ok": step.feedback.ok,
             "pose": plain(step.pose),
         }
+
+    def ended(self, episode: str) -> None:
+        """An episode is over."""
+        self._going.pop(episode, None)
+        self._counts.pop(episode, None)
+
+    def now(self) -> list[dict[str, Any]]:
+        """The first of them."""
+        return list(islice(self._going.values(), _MOST))
+
+
+class Reporter:
+    """Keeps the file up to date. A folder that cannot be written costs the viewer its news only."""
+
+    def __init__(self, run: Path, total: int, max_steps: int) -> None:
+        self._path, self._total = run / NAME, total
+        self._moves = Moves(max_steps)
+        self._written = 0.0
+
+    def stepped(self, episode: str, step: Step, done: int) -> None:
+        """An episode has moved."""
+        self._moves.stepped(episode, step)
         self._write(done)
 
     def ended(self, episode: str, done: int) -> None:
         """An episode is over."""
-        self._going.pop(episode, None)
-        self._counts.pop(episode, None)
+        self._moves.ended(episode)
         self._write(done)
+
+    def told(self, done: int, moves: list[dict[str, Any]], workers: list[str]) -> None:
+        """What the processes that play (``machine:number``) tell."""
+        self._write(done, moves=moves[:_MOST], workers=workers)
 
     def over(self, done: int) -> None:
         """The run is over: what it says last."""
-        self._going.clear()
         self._written = 0.0
-        self._write(done, over=True)
+        self._write(done, moves=[], over=True)
 
-    def _write(self, done: int, over: bool = False) -> None:
+    def _write(self, done: int, over: bool = False, **more: Any) -> None:
         now = time.monotonic()
         if now - self._written < _EVERY:
             return
         self._written = now
+        moves = more.pop("moves", None)
         told = {
             "process": os.getpid(),
             "done": done,
             "total": self._total,
             "over": over,
-            "episodes": list(self._going.values())[:_MOST],
+            "episodes": self._moves.now() if moves is None else moves,
+            **more,
         }
         beside = self._path.with_name(f"{NAME}.new")
         with suppress(OSError, TypeError, ValueError):

@@ -9,10 +9,9 @@ print(result.path, result.outcome.finished)
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,20 +19,21 @@ from typing import Any
 
 from wayword.agents.parts.person import PERSON, Person, Terminal, Watching, answered_by
 from wayword.core.agent import Reflecting, Shared, TrialSettings
-from wayword.core.dataset import Dataset, Task, of_ids
-from wayword.core.errors import UsageError, suggest
+from wayword.core.dataset import Dataset, Task
+from wayword.core.errors import RecordingError
 from wayword.core.model import Model, lessons_of, prepare, warnings_of
 from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import STATE, ModelCall, Step, Trajectory
 from wayword.metrics import scoring
-from wayword.metrics.scoring import score
 from wayword.models.middleware.budget import Account
+from wayword.models.middleware.rate import Turns
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs.config import Checksums, Session, Spending, add_session, sessions
 from wayword.runs.continuing import Continuation
-from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.episodes import Played, choose, made, unfinished
+from wayword.runs.folder import RunFolder
 from wayword.runs.parts import (
     AgentParts,
     identity,
@@ -54,11 +54,17 @@ Choices = Mapping[str, tuple[str, Mapping[str, Any]]]
 """Role -> a model's name and settings."""
 
 
-def open_models(plan: Plan, choices: Choices, account: Account | None = None) -> dict[str, Model]:
+def open_models(
+    plan: Plan,
+    choices: Choices,
+    account: Account | None = None,
+    limiter: Callable[[str], Turns] | None = None,
+) -> dict[str, Model]:
     """Role -> model, wrapped as the plan asks; roles with the same model share one.
 
-    ``account`` adds up what is spent and holds the budget. Raises ``UsageError`` for a name or
-    setting that does not exist.
+    ``account`` adds up what is spent and holds the budget; ``limiter`` makes the rate limit of a
+    model where not this process alone keeps it. Raises ``UsageError`` for a name or setting that
+    does not exist.
     """
     options = Options(
         cache=plan.cache,
@@ -71,7 +77,8 @@ def open_models(plan: Plan, choices: Choices, account: Account | None = None) ->
     for role, (name, settings) in choices.items():
         key = f"{name} {sorted(settings.items())!r}"
         if key not in opened:
-            opened[key] = wrap(open_model(name, settings, _recorded), options, account)
+            shared = limiter(key) if limiter else None
+            opened[key] = wrap(open_model(name, settings, _recorded), options, account, shared)
         models[role] = opened[key]
     return models
 
@@ -126,7 +133,7 @@ OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Told after every step and episode: how many episodes are finished, of how many, and the last
 one's scores, or ``{"steps_so_far": n}`` after a step.
 """
-QUIET = {STATE, "lesson"}
+QUIET = {STATE, "lesson", "recorded_before"}
 """Notes that every step leaves by design; the others are told at the end of a run."""
 
 
@@ -141,12 +148,14 @@ class RunResult:
 
 
 @dataclass(slots=True)
-class _Run:
+class Going:
+    """A run under way: where its episodes go, and what is told of them."""
+
     plan: Plan
     dataset: Dataset
     agent: AgentParts
     folder: RunFolder
-    tasks: list[Task]
+    total: int
     on_progress: OnProgress
     person: Person | None = None
     reporter: Reporter | None = None
@@ -157,6 +166,7 @@ class _Run:
     steps: int = 0
     noted: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
+    told: list[str] = field(default_factory=list)
 
     def stepped(self, episode: str, step: Step) -> None:
         """A sign of life: with a slow model the first episode takes a while to end."""
@@ -166,30 +176,37 @@ class _Run:
         watching: object = self.person
         if isinstance(watching, Watching):
             watching.stepped(step)
-        self.on_progress(self.done, len(self.tasks), {"steps_so_far": self.steps})
+        self.on_progress(self.done, self.total, {"steps_so_far": self.steps})
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
         """Put the episode on disk, then tell of it."""
-        name = task.episode.id
+        try:
+            played = Played.of(self.dataset, task, trajectory)
+        except RecordingError as error:
+            raise RecordingError(f"{self.folder.path}: {error}") from error
+        self.take(played)
+
+    def take(self, played: Played) -> None:
+        """As ``ended``, of an episode that may have been played elsewhere."""
         if self.reporter:
-            self.reporter.ended(name, self.done)
-        self.noted.update({note.kind for note in trajectory.notes()})
-        if trajectory.ended == "failed":
-            self.folder.fail(name, trajectory.error, trajectory)
-            self.reasons[trajectory.error] = name
+            self.reporter.ended(played.episode, self.done)
+        self.noted.update(played.notes)
+        if isinstance(played.line, bytes):
+            self.folder.fail_line(played.episode, played.line)
+            self.reasons[played.error] = played.episode
             return
-        (scores,) = score(self.dataset, [(task, trajectory)])
-        self.folder.append(EpisodeRecord(name, scores, trajectory))
+        self.folder.append_line(played.line)
+        scores = played.line.scores
         self.done += 1
         self.finished_tokens += tokens_of(scores)
         self.finished_dollars += scores.get("cost", 0.0)
-        self.on_progress(self.done, len(self.tasks), scores)
+        self.on_progress(self.done, self.total, scores)
 
 
 class _Session:
     """One start of a run, written down when it ends."""
 
-    def __init__(self, going: _Run, account: Account) -> None:
+    def __init__(self, going: Going, account: Account) -> None:
         self._going, self._account = going, account
         self._done, self._tokens, self._dollars = going.done, account.tokens, account.dollars
         self._began = time.perf_counter()
@@ -256,20 +273,19 @@ async def _run(
     config = going_on.marked(config) if going_on else config
     path = plan.out or run_folder(plan, config["identity"])
     with RunFolder.open(path, config) as folder:
-        tasks = choose_tasks(plan, dataset.tasks, folder)
-        going = _Run(plan, dataset, agent, folder, tasks, on_progress, person)
+        chosen = choose(plan, dataset.tasks, folder)
+        going = Going(plan, dataset, agent, folder, len(chosen), on_progress, person)
         if going_on:
-            actors = tasks[0].episode.actors
-            going.continued = {going_on.place.episode: going_on.before(agent, actors)}
-        todo = [task for task in tasks if task.episode.id not in folder]
-        going.done = resumed = len(tasks) - len(todo)
-        going.on_progress(resumed, len(tasks), {})
+            going.continued = going_on.before(agent, dataset.tasks[chosen[0]].episode.actors)
+        todo = unfinished(dataset.tasks, chosen, folder)
+        going.done = resumed = len(chosen) - len(todo)
+        going.on_progress(resumed, len(chosen), {})
         outcome = await _play(going, todo, models, account) if todo else Outcome()
         learnt = [line for model in models.values() for line in lessons_of(model)]
         told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
         told += dict.fromkeys(line for model in models.values() for line in warnings_of(model))
         spent = _spent(account, outcome)
-        return RunResult(path, outcome, resumed, [*_notices(going), *told, *spent])
+        return RunResult(path, outcome, resumed, [*_notices(going), *going.told, *told, *spent])
 
 
 def _spent(account: Account, outcome: Outcome) -> list[str]:
@@ -285,60 +301,38 @@ def _spent(account: Account, outcome: Outcome) -> list[str]:
     return told
 
 
-def choose_tasks(
-    plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
-) -> list[Task]:
-    """The plan's episodes: shuffled by its seed if asked, its shard, the first ``limit``; or those
-    it names, in its order. Raises ``UsageError`` where there is none of a name."""
-    if plan.episodes:
-        return _all_named(plan, tasks)
-    order = list(range(len(tasks)))  # tasks that are left out are never made
-    if plan.shuffle is not None:
-        random.Random(plan.shuffle).shuffle(order)
-    part, parts = plan.shard_of()
-    chosen = [tasks[number] for number in order[part::parts][: plan.limit]]
-    return [_named(plan, chosen, finished)] if plan.episode else chosen
-
-
-def _all_named(plan: Plan, tasks: Sequence[Task]) -> list[Task]:
-    found = of_ids(tasks, set(plan.episodes))
-    for name in plan.episodes:
-        if name not in found:
-            ids = [task.episode.id for task in tasks[:40]]
-            raise UsageError(f"{plan.on} has no episode {name!r}; {suggest(name, ids)}")
-    return [found[name] for name in dict.fromkeys(plan.episodes)]
-
-
-def _named(plan: Plan, tasks: Sequence[Task], finished: Container[str]) -> Task:
-    """The one episode: by its id, else by its number from 1, else the next that is not finished."""
-    name, ids = plan.episode, [task.episode.id for task in tasks]
-    if name == "next":
-        left = (task for task in tasks if task.episode.id not in finished)
-        if (task := next(left, None)) is None:
-            raise UsageError(f"all {len(tasks)} episodes are finished; give another folder (--out)")
-        return task
-    if name in ids:
-        return tasks[ids.index(name)]
-    if name.isdecimal() and 1 <= int(name) <= len(tasks):
-        return tasks[int(name) - 1]
-    remedy = suggest(name, ids) if len(ids) <= 40 else f"give a number from 1 to {len(ids)}"
-    raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
-
-
 async def _play(
-    going: _Run, todo: Sequence[Task], models: Mapping[str, Model], account: Account
+    going: Going, todo: Sequence[int], models: Mapping[str, Model], account: Account
 ) -> Outcome:
     plan, person = going.plan, going.person
     spending = add_earlier(account, going.folder)
     session = _Session(going, account)
     most = plan.max_steps or going.dataset.max_steps
-    going.reporter = Reporter(going.folder.path, len(going.tasks), most)
-    setup = Setup(
+    going.reporter = Reporter(going.folder.path, going.total, most)
+    try:
+        if plan.engine == "ray":
+            from wayword.runs import ray_engine  # of an extra
+
+            return await ray_engine.play(going, todo, account)
+        setup = _setup(going, models, account)
+        tasks = made(going.dataset.tasks, todo)
+        return await run_episodes(tasks, setup, going.ended, 1 if person else plan.concurrency)
+    finally:
+        going.reporter.over(going.done)
+        try:
+            spending.close()
+        finally:
+            session.end()
+
+
+def _setup(going: Going, models: Mapping[str, Model], account: Account) -> Setup:
+    plan, person = going.plan, going.person
+    return Setup(
         answered_by(going.dataset, person) if person else going.dataset,
         going.agent.maker(),
         models,
         plan.seed,
-        most,
+        plan.max_steps or going.dataset.max_steps,
         on_step=going.stepped,
         shared=Shared({PERSON: person} if person else {}),
         demonstrations=demonstrations(going.dataset),
@@ -346,14 +340,6 @@ async def _play(
         continued=going.continued,
         **trials(going.agent, going.dataset),
     )
-    try:
-        return await run_episodes(todo, setup, going.ended, 1 if person else plan.concurrency)
-    finally:
-        going.reporter.over(going.done)
-        try:
-            spending.close()
-        finally:
-            session.end()
 
 
 def config_of(
@@ -379,7 +365,7 @@ def config_of(
     }
 
 
-def _notices(going: _Run) -> list[str]:
+def _notices(going: Going) -> list[str]:
     failed = [f"episode {name} failed: {reason}" for reason, name in going.reasons.items()]
     noted = [
         f"noted in {count} of {going.done + len(going.reasons)} episodes: {kind.replace('_', ' ')}"

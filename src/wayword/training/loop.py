@@ -15,7 +15,7 @@ import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -46,8 +46,8 @@ from wayword.training.student import Batch, Student, StudentModel
 
 Report = Callable[[str], None]
 """Told a line for a person."""
-
-
+Track = Callable[[Mapping[str, float], int], None]
+"""Told the figures of each evaluation, and its number from 1."""
 Opened = tuple[Dataset, Sequence[core.Task]]
 """A dataset, and those of its tasks that are meant."""
 
@@ -59,12 +59,18 @@ class Run:
     """
 
     def __init__(
-        self, recipe: Recipe, folder: Path, data: Path | None, report: Report = lambda line: None
+        self,
+        recipe: Recipe,
+        folder: Path,
+        data: Path | None,
+        report: Report = lambda line: None,
+        track: Track = lambda values, step: None,
     ) -> None:
         for task in recipe.tasks:
             for source in task.sources:
                 refuse_test(source.data, source.area)
-        self.recipe, self.folder, self.data, self.report = recipe, folder, data, report
+        self.recipe, self.folder, self.data = recipe, folder, data
+        self.report, self.track = report, track
         self.torch = libraries()
         self.torch.set_num_threads(recipe.threads)
         self.round, self.step, self.seconds, self.cpu = 0, 0, 0.0, 0.0
@@ -182,8 +188,7 @@ class Run:
         recipe = self.recipe
         encoded = [self._encoded(one) for one in examples]
         usable = [one for one in encoded if len(one[0].ids) <= recipe.length and one[0].labels]
-        if len(usable) < len(encoded):
-            left = len(encoded) - len(usable)
+        if left := len(encoded) - len(usable):
             self.report(f"{left} walks left out: longer than {recipe.length} tokens, or no choice")
         batches = list(batched(usable, epochs, recipe.batch, f"{recipe.seed}/{self.round}"))
         saved = shown = time.perf_counter()
@@ -268,6 +273,7 @@ class Run:
         self.curve.append(line)
         (self.folder / "curve.jsonl").write_text("".join(json.dumps(c) + "\n" for c in self.curve))
         (self.folder / "curve.svg").write_text(drawn(self.curve))
+        self.track({"loss": loss, "score": score, **scores}, len(self.curve))
         self.report(f"dev {line['dev']} loss {loss:.4f} after {self.seconds / 60:.0f} min")
         if score > best:
             shutil.rmtree(self.folder / "best.new", ignore_errors=True)

@@ -131,6 +131,11 @@ def open_sources(
     return found
 
 
+def _readable(dataset: str) -> bool:
+    """Whether it is one of the datasets here, or described by a file that is read, never run."""
+    return dataset in registry.names("dataset") or registry.is_described(dataset)
+
+
 def _opened(
     config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None
 ) -> Sources:
@@ -138,7 +143,7 @@ def _opened(
     name = str(identity.get("dataset", ""))
     if trusted is not None and Checksums().of(trusted) == identity.get("dataset_checksum"):
         name = f"{trusted}:{name.partition(':')[2]}"
-    elif name.partition(":")[0] not in registry.names("dataset"):
+    elif not _readable(name.partition(":")[0]):
         return Sources(
             notice=f"Instructions and maps are left out: no dataset {name!r} here. If that is a "
             "file of yours, unchanged since the run, name it: --with FILE"

@@ -138,6 +138,17 @@ class Meter:
 _EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
 """The meter of the episode that a call belongs to. Tasks that an agent starts inherit it."""
 
+
+def under_way() -> Meter | None:
+    """The meter of the episode that the caller plays."""
+    return _EPISODE.get()
+
+
+def play_as(meter: Meter | None) -> None:
+    """The caller's calls are those of this episode from now on."""
+    _EPISODE.set(meter)
+
+
 OnSpent = Callable[[int, float], None]
 """Called with the tokens and dollars of each billed call, as soon as they are known."""
 
@@ -177,6 +188,15 @@ class Account:
     def used(self) -> float:
         """The share of the budget that is spent, by the tighter limit; 0 without limits."""
         return self._share(self.tokens, self.dollars)
+
+    @property
+    def expected(self) -> float | None:
+        """The share of the budget that an episode takes on average; None where none has ended."""
+        return sum(self._ended) / len(self._ended) if self._ended else None
+
+    def expect_share(self, share: float | None) -> None:
+        """Take over what another account expects."""
+        self._ended = [] if share is None else [share]
 
     def expect(self, tokens: int, dollars: float, episodes: int) -> None:
         """Tell what ``episodes`` of an earlier session took, as a first guess at the next ones."""
@@ -219,6 +239,13 @@ class Account:
             await self._turn.wait()
             self.check()
         self.flying += 1
+
+    def landed(self) -> None:
+        """A call that was admitted is over, whatever came of it."""
+        self.flying -= 1
+
+    async def written(self) -> None:
+        """Wait until what the caller paid is written down: at once, where ``on_spent`` does it."""
 
     def check(self) -> None:
         """Raises ``BudgetExhausted`` once a limit is reached."""
@@ -321,8 +348,10 @@ class BudgetedModel(Wrapper):
         except ModelError as error:
             if error.billed is not None:
                 self._account.pay(error.billed.prompt + error.billed.completion, error.cost)
+                await self._account.written()
             raise
         finally:
-            self._account.flying -= 1
+            self._account.landed()
         self._account.add(answer)
+        await self._account.written()
         return answer

@@ -11,7 +11,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from wayword.core.errors import ModelError
 from wayword.core.model import (
@@ -95,10 +95,22 @@ class Limiter:
             self._tokens.take(used - estimated)
 
 
+class Turns(Protocol):
+    """Whatever lets requests pass at a rate: a :class:`Limiter`, or one that processes share."""
+
+    async def admit(self, tokens: float) -> None:
+        """Wait for a turn, then take one request and the estimated tokens."""
+        ...
+
+    def settle(self, estimated: float, used: float) -> None:
+        """Correct the estimate by what the answer took."""
+        ...
+
+
 class RateLimitedModel(Wrapper):
     """A model that is asked no faster than its limiter allows."""
 
-    def __init__(self, inner: Model, limiter: Limiter) -> None:
+    def __init__(self, inner: Model, limiter: Turns) -> None:
         super().__init__(inner)
         self._limiter = limiter
 

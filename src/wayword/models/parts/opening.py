@@ -13,7 +13,13 @@ from wayword.core.model import Model
 from wayword.core.trajectory import ModelCall
 from wayword.models.middleware.budget import Account, BudgetedModel, PricedModel, load_prices
 from wayword.models.middleware.cache import AnswerCache, CachedModel
-from wayword.models.middleware.rate import Limiter, RateLimitedModel, RetryingModel, RetryPolicy
+from wayword.models.middleware.rate import (
+    Limiter,
+    RateLimitedModel,
+    RetryingModel,
+    RetryPolicy,
+    Turns,
+)
 from wayword.settings import make
 
 Recorded = Callable[[str], Iterable[ModelCall]]
@@ -71,12 +77,20 @@ class Options:
     prices: Path | None = None
 
 
-def wrap(model: Model, options: Options | None = None, account: Account | None = None) -> Model:
-    """The model with the wrappers asked for. Closing the result closes the model."""
+def wrap(
+    model: Model,
+    options: Options | None = None,
+    account: Account | None = None,
+    limiter: Turns | None = None,
+) -> Model:
+    """The model with the wrappers asked for. Closing the result closes the model.
+
+    ``limiter`` replaces the model's own, where several processes share a rate.
+    """
     given = options or Options()
     wrapped: Model = PricedModel(model, load_prices(given.prices))
     if given.requests_per_minute or given.tokens_per_minute:
-        limiter = Limiter(given.requests_per_minute, given.tokens_per_minute)
+        limiter = limiter or Limiter(given.requests_per_minute, given.tokens_per_minute)
         wrapped = RateLimitedModel(wrapped, limiter)
     told = None if account is None else account.retried
     wrapped = RetryingModel(wrapped, RetryPolicy(given.retries), told)

@@ -13,21 +13,28 @@ import sys
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import generic
+from wayword.viewer.maps.drawing import Map
 from wayword.viewer.markup import Html, tag
 
 
 def distances(trajectory: Trajectory, sources: Sources) -> list[float]:
     """Metres from the goal as the crow flies, at the start and after each step of the first actor;
     empty where there is no gold path."""
-    family = sources.family()
-    own = family.part("map") if family else None
-    geography = getattr(sys.modules.get(getattr(own, "__module__", "")), "geography", None)
-    drawn = geography(trajectory, sources) if geography else None
+    drawn = geography(trajectory, sources)
     if drawn is None or not drawn.gold or len(drawn.walks) != 1:
         return []
     (stands,) = drawn.walks.values()
     _, goal = drawn.gold[-1]
     return [math.dist(stand.point, goal) for stand in stands]
+
+
+def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
+    """What the family's map draws, as data; None where it has none to give."""
+    family = sources.family()
+    own = family.part("map") if family else None
+    made = getattr(sys.modules.get(getattr(own, "__module__", "")), "geography", None)
+    found: Map | None = made(trajectory, sources) if made else None
+    return found
 
 
 def draw(trajectory: Trajectory, sources: Sources) -> Html | None:

@@ -1,0 +1,298 @@
+"""``--engine ray``: a run's episodes, played by processes of a Ray cluster.
+
+    driver    the command: chooses episodes, writes the run folder, alone
+    Player    a process that holds dataset, agents and models once, and plays episode after episode
+    Bank      one process with the run's budget and rate limits, asked before and after every call
+
+A player that dies (killed, out of memory, its machine gone) is replaced, and its episodes are
+played again; what it had not handed over was never written, so none is lost and none is there
+twice. A billed call goes on only once the driver has written it to ``spending.jsonl``.
+
+On a cluster, ``$RAY_ADDRESS`` names it; without one, a cluster is started on this machine.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections import Counter, deque
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from wayword.core.errors import RecordingError, UsageError
+from wayword.core.rollout import Outcome, first_error
+from wayword.models.middleware.budget import Account
+from wayword.runs.episodes import Played
+from wayword.runs.folder import line_of
+from wayword.runs.jsonl import plain
+from wayword.runs.parts import takes_a_person
+from wayword.runs.ray_players import Bank, Ended, Player
+from wayword.runs.running import Going
+
+_TRIES = 12
+"""Times that an episode is begun before it counts as what its processes die of. Many: those beside
+it die too, and are innocent."""
+_DEATHS = 5
+"""Processes of one post that may die in a row before they have opened the run."""
+_CHUNK = 32
+"""Consecutive episodes that a player takes at once: they are often of one scene."""
+_STORE = 128 << 20
+"""Bytes of Ray's shared memory on this machine: episodes go by message, not by store."""
+
+
+async def play(going: Going, todo: Sequence[int], account: Account) -> Outcome:
+    """Play the episodes of these numbers on a cluster. Raises as ``rollout.run`` does."""
+    plan = going.plan
+    if takes_a_person(plan):
+        raise UsageError("a person cannot sit in a cluster; leave --engine ray out")
+    with _cluster(plan.workers) as ray:
+        crew = _Crew(going, todo, account, ray)
+        try:
+            return await crew.play()
+        except BaseExceptionGroup as errors:
+            raise first_error(errors) from None
+        finally:
+            await crew.close()
+
+
+@contextmanager
+def _cluster(workers: int) -> Iterator[Any]:
+    """Ray, connected to the cluster of ``$RAY_ADDRESS``, else to one of this machine's own."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError:
+        raise UsageError("--engine ray needs Ray; install wayword[ray]") from None
+    if ray.is_initialized():
+        yield ray
+        return
+    kept = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
+    own = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": _STORE}
+    try:
+        if address := os.environ.get("RAY_ADDRESS"):
+            ray.init(address=address, **quiet)
+        else:
+            ray.init(address="local", **own, **quiet)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UsageError(f"Ray did not start: {' '.join(str(error).split())[:300]}") from None
+    for number, handler in kept.items():
+        with suppress(ValueError):  # not the main thread: Ray has set none either
+            signal.signal(number, handler)
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+@dataclass(slots=True)
+class _Post:
+    """One player's place: the player of now, and the episodes it has taken."""
+
+    number: int
+    name: str = ""
+    where: str = ""
+    actor: Any = None
+    dead: bool = False
+    deaths: int = 0
+    own: deque[int] = field(default_factory=deque)
+
+
+class _Crew:
+    """The players of a run, and what each of them has to do."""
+
+    def __init__(self, going: Going, todo: Sequence[int], account: Account, ray: Any) -> None:
+        self._going, self._account, self._ray = going, account, ray
+        self._todo, self._again = deque(todo), deque[int]()
+        self._left = len(todo)
+        self._tried: Counter[int] = Counter()
+        self._flights = self._hired = self._lost = self._steps = 0
+        self._outcome = Outcome()
+        self._more, self._over = asyncio.Event(), asyncio.Event()
+        self._posts = [_Post(number) for number in range(going.plan.workers)]
+        told = {
+            "max_tokens": account.max_tokens,
+            "max_dollars": account.max_dollars,
+            "tokens": account.tokens,
+            "dollars": account.dollars,
+            "share": account.expected,
+        }
+        here = ray.get_runtime_context().get_node_id()
+        near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
+        options = {"num_cpus": 0, "max_concurrency": 10_000, "scheduling_strategy": near}
+        made = ray.remote(**options)(Bank)
+        self._bank = made.remote(told, going.plan.requests_per_minute or 0)
+
+    async def play(self) -> Outcome:
+        """Until every episode has ended, or the run has to."""
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(self._books()), group.create_task(self._news())]
+            tasks += [group.create_task(self._man(post)) for post in self._posts]
+            await self._over.wait()
+            for task in tasks:
+                task.cancel()
+        await self._part()
+        return self._outcome
+
+    async def close(self) -> None:
+        """Write down what the bank still has to tell, and let the players go."""
+        ray = self._ray
+        with suppress(ray.exceptions.RayError, TimeoutError):
+            for tokens, dollars in await asyncio.wait_for(self._bank.rest.remote(), 5):
+                self._account.pay(tokens, dollars)
+            self._account.retries += await asyncio.wait_for(self._bank.retries.remote(), 5)
+        for actor in [self._bank, *(post.actor for post in self._posts if post.actor)]:
+            ray.kill(actor)
+
+    async def _part(self) -> None:
+        told: list[str] = []
+        for post in self._posts:
+            with suppress(self._ray.exceptions.RayError, TimeoutError):
+                if post.name and not post.dead:
+                    told += await asyncio.wait_for(post.actor.leave.remote(), 10)
+        if self._lost:
+            told.append(
+                f"{self._lost} calls were under way in processes that died; if they were billed, "
+                "the budget does not know"
+            )
+        if (extra := self._hired - len(self._posts)) > 0:
+            told.append(f"{extra} processes died and were replaced; their episodes began again")
+        self._going.told += dict.fromkeys(told)
+
+    async def _books(self) -> None:
+        """Write down each payment; then the call that it was for goes on."""
+        written = 0
+        while True:
+            try:
+                paid = await self._bank.exchange.remote(written)
+            except self._ray.exceptions.RayError:
+                line = "the process that keeps the budget died; the same command goes on"
+                raise RecordingError(f"{self._going.folder.path}: {line}") from None
+            for tokens, dollars in paid:
+                self._account.pay(tokens, dollars)
+                written += 1
+
+    async def _news(self) -> None:
+        """Gather where the players' episodes stand."""
+        going = self._going
+        while True:
+            await asyncio.sleep(0.5)
+            posts = [post for post in self._posts if post.where and not post.dead]
+            found = await asyncio.gather(
+                *(asyncio.wait_for(post.actor.moves.remote(), 5) for post in posts),
+                return_exceptions=True,
+            )
+            moves = [move for each in found if isinstance(each, list) for move in each]
+            if going.reporter:
+                going.reporter.told(going.done, moves, [post.where for post in posts])
+            going.steps = self._steps + sum(move["step"] for move in moves)
+            going.on_progress(going.done, going.total, {"steps_so_far": going.steps})
+
+    async def _man(self, post: _Post) -> None:
+        """Keep a player at the post."""
+        while not self._over.is_set():
+            if not await self._hire(post):
+                continue
+            async with asyncio.TaskGroup() as group:
+                for _ in range(self._going.plan.concurrency):
+                    group.create_task(self._slot(post))
+            if not post.dead:
+                return
+            await self._bury(post)
+
+    async def _hire(self, post: _Post) -> bool:
+        """Start a player; whether it lives. Raises ``UsageError`` where it cannot play the run."""
+        plan, ray = self._going.plan, self._ray
+        self._hired += 1
+        post.name, post.dead, post.where = f"{post.number}.{self._hired}", False, ""
+        options = {"num_cpus": 1, "max_concurrency": 2 * plan.concurrency + 8}
+        made = ray.remote(**options, scheduling_strategy="SPREAD")(Player)
+        post.actor = made.remote(plan, os.getcwd(), self._bank, post.name)
+        identity = plain(self._going.folder.config["identity"])
+        try:
+            where, wrong = await post.actor.open.remote(identity)
+        except ray.exceptions.RayError as error:
+            post.deaths += 1
+            if post.deaths > _DEATHS:
+                line = " ".join(str(error).split())[:300]
+                raise UsageError(f"the processes of --engine ray keep dying: {line}") from None
+            return False
+        if wrong:
+            raise UsageError(f"{where}: {wrong}")
+        post.where = where
+        return True
+
+    async def _bury(self, post: _Post) -> None:
+        self._again.extend(post.own)
+        post.own.clear()
+        self._more.set()
+        self._lost += await self._bank.lost.remote(post.name)
+
+    async def _slot(self, post: _Post) -> None:
+        """One episode after the other, with the player of the post."""
+        while (number := await self._next(post)) is not None:
+            self._flights += 1
+            try:
+                told = await post.actor.play.remote(number)
+            except self._ray.exceptions.RayTaskError as error:
+                raise RuntimeError(str(error)) from None  # a bug, with the traceback from there
+            except self._ray.exceptions.RayError:
+                post.dead = True
+                self._played_again(number)
+                return
+            finally:
+                self._flights -= 1
+            post.deaths = 0
+            self._take(told)
+
+    async def _next(self, post: _Post) -> int | None:
+        while not (post.dead or self._stopped()):
+            if not post.own:
+                many = len(self._todo) // (2 * len(self._posts)) or 1
+                taken = min(_CHUNK, many, len(self._todo))
+                post.own.extend(self._todo.popleft() for _ in range(taken))
+            if self._again:
+                return self._again.popleft()
+            if post.own:
+                return post.own.popleft()
+            self._more.clear()
+            await self._more.wait()
+        return None
+
+    def _stopped(self) -> bool:
+        ended = bool(self._outcome.exhausted or self._outcome.unusable)
+        if not self._left or (ended and not self._flights):
+            self._over.set()
+        return ended or not self._left
+
+    def _played_again(self, number: int) -> None:
+        """An episode's player died."""
+        self._tried[number] += 1
+        if self._tried[number] < _TRIES:
+            self._again.append(number)
+        else:
+            name = self._going.dataset.tasks[number].episode.id
+            reason = f"the processes that played it died {_TRIES} times"
+            self._take(Played(name, line_of(name, None, reason=reason), reason))
+        self._more.set()
+
+    def _take(self, told: Played | Ended) -> None:
+        outcome = self._outcome
+        if isinstance(told, Played):
+            self._steps += told.steps
+            self._going.take(told)
+            self._left -= 1
+            if told.error:
+                outcome.failed += 1
+            else:
+                outcome.finished += 1
+        elif told.kind == "trouble":
+            raise RecordingError(told.line)
+        else:
+            setattr(outcome, told.kind, getattr(outcome, told.kind) or told.line)
+        if self._stopped():
+            self._more.set()

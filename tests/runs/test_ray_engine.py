@@ -1,0 +1,129 @@
+"""The engine of many processes, in one: deaths, budget and refusals. ``make test-ray`` has Ray."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.one_process_ray import at_random, cluster_of, one_process_ray
+from wayword.core.errors import UsageError
+from wayword.runs import Plan, RunFolder, RunResult, ray_engine, ray_players, run
+
+Dies = Callable[..., float | None]
+EPISODES = 30
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> Callable[..., RunResult]:
+    """Runs a plan on the stand-in for Ray, whose players die as ``dies`` says."""
+
+    def carried_out(plan: Plan, dies: Dies = lambda *asked: None) -> RunResult:
+        monkeypatch.setattr(ray_engine, "_cluster", cluster_of(one_process_ray(dies)))
+        return run(plan)
+
+    return carried_out
+
+
+def _plan(out: Path, engine: str = "ray", **more: Any) -> Plan:
+    dataset = {"dataset": {"houses": 1, "episodes": EPISODES}}
+    given: dict[str, Any] = {"settings": dataset, "workers": 3, "concurrency": 4, **more}
+    return Plan("random", "houses", out=out, engine=engine, **given)
+
+
+def _scores(folder: Path) -> dict[str, dict[str, float]]:
+    found = RunFolder.read(folder).scores()
+    assert len(found) == len(dict(found))
+    return {name: {k: v for k, v in s.items() if k != "seconds"} for name, s in found}
+
+
+def test_players_that_die_lose_and_double_nothing(
+    tmp_path: Path, engine: Callable[..., RunResult]
+) -> None:
+    run(_plan(tmp_path / "one", ""))
+    result = engine(_plan(tmp_path / "many"), at_random(0.08))
+    assert result.outcome.complete
+    assert any("processes died and were replaced" in line for line in result.notices)
+    assert _scores(tmp_path / "many") == _scores(tmp_path / "one")
+
+
+def test_it_goes_on_where_one_process_stopped(
+    tmp_path: Path, engine: Callable[..., RunResult]
+) -> None:
+    run(_plan(tmp_path / "run", "", limit=10))
+    result = engine(_plan(tmp_path / "run"))
+    assert result.resumed == 10
+    assert result.outcome.finished == 20
+    assert json.loads((tmp_path / "run" / ".progress.json").read_text())["done"] == 30
+
+
+def test_the_budget_is_passed_by_calls_under_way_alone(
+    tmp_path: Path, engine: Callable[..., RunResult]
+) -> None:
+    plan = Plan(
+        "navgpt",
+        "houses",
+        "scripted:first",
+        {"dataset": {"houses": 1, "episodes": EPISODES}},
+        max_steps=4,
+        tokens=60_000,
+        out=tmp_path / "run",
+        engine="ray",
+        workers=3,
+        concurrency=2,
+    )
+    result = engine(plan, at_random(0.1))
+    assert "tokens is spent" in result.outcome.exhausted
+    spent = [json.loads(line)["tokens"] for line in _lines(tmp_path / "run" / "spending.jsonl")]
+    late = next(line for line in result.notices if "under way when" in line)
+    over = sum(spent) - 60_000
+    number = int(late.split("; ")[1].split(" ")[0])
+    assert over <= sum(sorted(spent)[-(number + 1) :])
+    assert f"{sum(spent):,} tokens" in late
+
+
+def test_an_episode_that_kills_is_noted_and_the_rest_are_played(
+    tmp_path: Path, engine: Callable[..., RunResult]
+) -> None:
+    def dies(method: str, *given: Any) -> float | None:
+        return 0.0 if (method, *given) == ("play", 2) else None
+
+    result = engine(_plan(tmp_path / "run", limit=6, workers=1, concurrency=1), dies)
+    assert (result.outcome.finished, result.outcome.failed) == (5, 1)
+    (failure,) = RunFolder.read(tmp_path / "run").failures()
+    assert failure.reason == "the processes that played it died 12 times"
+
+
+def test_processes_that_cannot_begin_end_the_run(
+    tmp_path: Path, engine: Callable[..., RunResult]
+) -> None:
+    with pytest.raises(UsageError, match="processes of --engine ray keep dying: killed"):
+        engine(_plan(tmp_path / "run"), lambda method, *given: 0.0 if method == "open" else None)
+
+
+def test_a_machine_with_other_data_is_refused(
+    tmp_path: Path, engine: Callable[..., RunResult], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    true = ray_players.config_of
+
+    def other(*given: Any) -> dict[str, Any]:
+        found = true(*given)
+        return {**found, "identity": {**found["identity"], "data_checksum": "abc"}}
+
+    monkeypatch.setattr(ray_players, "config_of", other)
+    with pytest.raises(UsageError, match=r":\d+: would play another run: 'data_checksum' is 'abc'"):
+        engine(_plan(tmp_path / "run"))
+
+
+def test_people_and_engines_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="there is ray"):
+        Plan("random", "houses", engine="spark")
+    with pytest.raises(UsageError, match="a person cannot sit in a cluster"):
+        run(Plan("human", "houses", engine="ray", out=tmp_path / "run"))
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text().splitlines()

@@ -1,0 +1,144 @@
+"""Ray itself: workers killed in a run of many episodes, and how throughput grows with workers.
+
+``WAYWORD_RAY_EPISODES`` (600, in the long form 5,000) is the size of the run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from wayword.runs import Plan, RunFolder, run
+from wayword.runs.reports import table
+
+EPISODES = int(os.environ.get("WAYWORD_RAY_EPISODES", "600"))
+WORKERS = 4
+SLOW = """
+import asyncio
+from wayword.models.scripted import ScriptedModel
+
+async def answer(prompt, sampling):
+    await asyncio.sleep(0.2)
+    return sampling.choices[0] if sampling.choices else "Thought: on.\\nAction: 1"
+
+class Slow(ScriptedModel):
+    def __init__(self, name, settings):
+        super().__init__(name, settings, answers=answer)
+
+model = Slow
+"""
+
+
+def _plan(out: Path, engine: str = "ray") -> Plan:
+    dataset = {"houses": max(1, EPISODES // 30), "episodes": EPISODES}
+    return Plan(
+        "random", "houses", settings={"dataset": dataset}, out=out, engine=engine, workers=WORKERS
+    )
+
+
+def _rows(folder: Path) -> str:
+    """The table as text, but for times and the folder's name."""
+    keys = [metric["key"] for metric in RunFolder.read(folder).config["metrics"]]
+    return table([folder], "markdown", [*keys, "steps"]).replace(folder.name, "")
+
+
+def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
+    run(_plan(tmp_path / "one", ""))
+    over, killed = threading.Event(), []
+
+    def kill() -> None:
+        rng, beside = random.Random(5), tmp_path / "many" / ".progress.json"
+        while not over.wait(rng.uniform(1.0, 4.0)):
+            try:
+                workers = json.loads(beside.read_text()).get("workers", [])
+                process = int(rng.choice(workers).rpartition(":")[2])
+                os.kill(process, signal.SIGKILL)
+            except (OSError, ValueError, IndexError):
+                continue
+            killed.append(process)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    began = time.monotonic()
+    try:
+        result = run(_plan(tmp_path / "many"))
+    finally:
+        over.set()
+        killer.join()
+    print(f"{EPISODES} episodes, {len(killed)} kills, {time.monotonic() - began:.0f} s")
+    print(*result.notices, sep="\n")
+    assert killed
+    assert result.outcome.complete
+    assert result.outcome.finished == EPISODES
+    assert _rows(tmp_path / "many") == _rows(tmp_path / "one")
+
+
+def test_throughput_grows_with_workers_until_the_model_is_the_limit(tmp_path: Path) -> None:
+    model = tmp_path / "slow.py"
+    model.write_text(SLOW, encoding="utf-8")
+    rates = {workers: _rate(tmp_path, model, workers) for workers in (1, 2, 4)}
+    print({workers: f"{rate:.2f} episodes a second" for workers, rate in rates.items()})
+    for workers, rate in rates.items():
+        assert rate >= rates[1] * workers / 1.2
+
+
+def _rate(tmp_path: Path, model: Path, workers: int) -> float:
+    """Episodes a second once all workers are at it."""
+    plan = Plan(
+        "navgpt",
+        "houses",
+        f"{model}:slow",
+        {"dataset": {"houses": 4, "episodes": 144}},
+        limit=30 * workers,
+        max_steps=5,
+        concurrency=4,
+        out=tmp_path / f"run{workers}",
+        engine="ray",
+        workers=workers,
+    )
+    ended: list[float] = []
+
+    def told(done: int, total: int, scores: Mapping[str, float]) -> None:
+        if done > len(ended):
+            ended.append(time.monotonic())
+
+    assert run(plan, told).outcome.complete
+    first, last = len(ended) // 3, len(ended) - 4 * workers
+    return (last - first) / (ended[last] - ended[first])
+
+
+def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
+    command = [
+        *(sys.executable, "-m", "wayword", "run", "random", "--on", "houses"),
+        *("--engine", "ray", "--workers", "1", "--out", str(tmp_path / "run")),
+        *("--set", "dataset.houses=40", "--set", "dataset.episodes=1440"),
+    ]
+    running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 240
+    lines = tmp_path / "run" / "episodes.jsonl"
+    while time.monotonic() < deadline and not (lines.exists() and lines.stat().st_size):
+        time.sleep(0.2)
+    running.send_signal(signal.SIGTERM)
+    _, said = running.communicate(timeout=120)
+    assert "Traceback" not in said
+    assert running.returncode == 143
+    assert RunFolder.read(tmp_path / "run").scores()
+
+
+def test_a_cluster_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    from wayword.core.errors import UsageError
+
+    monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
+    monkeypatch.setenv("RAY_GCS_RPC_TIMEOUT_S", "2")
+    with pytest.raises(UsageError, match="Ray did not start"):
+        run(Plan("random", "houses", engine="ray", out=Path("never")))

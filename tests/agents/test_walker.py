@@ -1,9 +1,10 @@
-"""Walker: one growing text, a line a way, and a letter as the answer."""
+"""Walker: one growing text, the clause that is followed, and a letter for the way."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -45,36 +46,51 @@ class Letters:
 
 
 def play(*words: str) -> tuple[Trajectory, Letters]:
+    """A walk to c in the small house, by an instruction of two clauses."""
     house, letters = SmallHouse(), Letters(words)
+    first = house.tasks[0]
+    episode = replace(first.episode, instruction="Go ahead, then walk to the lamp.")
     setup = Setup(
         house, lambda toolkit, actor: Walker(WalkerSettings(), toolkit), {"main": letters}
     )
-    return asyncio.run(rollout(house.tasks[0], setup)), letters
+    return asyncio.run(rollout(replace(first, episode=episode), setup)), letters
 
 
-def test_letters_walk_to_the_goal() -> None:
-    trajectory, letters = play("A", "C", "stop")
+def test_clauses_and_letters_walk_to_the_goal() -> None:
+    trajectory, letters = play("one", "A", "two", "C", "stop")
     assert [place["viewpoint"] for place in trajectory.visited("agent")] == ["s", "b", "c", "c"]
     assert trajectory.ended == "stopped"
-    assert letters.options == [["A", "stop"], ["A", "B", "C", "D", "stop"], ["A", "stop"]]
+    assert letters.options == [
+        ["one", "two", "stop"], ["A"], ["one", "two", "stop"], ["A", "B", "C", "D"],
+        ["two", "stop"],
+    ]  # fmt: skip
+
+
+def test_the_clause_that_is_followed_is_written_before_the_ways() -> None:
+    _, letters = play("one", "A", "two", "C", "stop")
+    ways = letters.prompts[3].split("Here: ")[-1].splitlines()
+    assert ways[1] == "Now: two: walk to the lamp"
+    assert ways[2].startswith(" A ")
 
 
 def test_every_prompt_extends_the_last_byte_for_byte() -> None:
-    _, letters = play("A", "C", "A", "C", "stop")
-    for last, prompt, word in zip(letters.prompts, letters.prompts[1:], "ACAC", strict=False):
-        assert prompt.startswith(f"{last} {word}\n")
+    words = ("one", "A", "one", "C", "two", "A", "two", "C", "stop")
+    _, letters = play(*words)
+    assert len(letters.prompts) == len(words)
+    for last, prompt, word in zip(letters.prompts, letters.prompts[1:], words, strict=False):
+        assert prompt.startswith(f"{last} {word}")
 
 
 def test_the_prompt_reads_as_in_the_golden_file() -> None:
-    _, letters = play("A", "C", "A", "stop")
+    _, letters = play("one", "A", "two", "C", "two", "A", "two", "A", "stop")
     golden = (GOLDEN / "walker_step4.txt").read_text(encoding="utf-8")
-    assert letters.prompts[-1] + "\n" == golden
+    assert letters.prompts[7] + "\n" == golden
 
 
 def test_places_that_were_walked_are_marked() -> None:
-    _, letters = play("A", "C", "A", "stop")
-    last = letters.prompts[-1].split("Here: ")[-1]
-    marks = [line.partition("(")[2].rstrip(")") for line in last.splitlines()[1:-1]]
+    _, letters = play("one", "A", "one", "C", "one", "A", "one", "A", "stop")
+    last = letters.prompts[7].split("Here: ")[-1]
+    marks = [line.partition("(")[2].rstrip(")") for line in last.splitlines()[2:-1]]
     assert sorted(marks) == ["", "", "back", "seen"]
 
 

@@ -10,12 +10,13 @@ import pytest
 from helpers.small_house import SmallHouse
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
 from helpers.training_walks import Pieces, played
-from wayword.core.action import STOP, Action
+from wayword.core.action import STOP
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.houses import Houses
 from wayword.training.examples import (
     Choosing,
     Example,
+    Question,
     Source,
     encode,
     read,
@@ -46,23 +47,29 @@ def test_a_forced_opening_is_in_the_text_without_a_label() -> None:
     assert "\n1. forward\n2. forward" in example.text
 
 
-def test_walkers_letters_are_the_labels() -> None:
+def test_walkers_clauses_and_letters_are_the_labels() -> None:
     house = SmallHouse()
     example = played("walker", {}, house, house.tasks[0])
-    letters = [choice.label.strip() for choice in example.choices]
-    assert letters[-1] == "stop"
+    told = [choice.label.strip() for choice in example.choices]
+    assert told[::2] == ["one", "one", "stop"]
     chosen = [
         next(line for line in block.splitlines() if line.startswith(f" {letter} "))
-        for block, letter in zip(example.text.split("Here: ")[1:], letters[:-1], strict=False)
+        for block, letter in zip(example.text.split("Here: ")[1:], told[1::2], strict=False)
     ]
     assert [line.split(":")[0][3:] for line in chosen] == ["ahead", "right"]
 
 
 def test_prompts_must_extend_each_other_byte_for_byte() -> None:
-    asked = [("One way.\nChoice:", "A"), ("Another.\nChoice:", "B")]
-    go = Action("goto", ("x",))
+    asked = [Question("One way.\nChoice:", "A", "A"), Question("Another.\nChoice:", "B", "B")]
     with pytest.raises(UsageError, match="does not extend"):
-        written("1", "small", asked, [{go: "A"}, {go: "B"}], [go, go])
+        written("1", "small", asked, own=False)
+
+
+def test_a_question_without_a_right_answer_has_no_label() -> None:
+    asked = [Question("Choice:", "A", ""), Question("Choice: A\nNow:", "one", "two")]
+    own, oracle = (written("1", "small", asked, own=own).choices for own in (True, False))
+    assert [choice.label for choice in own] == [" A", " one"]
+    assert [choice.label for choice in oracle] == [" two"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"words": 3, "here": 0, "near": 0}])
@@ -72,7 +79,7 @@ def test_every_prompt_of_a_generated_house_extends_the_last(settings: dict[str, 
         example = played("walker", settings, houses, task)  # raises where one does not
         places = [choice.at for choice in example.choices]
         assert places == sorted(places)
-        assert len(places) == len(task.reference.path)  # type: ignore[attr-defined]
+        assert len(places) == 2 * len(task.reference.path) - 1  # type: ignore[attr-defined]
 
 
 def test_labels_stand_at_the_token_before_the_choice() -> None:
@@ -112,10 +119,10 @@ def test_a_choice_inside_a_token_is_an_error() -> None:
 def test_the_students_own_walk_stays_in_the_text() -> None:
     house = SmallHouse()
     right = played("walker", {}, house, house.tasks[0])
-    letters = [choice.taken.strip() for choice in right.choices]
-    walk = played("walker", {}, house, house.tasks[0], [letters[0], "stop"], "dagger")
-    assert [choice.taken.strip() for choice in walk.choices] == [letters[0], "stop"]
-    assert [choice.label for choice in walk.choices] == [c.label for c in right.choices[:2]]
+    words = [choice.taken.strip() for choice in right.choices[:2]]
+    walk = played("walker", {}, house, house.tasks[0], [*words, "stop"], "dagger")
+    assert [choice.taken.strip() for choice in walk.choices] == [*words, "stop"]
+    assert [choice.label for choice in walk.choices] == [c.label for c in right.choices[:3]]
 
 
 def test_examples_come_back_from_their_file(tmp_path: Path) -> None:

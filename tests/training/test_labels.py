@@ -8,7 +8,7 @@ from wayword.core.action import STOP, Action
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.training.examples import near_goal
-from wayword.training.labels import Guide, Moment, completed, labels, relabel
+from wayword.training.labels import Guide, Moment, completed, keeps_own
 
 FORWARD, LEFT, RIGHT = Action("forward"), Action("left"), Action("right")
 NEAR = frozenset({"j", "e1", "e2"})
@@ -83,16 +83,16 @@ def test_dagger_takes_the_oracles_action_also_after_a_success() -> None:
     assert told(walk, *EAST, method="dagger") == ["forward", "forward", "right"]
 
 
-def test_relabel_is_a_function_of_the_walk_alone() -> None:
+def test_only_a_completed_walk_under_rbl_keeps_its_own_answers() -> None:
     right = (Moment("s3", FORWARD, FORWARD), Moment("j", STOP, RIGHT))
     wrong = (Moment("s3", FORWARD, FORWARD), Moment("j", LEFT, RIGHT))
     assert completed(right, NEAR)
-    assert relabel(right, NEAR) == (FORWARD, STOP)
-    assert not completed(wrong, NEAR)
-    assert relabel(wrong, NEAR) == (FORWARD, RIGHT)
+    assert keeps_own("rbl", right, NEAR)
+    assert not keeps_own("rbl", wrong, NEAR)
     assert not completed((), NEAR)
-    assert relabel(right, frozenset({"s0"})) == (FORWARD, RIGHT)
-    assert labels("ft", right, NEAR) == labels("dagger", right, NEAR) == (FORWARD, RIGHT)
+    assert not keeps_own("rbl", right, frozenset({"s0"}))
+    assert not keeps_own("ft", right, NEAR)
+    assert not keeps_own("dagger", right, NEAR)
 
 
 def test_the_goal_and_its_neighbours_in_either_direction_count() -> None:

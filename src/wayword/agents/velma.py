@@ -10,6 +10,11 @@ Departures from the released code, on purpose: an action that the street did not
 is written down as what was carried out instead; an answer that is no action still becomes
 ``forward``, but the decision holds what was said and why it does not count.
 
+With ``follow`` (off by default, not the paper's) the instruction is listed clause by clause, and
+at intersections, beside landmarks and after turns the prompt tells what was counted since the last
+turn, asks which clause is followed now, and writes that clause down again. So a small model need
+not keep its place and its counts over a whole walk; ``local:velma`` is trained for it.
+
 Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
 Language Navigation in Street View", section 5, figure 7.
 """
@@ -26,6 +31,7 @@ import numpy as np
 
 from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts
+from wayword.agents.parts.clauses import NUMBERS, Clause, Since, clauses, options
 from wayword.agents.parts.conversation import TokenRate, context_tokens
 from wayword.agents.parts.landmarks import Landmarks, extract, tidy
 from wayword.agents.parts.legal import Refusal, pick
@@ -47,6 +53,10 @@ FALLBACK = Action("forward")
 
 RESERVE = 55 * 45
 """Characters kept free for the walk itself when examples are counted: 55 steps, 45 each."""
+
+AHEAD = street.VIEWS.index(0)
+BESIDE = (0, len(street.VIEWS) - 1)
+"""Numbers of the views ahead and straight to the sides."""
 
 STOPS = ("\nThere is", "\nYou see", "\nNavigation")
 """Where a completion goes on to invent what it would see, or another example."""
@@ -70,7 +80,8 @@ class VelmaSettings:
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
     seen. ``context``: tokens that a prompt may take before whole examples are dropped;
-    0 for what the model holds.
+    0 for what the model holds. ``follow``: ask for the clause that is followed,
+    too (needs ``shots`` 0).
     ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
     (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
     """
@@ -90,11 +101,14 @@ class VelmaSettings:
     max_tokens: int = 80
     temperature: float = 0.0
     context: int = 0
+    follow: bool = False
     prompts: str = ""
 
     def __post_init__(self) -> None:
         if self.shots < 0 or self.max_tokens < 4 or self.context < 0:
             raise UsageError("velma: shots is at least 0, context 0 and max_tokens 4")
+        if self.follow and (self.shots or self.decoding != "choose"):
+            raise UsageError("velma: follow=true needs shots=0 and decoding=choose")
         if self.temperature and self.decoding == "choose":
             raise UsageError("velma: decoding=choose takes the likeliest word; temperature is void")
 
@@ -133,6 +147,11 @@ class Velma:
         self._planned: list[str] = []
         self._number = 1
         self._asked = self._oriented = self._blind = False
+        self._due = self._beside = False
+        self._since = Since()
+        self.clauses: tuple[Clause, ...] = ()
+        self.followed = 1
+        self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
         """Read the instruction, list its landmarks, and replay the examples."""
@@ -141,6 +160,8 @@ class Velma:
         self._landmarks = await self._listed(episode)
         self._forced = [str(word) for word in episode.extra.get("opening", ())]
         self._oriented = bool(self._forced)
+        if self._settings.follow:
+            self.clauses = clauses(_line(episode.instruction), within=False)
         self._walk = self._route(episode)
         if self._settings.shots:
             drawn = self._toolkit.demonstrations(self._settings.shots, self._seed(episode))
@@ -154,6 +175,8 @@ class Velma:
         if self._planned:
             return Decision(Action(self._planned.pop(0)))
         if self._settings.decoding == "choose":
+            if self._due:
+                await self._follow()
             return await self._chosen()
         return await self._written()
 
@@ -171,6 +194,7 @@ class Velma:
             return
         executed = str(feedback.details.get("executed", decision.action.name))
         self._walk += f" {executed}\n"
+        self._since.done(executed)
         self._number += 1
         self._asked = False
         if executed != decision.action.name:
@@ -188,7 +212,12 @@ class Velma:
         lines = self._lines(seen, self._landmarks, turned=self._oriented)
         if lines:
             self._planned.clear()
-        self._walk += "\n".join([*lines, street.cue(self._number)])
+        self._due = self._settings.follow and not self._forced and self._decisive(seen)
+        if self._due:
+            told = self._prompts.fill("since", **self._since.words())
+            self._walk += "\n".join([*lines, told])
+        else:
+            self._walk += "\n".join([*lines, street.cue(self._number)])
         self._asked = True
 
     def _lines(self, seen: StreetObservation, landmarks: Sequence[str], turned: bool) -> list[str]:
@@ -199,6 +228,9 @@ class Velma:
                 told = self._sightings(self._scorer, seen, landmarks)
             if self._settings.traffic and seen.step == 0 and not turned:
                 flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
+        lit = any("light" in name and view == AHEAD for name, view in told)
+        self._beside = any(view in BESIDE for _, view in told)
+        self._since.see(junction=seen.exits > 2 and seen.changed, lit=lit)
         return street.observation(seen.exits, seen.changed, told, flow, self._sentences)
 
     def _sightings(
@@ -210,6 +242,26 @@ class Velma:
             self._blind = True
             self._toolkit.note("no_landmark_scores", panorama=seen.panorama, heading=seen.heading)
         return [(landmarks[row], view) for row, view in visible(scores, self._settings.tau)]
+
+    def _decisive(self, seen: StreetObservation) -> bool:
+        """Whether the next action may turn or stop: at an intersection, after a turn, beside a
+        landmark, or among steps that are counted."""
+        counted = "step" in self.clauses[self.followed - 1].text
+        junction = seen.exits > 2 and seen.changed
+        return junction or self._beside or counted or not self._since.steps
+
+    async def _follow(self) -> None:
+        """Ask which clause is followed now, and write it down."""
+        self.answers = options(self.followed, len(self.clauses))
+        names = list(self.answers.values())
+        choice = await self._toolkit.model().choose(self.prompt, names)
+        self.followed = NUMBERS.index(choice.best) + 1
+        self._walk += f" {self._clause(self.followed)}\n{street.cue(self._number)}"
+        self.answers, self._due = {}, False
+
+    def _clause(self, number: int) -> str:
+        name, clause = NUMBERS[number - 1], self.clauses[number - 1]
+        return self._prompts.fill("clause", number=name, clause=clause.text)
 
     async def _chosen(self) -> Decision:
         self._fit()
@@ -262,6 +314,9 @@ class Velma:
         return seed if self._settings.draw == "run" else zlib.crc32(f"{seed}/{episode.id}".encode())
 
     def _route(self, episode: Episode) -> str:
+        if self.clauses:
+            told = (self._clause(number) for number in range(1, len(self.clauses) + 1))
+            return self._prompts.fill("clauses", clauses="\n".join(told)) + "\n"
         return self._prompts.fill("route", instruction=_line(episode.instruction)) + "\n"
 
     async def _solved(self, example: Demonstration) -> str:

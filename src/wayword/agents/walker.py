@@ -1,15 +1,19 @@
-"""Walker: an indoor walk as one growing text; the next neighbor is chosen by its letter.
+"""Walker: an indoor walk as one growing text that says which clause of the instruction it follows.
 
-    wayword run walker --on houses --model local:smollm2
+    wayword run walker --on houses --model local:walker
 
-The prompt holds the task and the instruction, then for every viewpoint a line for the place, a
-short line for each neighbor (a letter, its direction, what lies there, whether it was visited), and
-the choice. Text is only ever appended, so a model with a prefix cache reads every token once an
-episode, and the last prompt of an episode is a complete training example. The model writes no
-thoughts: the letters and ``stop`` are ranked by their log-probability.
+The prompt holds the task and the instruction's clauses, numbered, cut by plain rules
+(:mod:`~wayword.agents.parts.clauses`). At every viewpoint it is asked twice. First, after a line
+for the place: which clause is followed from here, or ``stop``; that clause is written down again.
+Then, after a short line for each neighbor (a letter, its direction, what lies there, whether it was
+visited): which neighbor, by its letter. So each question can be answered from the lines just above
+it, and a small model need not keep its place in the instruction over a whole walk.
 
-The prompt is made for weights that are trained on it (``wayword train walker``). None are shipped
-yet: see docs/training.md.
+Text is only ever appended, so a model with a prefix cache reads every token once an episode, and
+the last prompt of an episode is a complete training example. The model writes no thoughts: the
+options are ranked by their log-probability.
+
+The prompt is made for weights that are trained on it (``wayword train walker``, ``local:walker``).
 
 A view is described by the content words of its caption, each once: articles, verbs of seeing and
 what every picture shows (walls, ceilings) are left out; ``prompts/walker/skipped.txt`` lists them.
@@ -25,6 +29,7 @@ from string import ascii_uppercase
 from typing import ClassVar
 
 from wayword.agents.parts.asking import Prompts
+from wayword.agents.parts.clauses import NUMBERS, Clause, clauses, options
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -51,6 +56,9 @@ STEEP = 9.0
 FAR = 3.0
 """Metres from which a neighbor is called far; recorded objects end at the same distance."""
 
+CLOSE = 2.0
+"""Metres within which a thing is told as close."""
+
 _WORD = re.compile(r"[a-z]+")
 _NUMBER = re.compile(r"\s*_\d+$")
 """Recorded objects name a second chair ``chair _2``."""
@@ -65,8 +73,8 @@ class WalkerSettings:
     train again.
     """
 
-    words: int = 7
-    here: int = 6
+    words: int = 12
+    here: int = 5
     near: int = 3
     prompts: str = ""
 
@@ -76,9 +84,10 @@ class WalkerSettings:
 
 
 class Walker:
-    """Walker: one growing text, a line a neighbor, a letter as the answer.
+    """Walker: one growing text that says which clause it follows; letters for neighbors.
 
-    ``answers`` maps each legal action to its option in the prompt; training reads it.
+    ``answers`` maps each decision that is asked for to its option in the prompt, ``clauses`` are
+    the instruction's; training reads both.
     """
 
     Settings: ClassVar[type[WalkerSettings]] = WalkerSettings
@@ -91,34 +100,57 @@ class Walker:
         self._settings, self._toolkit, self._perceiver = settings, toolkit, toolkit.perceiver
         self._prompts = Prompts("walker", settings.prompts)
         self._visited: list[str] = []
-        self._asked = False
+        self._written = ""
         self.prompt = ""
+        self.clauses: tuple[Clause, ...] = ()
+        self.followed = 1
         self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
-        """Write the task and the instruction."""
+        """Write the task and the instruction's clauses."""
         instruction = " ".join(episode.instruction.split())
-        begin = self._prompts.fill("begin", instruction=instruction)
+        self.clauses, self.followed = clauses(instruction, within=True), 1
+        told = [
+            self._prompts.fill("clause", number=NUMBERS[place], clause=clause.text)
+            for place, clause in enumerate(self.clauses)
+        ]
+        begin = self._prompts.fill("begin", clauses="\n".join(told))
         self.prompt = f"{self._prompts['task']}\n{begin}\n"
-        self._visited, self._asked = [], False
+        self._visited, self._written = [], ""
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
-        if not self._asked:
-            self._look(observation)
-        options = list(self.answers.values())
-        choice = await self._toolkit.model().choose(self.prompt, options)
-        action = list(self.answers)[options.index(choice.best)]
-        return Decision(action)
+        if observation.viewpoint != self._written:
+            percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
+            if not await self._follow(observation, percept):
+                return Decision(STOP)
+            self._look(observation, percept)
+        return Decision(await self._asked())
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Append the choice to the prompt that asked for it."""
-        if isinstance(decision, Decision):
+        if isinstance(decision, Decision) and decision.action in self.answers:
             self.prompt += f" {self.answers[decision.action]}\n"
-            self._asked = False
+            self._written = ""
 
-    def _look(self, seen: IndoorObservation) -> None:
-        """Append the place and its neighbors, left to right; one behind comes first or last."""
-        percept = self._perceiver.perceive(seen.scene, seen.viewpoint)
+    async def _asked(self) -> Action:
+        options = list(self.answers.values())
+        choice = await self._toolkit.model().choose(self.prompt, options)
+        return list(self.answers)[options.index(choice.best)]
+
+    async def _follow(self, seen: IndoorObservation, percept: Percept) -> bool:
+        """Append the place, and the clause that is followed from here; False to stop here."""
+        self.prompt += self._prompts.fill("place", here=self._place(percept))
+        self.answers = {**options(self.followed, len(self.clauses)), STOP: "stop"}
+        chosen = await self._asked()
+        if chosen == STOP:
+            return False
+        self.followed = int(chosen.arguments[0])
+        number, clause = NUMBERS[self.followed - 1], self.clauses[self.followed - 1].text
+        self.prompt += " " + self._prompts.fill("clause", number=number, clause=clause) + "\n"
+        return True
+
+    def _look(self, seen: IndoorObservation, percept: Percept) -> None:
+        """Append the neighbors, left to right; one behind comes first or last."""
         around = sorted(seen.neighbors, key=lambda near: relative(near.heading, seen.heading))
         letters = [letter(number) for number in range(len(around))]
         lines, view = [], ""
@@ -128,28 +160,32 @@ class Walker:
             where, mark = direction(near, seen.heading), self._mark(near.viewpoint)
             slots = {"letter": name, "direction": where, "view": words, "mark": mark}
             lines.append(self._prompts.fill("way", **slots))
-        here = self._place(percept)
-        self.prompt += self._prompts.fill("place", here=here, ways="\n".join(lines))
+        self.prompt += self._prompts.fill("ways", ways="\n".join(lines))
         self.answers = {
             Action("goto", (near.viewpoint,)): name
             for name, near in zip(letters, around, strict=True)
         }
-        self.answers[STOP] = "stop"
         self._visited.append(seen.viewpoint)
-        self._asked = True
+        self._written = seen.viewpoint
 
     def _view(self, percept: Percept, near: Neighbor) -> str:
         caption = percept.sectors[sector(near.heading, len(percept.sectors))].caption
         return " ".join(gist(caption, self._skipped)[: self._settings.words])
 
     def _place(self, percept: Percept) -> str:
-        """The place in a few words, then the nearest things around it."""
+        """The place in a few words, then the things around it: those close by, then the others."""
         words = gist(percept.summary, self._skipped)[: self._settings.here]
         seen = [thing for part in percept.sectors for thing in part.sightings]
         seen.sort(key=lambda thing: FAR if thing.distance is None else thing.distance)
-        names = list(dict.fromkeys(_NUMBER.sub("", thing.name.lower()) for thing in seen))
-        names = names[: self._settings.near]
-        return "; ".join(filter(None, [" ".join(words), ", ".join(names)]))
+        names: dict[str, bool] = {}
+        for thing in seen:
+            close = thing.distance is not None and thing.distance <= CLOSE
+            names.setdefault(_NUMBER.sub("", thing.name.lower()), close)
+        told = list(names)[: self._settings.near]
+        by = ", ".join(name for name in told if names[name])
+        near = ", ".join(name for name in told if not names[name])
+        parts = [" ".join(words), by and f"close {by}", near and f"near {near}"]
+        return "; ".join(filter(None, parts))
 
     def _mark(self, viewpoint: str) -> str:
         if viewpoint not in self._visited:

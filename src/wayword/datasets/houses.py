@@ -17,7 +17,7 @@ from wayword.core.perceiver import Percept
 from wayword.core.solving import SolvableWalks, Training
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
-from wayword.datasets.procedural.houses.instructions import WORDINGS, instruct
+from wayword.datasets.procedural.houses.instructions import WORDINGS, instruct, told
 from wayword.datasets.procedural.houses.routes import Route, find_routes
 from wayword.datasets.procedural.houses.views import percept
 from wayword.perception.recorded import SymbolicPerceiver
@@ -185,6 +185,14 @@ class Houses(SolvableWalks):
     def route(self, scene: str, path: int) -> Route:
         """A path of a house, with what its instructions must say."""
         return self._home(scene).route(path)
+
+    def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
+        """For each stretch, the character where its words begin, and the path index of its end."""
+        _, path, wording = task.episode.id.rsplit("_", 2)
+        home = self._home(task.episode.scene)
+        route = home.route(int(path))
+        begins = told(home.house, route, int(wording))[1]
+        return [(at, part.end) for at, part in zip(begins, route.stretches, strict=True)]
 
     def graph(self, scene: str) -> ViewpointGraph:
         """The viewpoint graph of a house; positions in metres, eyes 1.5 m above the floor."""

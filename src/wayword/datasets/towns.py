@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -158,6 +158,19 @@ class Towns(SolvableWalks):
     def route(self, scene: str, number: int) -> TownRoute:
         """A route of a town, with what its instruction must say."""
         return self._place(scene).route(number)
+
+    def narrated(self, task: Task) -> Sequence[tuple[int, int]]:
+        """For each part of the instruction, the character where its words begin, and the path index
+        of its end: a turn's junction, the last junction crossed, the goal."""
+        scene, _, number = task.episode.id.rpartition("_")
+        place = self._place(scene)
+        route, graph = place.route(int(number)), place.town.graph
+        crossed = [i for i, name in enumerate(route.path) if place.town.junction(graph.index[name])]
+        counts = [leg.junction for leg in route.legs]
+        counts += [route.ending.junctions] if route.ending.junctions else []
+        ends = [crossed[so_far - 1] for so_far in accumulate(counts)]
+        begins = instruct(scene, route).begins
+        return list(zip(begins, [*ends, len(route.path) - 1], strict=True))
 
     def graph(self, scene: str) -> StreetGraph:
         """The street graph of a town; it lies where the equator meets the prime meridian."""

@@ -1,9 +1,12 @@
 """Training: an agent's own prompts as examples, fine-tuning, weights as GGUF.
 
 labels     the action an agent should have taken: gold, VELMA's response-based learning, DAgger
+alignment  which clause belongs to which gold step
 examples   played episodes as text, with a label at every decision
 recipes    everything that decides about a run
+lean       a forward pass compiled for a CPU
 student    the network under training, a model that answers ``choose``
+batches    their order, and sequences as tensors
 loop       steps, dev scores, checkpoints
 export     GGUF file, model card, dev curve
 

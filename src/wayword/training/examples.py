@@ -5,8 +5,9 @@ the oracle's answer (teacher forcing), or that asks the weights under training a
 oracle would have said (student forcing). Because each prompt extends the one before, the last one
 holds the whole episode, and each decision is a position in it. The loss is on these alone.
 
-An agent can be trained if it asks ``choose`` once a decision. Its options are the actions' names,
-or what its attribute ``answers`` (action -> option) says.
+An agent can be trained if it asks ``choose`` alone. Its options are the actions' names, or what its
+attribute ``answers`` (action -> option) says. An agent that cuts the instruction into ``clauses``
+may ask which one it follows, too: the label is then the clause that belongs to the gold step.
 """
 
 from __future__ import annotations
@@ -16,11 +17,13 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from wayword.agents.parts.clauses import FOLLOW
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, check_family
@@ -32,7 +35,8 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.world import Feedback, Observation, World
 from wayword.models.parts.options import continued
 from wayword.settings import make
-from wayword.training.labels import Guide, Method, Moment, labels
+from wayword.training.alignment import Narrated, narrated
+from wayword.training.labels import Guide, Method, Moment, keeps_own
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.street.graph import StreetGraph
 
@@ -136,27 +140,35 @@ class _Chooser:
 
     name = "training"
 
-    def __init__(self, student: Model | None, want: Callable[[], str]) -> None:
-        self._student, self._want = student, want
-        self.asked: list[tuple[str, str]] = []
+    def __init__(self, student: Model | None, asked: Callable[[str, str, Sequence[str]], str]):
+        self._student, self._asked = student, asked
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         if not isinstance(prompt, str):
             raise UsageError("only agents whose prompt is one text can be trained")
-        want = self._want()
-        if want not in options:
-            raise UsageError(f"{want!r} is none of the options {list(options)}")
-        choice = Choice(tuple(options), tuple(0.0 if o == want else -1e9 for o in options), Usage())
         if self._student is not None:
             choice = await self._student.choose(prompt, options)
-        self.asked.append((prompt, choice.best))
-        return choice
+            self._asked(prompt, choice.best, options)
+            return choice
+        want = self._asked(prompt, "", options)
+        if want not in options:
+            raise UsageError(f"{want!r} is none of the options {list(options)}")
+        return Choice(tuple(options), tuple(0.0 if o == want else -1e9 for o in options), Usage())
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         raise UsageError("only agents that ask `choose` alone can be trained (set decoding=choose)")
 
     async def aclose(self) -> None:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an agent asked, and the options that were taken and that were best ("": none was)."""
+
+    prompt: str
+    taken: str
+    best: str
 
 
 class _Guided:
@@ -167,44 +179,58 @@ class _Guided:
     needs_model: ClassVar[bool] = True
     sees_answer: ClassVar[bool] = True
 
-    def __init__(self, cls: Any, settings: Any, toolkit: Toolkit, student: Model | None):
-        self.chooser = _Chooser(student, self._want)
-        models = {**toolkit.models, "main": self.chooser}
+    def __init__(
+        self, cls: Any, settings: Any, toolkit: Toolkit, student: Model | None, narrated: Narrated
+    ):
+        models = {**toolkit.models, "main": _Chooser(student, self._noted)}
         self.agent: Any = cls(settings, replace(toolkit, models=models))
         self.walk: list[Moment] = []
-        self.options: list[dict[Action, str]] = []
+        self.questions: list[Question] = []
+        self._narrated = narrated
         self._best = STOP
         self._world: World | None = None
         self._guide: Guide | None = None
+        self._gold: tuple[str, ...] = ()
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
         if not isinstance(reference, PathReference):
             raise UsageError(f"episode {reference.episode_id} has no gold path to learn from")
         self._world, self._guide = world, Guide(world, reference.path)
+        self._gold = reference.path
 
     async def begin(self, episode: Episode) -> None:
         await self.agent.begin(episode)
+        clauses = getattr(self.agent, "clauses", ())
+        self._clauses = self._narrated(clauses, len(self._gold)) if clauses else None
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         if self._world is None or self._guide is None:
             raise UsageError("nothing was revealed to the oracle of this walk")
         place = _place(self._world)
         self._best = self._guide.best(place)
-        before = len(self.chooser.asked)
+        before = len(self.questions)
         decision: Decision | Rejection = await self.agent.act(observation, space)
         if isinstance(decision, Rejection):
             raise UsageError(f"an agent that rejects answers cannot be trained: {decision.reason}")
-        if len(self.chooser.asked) > before:
+        if len(self.questions) > before:
             self.walk.append(Moment(place, decision.action, self._best))
-            self.options.append(dict(getattr(self.agent, "answers", {})))
         return decision
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self.agent.on_feedback(decision, feedback)
 
-    def _want(self) -> str:
+    def _noted(self, prompt: str, taken: str, options: Sequence[str]) -> str:
+        """Note a question; returns the oracle's option. Without a student, that is taken."""
         answers: Mapping[Action, str] = getattr(self.agent, "answers", {})
-        return answers.get(self._best, self._best.name)
+        best = self._best
+        if self._clauses and best not in answers and any(a.name == FOLLOW for a in answers):
+            assert self._guide is not None
+            number = self._clauses.at(self._guide.reached, best)
+            best = Action(FOLLOW, (str(max(number, self.agent.followed)),))
+        want = answers.get(best, best.name)
+        kept = want if want in options else ""
+        self.questions.append(Question(prompt, taken or want, kept))
+        return want
 
 
 class Player:
@@ -222,7 +248,8 @@ class Player:
         made: list[_Guided] = []
 
         def build(toolkit: Toolkit, actor: str) -> Agent:
-            made.append(_Guided(self._cls, self._settings, toolkit, student))
+            told = partial(narrated, self._dataset, task)
+            made.append(_Guided(self._cls, self._settings, toolkit, student, told))
             return made[-1]
 
         most = self._dataset.max_steps if student else 10 * self._dataset.max_steps
@@ -232,39 +259,33 @@ class Player:
             raise UsageError(f"episode {task.episode.id}: {trajectory.error}")
         (guided,) = made
         goals = near_goal(self._dataset, task)
-        told = labels(method if student else "ft", guided.walk, goals)
+        own = student is not None and keeps_own(method, guided.walk, goals)
         success = bool(guided.walk) and guided.walk[-1].place in goals
         return written(
             task.episode.id,
             self._source,
-            guided.chooser.asked,
-            guided.options,
-            told,
+            guided.questions,
             success and trajectory.ended == "stopped",
+            own=own,
         )
 
 
 def written(
-    episode: str,
-    source: str,
-    asked: Sequence[tuple[str, str]],
-    options: Sequence[Mapping[Action, str]],
-    told: Sequence[Action],
-    success: bool = True,
+    episode: str, source: str, questions: Sequence[Question], success: bool = True, *, own: bool
 ) -> Example:
-    """The prompts of an episode as one text. Raises ``UsageError`` where one does not extend the
-    last byte for byte.
+    """The prompts of an episode as one text; with ``own``, what was taken is its own label. Raises
+    ``UsageError`` where one prompt does not extend the last byte for byte.
     """
     text, choices = "", []
-    for (prompt, taken), answers, label in zip(asked, options, told, strict=True):
-        if not prompt.startswith(text):
+    for asked in questions:
+        if not asked.prompt.startswith(text):
             raise UsageError(
                 f"episode {episode}: a prompt does not extend the one before it; only agents whose "
                 "prompt is one growing text can be trained"
             )
-        base, option = continued(prompt, taken)
-        _, wanted = continued(prompt, answers.get(label, label.name))
-        choices.append(Choosing(len(base), option, wanted))
+        base, option = continued(asked.prompt, asked.taken)
+        if wanted := asked.taken if own else asked.best:
+            choices.append(Choosing(len(base), option, continued(asked.prompt, wanted)[1]))
         text = base + option
     return Example(episode, source, text, tuple(choices), success)
 

@@ -40,23 +40,15 @@ def completed(walk: Sequence[Moment], near_goal: frozenset[str]) -> bool:
     return bool(walk) and walk[-1].taken == STOP and walk[-1].place in near_goal
 
 
-def relabel(walk: Sequence[Moment], near_goal: frozenset[str]) -> tuple[Action, ...]:
-    """The labels of response-based learning, one a decision of the agent's own walk.
+def keeps_own(method: Method, walk: Sequence[Moment], near_goal: frozenset[str]) -> bool:
+    """Whether the agent's own answers are the labels of its walk, all of them; else the oracle's.
 
-    One panorama short of the goal is a success: the agent's own ``stop`` is the label there, not
-    the step that is missing. A walk that never stops, stops elsewhere or runs on is no success,
-    also where it passed the goal: each label is the oracle's action in that state.
+    Under response-based learning a walk that completes the task keeps them. One panorama short of
+    the goal is a success: the agent's own ``stop`` is the label there, not the step that is
+    missing. A walk that never stops, stops elsewhere or runs on is no success, also where it passed
+    the goal: each label is the oracle's action in that state.
     """
-    if completed(walk, near_goal):
-        return tuple(moment.taken for moment in walk)
-    return tuple(moment.best for moment in walk)
-
-
-def labels(method: Method, walk: Sequence[Moment], near_goal: frozenset[str]) -> tuple[Action, ...]:
-    """The labels of a walk by the method's rule; for a gold walk all three agree."""
-    if method == "rbl":
-        return relabel(walk, near_goal)
-    return tuple(moment.best for moment in walk)
+    return method == "rbl" and completed(walk, near_goal)
 
 
 class Guide:
@@ -64,7 +56,8 @@ class Guide:
 
     ``best(place)`` is asked once a decision, in order, with the place the agent stands at. Being on
     the gold path means standing at the place it was at last, or at a later one; a place that the
-    path visits twice counts as the earlier visit that is still ahead.
+    path visits twice counts as the earlier visit that is still ahead. ``reached`` is the index of
+    the gold place that the walk was at last.
     """
 
     def __init__(self, world: World, gold: Sequence[str]) -> None:
@@ -72,18 +65,18 @@ class Guide:
             raise UsageError("there is no gold path to learn from; is this a test split?")
         if not isinstance(world, Walkable):
             raise UsageError(f"{type(world).__name__} has no route() and along() to learn from")
-        self._world, self._gold, self._reached = world, tuple(gold), 0
+        self._world, self._gold, self.reached = world, tuple(gold), 0
 
     def best(self, place: str) -> Action:
         """The oracle's action here."""
-        if place in self._gold[self._reached :]:
-            self._reached = self._gold.index(place, self._reached)
-        if place == self._gold[self._reached]:
+        if place in self._gold[self.reached :]:
+            self.reached = self._gold.index(place, self.reached)
+        if place == self._gold[self.reached]:
             return self._onward()
         route = self._world.route("agent", self._gold[-1])
         return route[0] if route else STOP
 
     def _onward(self) -> Action:
-        if self._reached == len(self._gold) - 1:
+        if self.reached == len(self._gold) - 1:
             return STOP
-        return self._world.along("agent", self._gold[self._reached : self._reached + 2])[0]
+        return self._world.along("agent", self._gold[self.reached : self.reached + 2])[0]

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 import random
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from wayword.core.model import Model
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import judge
 from wayword.settings import make
+from wayword.training.batches import batched, even_shape, parts, schedule, tensors
 from wayword.training.examples import (
     Encoded,
     Example,
@@ -42,7 +42,7 @@ from wayword.training.export import drawn
 from wayword.training.mirror import mirrored
 from wayword.training.recipes import Recipe, Task
 from wayword.training.shape import libraries
-from wayword.training.student import Batch, Student, StudentModel
+from wayword.training.student import Student, StudentModel
 
 Report = Callable[[str], None]
 """Told a line for a person."""
@@ -176,11 +176,14 @@ class Run:
                 os.replace(self.folder / "first.new", first)
         if self._student is None:
             self._student = Student.from_folder(first, recipe.shape)
+        if recipe.compiled:
+            self._student.compile()
         size = sum(weights.numel() for weights in self._student.trained())
         self.report(f"{size / 1e6:.1f} million parameters are trained")
         self._optimiser = self.torch.optim.AdamW(
-            self._student.trained(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=recipe.decay
-        )
+            self._student.trained(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=recipe.decay,
+            fused=True,
+        )  # fmt: skip
 
     def _epochs(self, examples: Sequence[Example], epochs: float) -> bool:
         """Train on them; True to stop early."""
@@ -238,7 +241,9 @@ class Run:
         total, count = 0.0, sum(len(one.labels) for one in batch)
         for part in parts(batch, recipe.tokens):
             share = sum(len(one.labels) for one in part) / count
-            loss = student.loss(tensors(torch, part, student.device), recipe.language) * share
+            shape = even_shape(part, recipe) if student.lean else (0, 0)
+            told = tensors(torch, part, student.device, *shape)
+            loss = student.loss(told, recipe.language) * share
             loss.backward()
             total += float(loss.detach())
         torch.nn.utils.clip_grad_norm_(student.trained(), recipe.clip)
@@ -346,55 +351,3 @@ def success(task: Task, opened: Opened, model: Model) -> float:
             raise UsageError(f"dev episode {one.episode.id}: {trajectory.error}")
         hits += right(one, trajectory)
     return hits / len(tasks)
-
-
-# Batches.
-
-
-def schedule(step: int, steps: int, warm_up: float) -> float:
-    """The rate's factor: linear up over the warm-up, linear down to zero after it."""
-    first = max(1.0, warm_up * steps)
-    return min((step + 1) / first, max(0.0, (steps - step) / max(1.0, steps - first)))
-
-
-def batched(
-    encoded: Sequence[tuple[Encoded, ...]], epochs: float, size: int, seed: str
-) -> Iterator[list[Encoded]]:
-    """Batches in an order that the seed decides; walks of like length stand together.
-
-    ``encoded``: the versions of each walk; every epoch draws one of them.
-    """
-    left = round(epochs * len(encoded))
-    for epoch in range(math.ceil(epochs)):
-        rng = random.Random(f"{seed}/{epoch}")
-        order = [rng.choice(one) for one in rng.sample(encoded, len(encoded))[:left]]
-        left -= len(order)
-        batches = []
-        for first in range(0, len(order), 16 * size):
-            near = sorted(order[first : first + 16 * size], key=lambda one: len(one.ids))
-            batches += [near[n : n + size] for n in range(0, len(near), size)]
-        rng.shuffle(batches)
-        yield from batches
-
-
-def parts(batch: Sequence[Encoded], tokens: int) -> list[list[Encoded]]:
-    """A batch in parts of at most ``tokens`` tokens, padding included; one sequence at least."""
-    found: list[list[Encoded]] = []
-    for one in sorted(batch, key=lambda one: -len(one.ids)):
-        if not found or len(found[-1][0].ids) * (len(found[-1]) + 1) > tokens:
-            found.append([])
-        found[-1].append(one)
-    return found
-
-
-def tensors(torch: Any, part: Sequence[Encoded], device: str) -> Batch:
-    """Sequences as one batch."""
-    longest = max(len(one.ids) for one in part)
-    ids = torch.zeros(len(part), longest, dtype=torch.long)
-    for row, one in enumerate(part):
-        ids[row, : len(one.ids)] = torch.tensor(one.ids)
-    rows = torch.tensor([row for row, one in enumerate(part) for _ in one.at])
-    at = torch.tensor([place for one in part for place in one.at])
-    told = torch.tensor([label for one in part for label in one.labels])
-    lengths = torch.tensor([len(one.ids) for one in part])
-    return Batch(*(each.to(device) for each in (ids, lengths, rows, at, told)))

@@ -43,7 +43,9 @@ class Recipe:
     ``language`` weighs the loss of all the text against that of the choices. ``mirror``: every
     epoch draws each walk as it was or with left and right exchanged.
     ``evaluate`` and ``checkpoint``: steps and seconds between. ``patience``: evaluations without a
-    better dev score before it stops (0: never).
+    better dev score before it stops (0: never). ``compiled``: a forward pass made for the machine
+    (:mod:`~wayword.training.lean`), worth its minute of compiling where all weights of a small
+    network are trained on a CPU.
     """
 
     tasks: Sequence[Task]
@@ -69,6 +71,7 @@ class Recipe:
     checkpoint: float = 180.0
     patience: int = 0
     threads: int = 1
+    compiled: bool = False
 
 
 def names() -> list[str]:

@@ -19,6 +19,9 @@ from wayword.models.parts.weights import located
 HEAD = 64
 """Width of an attention head in a student of new layers."""
 
+FARTHEST = 100_000.0
+"""Base of a new student's rotary positions."""
+
 SPREAD = 0.05
 """Standard deviation of a new student's embeddings."""
 
@@ -182,7 +185,10 @@ def _keep_rows(network: Any, kept: Sequence[int]) -> None:
 
 
 def _new(base: Any, shape: Shape) -> Any:
-    """New layers over the base's embeddings, these cut to the width by their leading components."""
+    """New layers over the base's embeddings, these cut to the width by their leading components.
+
+    Queries and keys of the lower half begin alike, so that each token first looks at its like.
+    """
     torch, hub = libraries(), transformers()
     table = base.get_input_embeddings().weight.data.float()
     if shape.width > table.shape[1]:
@@ -198,6 +204,7 @@ def _new(base: Any, shape: Shape) -> Any:
         max_position_embeddings=4096,
         rms_norm_eps=1e-5,
         tie_word_embeddings=True,
+        rope_parameters={"rope_type": "default", "rope_theta": FARTHEST},
         **{name: getattr(old, name, None) for name in ("bos_token_id", "eos_token_id")},
     )
     network = hub.LlamaForCausalLM(config)
@@ -206,4 +213,8 @@ def _new(base: Any, shape: Shape) -> Any:
     less = centred @ across[: shape.width].T
     network.get_input_embeddings().weight.data.copy_(less * (SPREAD / less.std()))
     network.tie_weights()
+    for layer in network.model.layers[: (shape.layers + 1) // 2]:
+        alike, _ = torch.linalg.qr(torch.randn(shape.width, shape.width))
+        layer.self_attn.q_proj.weight.data.copy_(alike)
+        layer.self_attn.k_proj.weight.data.copy_(alike)
     return network

@@ -19,6 +19,7 @@ from typing import Any
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
 from wayword.models.parts.options import continued
+from wayword.training.lean import LeanPass
 from wayword.training.shape import Shape, libraries, made, transformers
 
 KEPT_CACHES = 2
@@ -46,6 +47,7 @@ class Student:
         self.network, self.words, self.shape = network, words, shape
         self.device = "cuda" if self.torch.cuda.is_available() else "cpu"
         network.to(self.device)
+        self.lean: LeanPass | None = None
 
     @classmethod
     def from_base(cls, shape: Shape, texts: Iterable[str] = ()) -> Student:
@@ -83,7 +85,10 @@ class Student:
         torch = self.torch
         body, head = _halves(self.network)
         with torch.autocast(self.device, torch.bfloat16, enabled=_fast_bf16(torch)):
-            hidden = body(input_ids=batch.ids, use_cache=False).last_hidden_state
+            if self.lean is None:
+                hidden = body(input_ids=batch.ids, use_cache=False).last_hidden_state
+            else:
+                hidden = self.lean(batch.ids)
             told = head(hidden[batch.rows, batch.at])
             found = torch.nn.functional.cross_entropy(told.float(), batch.labels)
             if not language:
@@ -92,6 +97,11 @@ class Student:
             said = head(hidden[rows, at])
         text = torch.nn.functional.cross_entropy(said.float(), batch.ids[rows, at + 1])
         return found + language * text
+
+    def compile(self) -> None:
+        """Train with a compiled forward pass from here on, where the network allows."""
+        if self.network.config.model_type == "llama" and not self.shape.lora:
+            self.lean = LeanPass(self.network, half=_fast_bf16(self.torch))
 
     def trained(self) -> list[Any]:
         """The parameters that training changes."""

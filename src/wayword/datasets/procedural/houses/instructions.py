@@ -85,17 +85,24 @@ MANNERS = (
 
 def instruct(house: GeneratedHouse, route: Route, wording: int) -> str:
     """The instruction of a route in one of ``WORDINGS`` manners."""
+    return told(house, route, wording)[0]
+
+
+def told(house: GeneratedHouse, route: Route, wording: int) -> tuple[str, tuple[int, ...]]:
+    """The instruction, and the character at which the words of each stretch begin."""
     rng = random.Random(f"words/{house.scene}/{'-'.join(route.path)}/{wording}")
     manner = MANNERS[wording]
     last = len(route.stretches) - 1
-    text = ""
+    text, begins = "", []
     for number, stretch in enumerate(route.stretches):
         clause = _clause(rng, house, stretch, manner, ends=number == last)
         joint = rng.choice(manner.joints) if number else ""
         starts = not text or joint == ". "
+        begins.append(len(text) + len(joint))
         text += joint + (capital(clause) if starts else clause)
     opening = rng.choice(OPENINGS) if rng.random() < manner.opening else ""
-    return opening.format(room=house.room_name(route.stretches[0].room)) + text + "."
+    opening = opening.format(room=house.room_name(route.stretches[0].room))
+    return opening + text + ".", tuple(len(opening) + begin for begin in begins)
 
 
 def _clause(

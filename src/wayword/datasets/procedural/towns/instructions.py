@@ -35,14 +35,24 @@ COUNT_LIGHTS, NAME_CORNER, NAME_PASSED = 0.7, 0.6, 0.55
 
 @dataclass(slots=True)
 class TownInstruction:
-    """An instruction, and the landmarks it names, in order."""
+    """An instruction, and the landmarks it names, in order.
+
+    ``parts``: the sentence that each leg begins with, then the crossing of junctions after the last
+    turn, where it is told, then where to stop.
+    """
 
     sentences: list[str] = field(default_factory=list)
     landmarks: list[str] = field(default_factory=list)
+    parts: list[int] = field(default_factory=list)
 
     @property
     def text(self) -> str:
         return " ".join(self.sentences)
+
+    @property
+    def begins(self) -> list[int]:
+        """The character at which each of the parts begins."""
+        return [sum(len(one) + 1 for one in self.sentences[:part]) for part in self.parts]
 
     def name(self, landmark: str) -> str:
         """Note a landmark, and give its name back."""
@@ -56,7 +66,9 @@ def instruct(scene: str, route: TownRoute) -> TownInstruction:
     rng = random.Random(f"words/{scene}/{route.path[0]}/{route.path[-1]}")
     told = TownInstruction()
     for leg in route.legs:
+        told.parts.append(len(told.sentences))
         told.sentences += _leg(rng, told, leg)
+    told.parts += [len(told.sentences) + n for n in range(2 if route.ending.junctions else 1)]
     told.sentences += _ending(rng, told, route.ending)
     return told
 

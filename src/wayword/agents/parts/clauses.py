@@ -1,0 +1,181 @@
+"""An instruction cut into clauses by plain rules: what to do first, then, and at the end.
+
+    >>> told = "Turn left and walk to the sofa, then stop by the lamp."
+    >>> [clause.text for clause in clauses(told, within=True)]
+    ['Turn left and walk to the sofa', 'stop by the lamp']
+
+Cut is at ends of sentences; ``within`` sentences also at "then", and before a verb of motion that
+follows a comma or an "and". Words that say how a step begins or what is met on it, but make none
+of their own, stay with the next clause: a turn, a thing that is passed, a sentence without a verb
+of motion. A bare "stop there" stays with the last one. Cut ``within`` sentences, a sentence that
+only passes something is a step of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from wayword.core.action import Action
+
+MOST = 9
+"""Clauses are numbered by one digit; where there are more, the shortest neighbors are joined."""
+
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
+"""What clauses are called: words, because each is one token for most models."""
+
+FOLLOW = "follow"
+"""The name of the decision to follow a clause; its argument is the clause's number from 1."""
+
+VERBS = (
+    "go|walk|turn|stop|wait|enter|exit|leave|continue|head|make|take|move|proceed|follow|cross|"
+    "climb|keep|pass|veer|bear|step|stand|travel|pause|ascend|descend|circle|start|hang|halt|"
+    "finish|end|come|return|round"
+)
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n+")
+_WITHIN = re.compile(
+    rf"(?:,\s*|\s+)(?:and\s+)?then,?\s+|(?:,\s*(?:and\s+)?|\s+and\s+)(?=(?:{VERBS})\b)",
+    re.IGNORECASE,
+)
+_LINK = re.compile(
+    r"^(?:(?:and|then|next|after that|afterwards|finally|from there|now)\b,?\s*)+", re.I
+)
+_MOVES = re.compile(rf"\b(?:{VERBS}|walking|going|turning|heading|passing)\b", re.IGNORECASE)
+_SETTING = re.compile(
+    r"^(?:you(?:'re|'ve|'ll| are| have| will| start| begin)|beginning|if you)\b", re.IGNORECASE
+)
+_ONLY_TURN = re.compile(
+    r"^(?:(?:turn|make|take|veer|bear|go|head|continue|keep|walk)\b[\s\w-]{0,24}?"
+    r"\b(?:left|right|around|straight(?: ahead| on)?|u-turn|forward)\b(?: turn)?[.,!]*)$",
+    re.IGNORECASE,
+)
+_ONLY_PASS = re.compile(r"^(?:pass|(?:go|walk|continue|head|move)\s+past)\b", re.IGNORECASE)
+_ONLY_STOP = re.compile(
+    r"^(?:stop|wait|halt|pause|stand)(?: (?:there|here|and wait))*\W*$", re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """Words of an instruction, and where in it they begin (characters).
+
+    ``last``: a sentence ends with them.
+    """
+
+    text: str
+    begin: int
+    last: bool = True
+
+
+def options(first: int, count: int) -> dict[Action, str]:
+    """The decisions to follow a clause from the ``first`` to the last of ``count``, with names."""
+    return {
+        Action(FOLLOW, (str(number),)): NUMBERS[number - 1] for number in range(first, count + 1)
+    }
+
+
+def clauses(instruction: str, *, within: bool) -> tuple[Clause, ...]:
+    """The clauses of an instruction, in order, one at least."""
+    found = _settled(list(_pieces(instruction, within=within)), apart=within)
+    while len(found) > MOST:
+        sizes = [len(one.text) + len(other.text) for one, other in pairwise(found)]
+        first = sizes.index(min(sizes))
+        found[first : first + 2] = [_joined(found[first], found[first + 1])]
+    return tuple(found) or (Clause(instruction.strip(), 0),)
+
+
+def _pieces(text: str, *, within: bool) -> Iterator[Clause]:
+    for begin, sentence in _cut(text, 0, _SENTENCE):
+        parts = list(_cut(sentence, begin, _WITHIN)) if within else [(begin, sentence)]
+        for at, part in parts:
+            last = at + len(part) == begin + len(sentence)
+            linked = _LINK.match(part)
+            skipped = linked.end() if linked else 0
+            words = part[skipped:].strip().rstrip(".,;! ")
+            if words:
+                yield Clause(words, at + skipped, last)
+
+
+def _cut(text: str, begin: int, at: re.Pattern[str]) -> Iterator[tuple[int, str]]:
+    """Parts of a text, each with the place where it begins."""
+    here = 0
+    for cut in at.finditer(text):
+        yield begin + here, text[here : cut.start()]
+        here = cut.end()
+    yield begin + here, text[here:]
+
+
+def _settled(found: list[Clause], *, apart: bool) -> list[Clause]:
+    """The clauses that take steps, each with what belongs to it."""
+    settled: list[Clause] = []
+    waiting: Clause | None = None
+    for clause in found:
+        if settled and waiting is None and _ONLY_STOP.match(clause.text):
+            settled[-1] = _joined(settled[-1], clause)
+            continue
+        whole = clause if waiting is None else _joined(waiting, clause)
+        waiting = whole if _takes_no_step(clause, apart=apart) else None
+        if waiting is None:
+            settled.append(whole)
+    if waiting is not None:
+        settled[-1:] = [_joined(settled[-1], waiting)] if settled else [waiting]
+    return settled
+
+
+def _takes_no_step(clause: Clause, *, apart: bool) -> bool:
+    words = clause.text
+    passes = _ONLY_PASS.match(words) and not (apart and clause.last)
+    return bool(
+        passes or _SETTING.match(words) or not _MOVES.search(words) or _ONLY_TURN.match(words)
+    )
+
+
+def _joined(one: Clause, other: Clause) -> Clause:
+    return Clause(f"{one.text}, {other.text}", one.begin, other.last)
+
+
+# What a walk through streets has met since its last turn: small numbers that instructions count by.
+
+
+@dataclass(slots=True)
+class Since:
+    """Steps, intersections and traffic lights since the last turn, or since the start.
+
+    A light counts where one was in view ahead, and an intersection was come to, at most a step on.
+    """
+
+    turn: str = "start"
+    steps: int = 0
+    junctions: int = 0
+    lights: int = 0
+    _lit: bool = False
+
+    def see(self, *, junction: bool, lit: bool) -> None:
+        """A new place: whether an intersection was come to, and a light is in view ahead."""
+        self.junctions += junction
+        self.lights += junction and (lit or self._lit)
+        self._lit = lit
+
+    def done(self, word: str) -> None:
+        """An action was carried out."""
+        if word == "forward":
+            self.steps += 1
+        elif word != "stop":
+            self.turn, self.steps, self.junctions, self.lights = word, 0, 0, 0
+
+    def words(self) -> dict[str, str]:
+        """The slots of a sentence: ``{"steps": "two steps", "lights": "no lights"}`` and so on."""
+        return {
+            "turn": self.turn.replace("_", " "),
+            "steps": _counted(self.steps, "step"),
+            "intersections": _counted(self.junctions, "intersection"),
+            "lights": _counted(self.lights, "light"),
+        }
+
+
+def _counted(number: int, thing: str) -> str:
+    few = 0 < number <= len(NUMBERS)
+    said = NUMBERS[number - 1] if few else str(number) if number else "no"
+    return f"{said} {thing}{'' if number == 1 else 's'}"

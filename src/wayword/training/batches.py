@@ -1,0 +1,73 @@
+"""Batches: the order of the examples, the rate's schedule, sequences as tensors."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from wayword.training.examples import Encoded
+from wayword.training.recipes import Recipe
+from wayword.training.student import Batch
+
+
+def schedule(step: int, steps: int, warm_up: float) -> float:
+    """The rate's factor: linear up over the warm-up, linear down to zero after it."""
+    first = max(1.0, warm_up * steps)
+    return min((step + 1) / first, max(0.0, (steps - step) / max(1.0, steps - first)))
+
+
+def batched(
+    encoded: Sequence[tuple[Encoded, ...]], epochs: float, size: int, seed: str
+) -> Iterator[list[Encoded]]:
+    """Batches in an order that the seed decides; walks of like length stand together.
+
+    ``encoded``: the versions of each walk; every epoch draws one of them.
+    """
+    left = round(epochs * len(encoded))
+    for epoch in range(math.ceil(epochs)):
+        rng = random.Random(f"{seed}/{epoch}")
+        order = [rng.choice(one) for one in rng.sample(encoded, len(encoded))[:left]]
+        left -= len(order)
+        batches = []
+        for first in range(0, len(order), 16 * size):
+            near = sorted(order[first : first + 16 * size], key=lambda one: len(one.ids))
+            batches += [near[n : n + size] for n in range(0, len(near), size)]
+        rng.shuffle(batches)
+        yield from batches
+
+
+def parts(batch: Sequence[Encoded], tokens: int) -> list[list[Encoded]]:
+    """A batch in parts of at most ``tokens`` tokens, padding included; one sequence at least."""
+    found: list[list[Encoded]] = []
+    for one in sorted(batch, key=lambda one: -len(one.ids)):
+        if not found or len(found[-1][0].ids) * (len(found[-1]) + 1) > tokens:
+            found.append([])
+        found[-1].append(one)
+    return found
+
+
+EVEN = 128
+"""Lengths are filled up to a multiple of this where each is compiled once."""
+
+
+def even_shape(part: Sequence[Encoded], recipe: Recipe) -> tuple[int, int]:
+    """Rows and length that a part is filled up to, so that few shapes are compiled."""
+    length = -(-max(len(one.ids) for one in part) // EVEN) * EVEN
+    return max(len(part), min(recipe.batch, recipe.tokens // length)), length
+
+
+def tensors(
+    torch: Any, part: Sequence[Encoded], device: str, rows: int = 0, length: int = 0
+) -> Batch:
+    """Sequences as one batch, of at least so many rows and tokens."""
+    longest = max([length, *(len(one.ids) for one in part)])
+    ids = torch.zeros(max(rows, len(part)), longest, dtype=torch.long)
+    for row, one in enumerate(part):
+        ids[row, : len(one.ids)] = torch.tensor(one.ids)
+    row_of = torch.tensor([row for row, one in enumerate(part) for _ in one.at])
+    at = torch.tensor([place for one in part for place in one.at])
+    told = torch.tensor([label for one in part for label in one.labels])
+    lengths = torch.tensor([len(one.ids) for one in part])
+    return Batch(*(each.to(device) for each in (ids, lengths, row_of, at, told)))

@@ -1,0 +1,83 @@
+"""Which clause belongs to which gold step: as written by the generator, or laid along the path."""
+
+from __future__ import annotations
+
+from wayword.agents.parts.clauses import Clause, clauses
+from wayword.core.action import STOP, Action
+from wayword.core.episode import PathReference
+from wayword.datasets.houses import Houses
+from wayword.datasets.towns import Towns
+from wayword.training.alignment import Laid, Step, aligned, narrated
+
+GO, LEFT = Action("goto", ("x",)), Action("left")
+
+
+def step(turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = "") -> Step:
+    return Step(turn, slope, frozenset(words.split()), frozenset(ahead.split()))
+
+
+def laid(told: str, *steps: Step) -> list[int]:
+    """The clause of each step, from 1."""
+    found = aligned(clauses(told, within=True), steps)
+    return [found.at(place, GO) for place in range(len(steps))]
+
+
+def test_a_place_where_a_clause_ends_belongs_to_the_next_unless_one_turns_there() -> None:
+    found = Laid((2, 4))
+    assert [found.at(place, GO) for place in range(5)] == [1, 1, 2, 2, 2]
+    assert found.at(2, LEFT) == 1
+    assert found.at(4, STOP) == 2
+
+
+def test_things_that_are_named_pull_a_clause_to_their_step() -> None:
+    told = "Go to the sofa. Go into the kitchen."
+    sofa, kitchen = step(words="sofa lamp"), step(words="kitchen oven")
+    assert laid(told, sofa, kitchen, kitchen) == [1, 2, 2]
+    assert laid(told, sofa, sofa, kitchen) == [1, 1, 2]
+
+
+def test_stairs_and_turns_pull_too() -> None:
+    told = "Walk up the stairs. Take a left into the hall."
+    assert laid(told, step(slope=30), step(slope=30), step(turn=-80)) == [1, 1, 2]
+    assert laid(told, step(slope=30), step(turn=-80), step()) == [1, 2, 2]
+
+
+def test_clauses_never_go_back() -> None:
+    found = laid("Enter the den. Enter the attic. Enter the den.", *[step(words="den")] * 4)
+    assert found == sorted(found)
+
+
+def test_a_generated_house_knows_its_stretches() -> None:
+    houses = Houses("train", None, Houses.Settings(houses=3, episodes=9))
+    for task in houses.tasks:
+        path = task.reference.path  # type: ignore[attr-defined]
+        found = clauses(task.episode.instruction, within=True)
+        placed = narrated(houses, task, found, len(path))
+        assert placed is not None
+        _, number, _ = task.episode.id.rsplit("_", 2)
+        stretches = houses.route(task.episode.scene, int(number)).stretches
+        assert placed.ends == tuple(stretch.end for stretch in stretches)
+
+
+def test_a_generated_town_knows_where_it_turns() -> None:
+    towns = Towns("train", None, Towns.Settings(towns=2, episodes=6))
+    for task in towns.tasks:
+        assert isinstance(task.reference, PathReference)
+        path = task.reference.path
+        found = clauses(task.episode.instruction, within=False)
+        placed = narrated(towns, task, found, len(path))
+        assert placed is not None
+        assert len(placed.ends) == len(found)
+        town = towns.town(task.episode.scene)
+        corners = [town.graph.index[path[end]] for end in placed.ends[:-1]]
+        assert all(town.junction(corner) for corner in corners)
+        assert placed.ends[-1] == len(path) - 1
+
+
+def test_clauses_that_share_a_stretch_divide_it() -> None:
+    class Told:
+        def narrated(self, task: object) -> list[tuple[int, int]]:
+            return [(0, 2), (20, 6)]
+
+    shared = (Clause("a", 0), Clause("b", 20), Clause("c", 30))
+    assert narrated(Told(), None, shared, 7) == Laid((2, 4, 6))  # type: ignore[arg-type]

@@ -69,6 +69,7 @@ def play(
       wayword play ma_household --browser --with human
       wayword play --continue runs/first:5593_0:4
     """
+    from wayword.cli import show
     from wayword.runs.plan import Plan
     from wayword.runs.play import game_plan
     from wayword.runs.play import play as play_game
@@ -83,7 +84,9 @@ def play(
     if browser:
         _in_the_browser(asked, role, others, port, open_)
         return
-    game = play_game(game_plan(asked, role, others))
+    with show.waiting(f"{asked.on}: reading the data …"):
+        plan = game_plan(asked, role, others)
+    game = play_game(plan)
     _tell(game)
     if game.scores is None:
         raise typer.Exit(1)

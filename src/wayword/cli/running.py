@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,11 +14,16 @@ import typer
 from wayword.cli import show
 
 if TYPE_CHECKING:
+    from wayword.agents.parts.person import Person
     from wayword.runs.plan import Plan
     from wayword.runs.running import RunResult
 
 Agent = Annotated[
-    str, typer.Argument(help="An agent's name, or ./mine.py. See: wayword list agents")
+    str,
+    typer.Argument(
+        help="An agent's name, ./mine.py, or a file with a whole run, recipe.yaml. "
+        "See: wayword list agents"
+    ),
 ]
 On = Annotated[
     str, typer.Option("--on", help="Dataset and split: houses, r2r:val_seen …, or ./mine.py")
@@ -28,7 +36,8 @@ Actor = Annotated[
     typer.Option("--actor", help="Another agent for one actor: follower=human; may be repeated."),
 ]
 Ask = Annotated[
-    str, typer.Option(help="Who answers agents' questions: terminal, or nobody when left out.")
+    str,
+    typer.Option(help="Who answers agents' questions: terminal, browser, or nobody when left out."),
 ]
 Set = Annotated[
     list[str] | None,
@@ -82,10 +91,12 @@ Track = Annotated[
     str,
     typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
 ]
+Watch = Annotated[bool, typer.Option("--watch", help="Open the run's page in the browser, live.")]
 Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
 
 
 def run(
+    context: typer.Context,
     agent: Agent,
     on: On = "houses",
     model: ModelName = "",
@@ -115,6 +126,7 @@ def run(
     engine: Engine = "",
     workers: Workers = 4,
     track: Track = "",
+    watch: Watch = False,
 ) -> None:
     """Play episodes with an agent, and show the table.
 
@@ -132,17 +144,19 @@ def run(
       wayword run navgpt --on r2r:val_seen --model local:smollm2 --episodes 3837_0,4072_2
       wayword run frontier --on apartments --limit 40 --seeds 3 --sweep detector_seed=0,1,2
       wayword run act --model local:smollm2 --continue runs/first:5593_0:4
+      wayword run navgpt --on houses --model local:smollm2 --limit 20 --watch
+      wayword run recipe.yaml --limit 5
       wayword run ./mine.py --on houses
     """
-    from wayword.runs.plan import Plan, pairs, read_config
+    from wayword.runs.plan import pairs, read_config
+    from wayword.runs.recipe import RunRecipe, is_recipe, read_recipe
     from wayword.settings import merge, parse
 
-    settings = merge(read_config(config), parse(set_ or []))
-    plan = Plan(
+    recipe = RunRecipe(
         agent,
         on,
         model,
-        settings,
+        merge(read_config(config), parse(set_ or [])),
         limit=limit,
         shuffle=shuffle,
         shard=shard,
@@ -151,10 +165,10 @@ def run(
         concurrency=concurrency,
         data=data,
         out=out,
-        tokens=max_tokens,
-        dollars=max_dollars,
+        max_tokens=max_tokens,
+        max_dollars=max_dollars,
         cache=cache,
-        requests_per_minute=rpm,
+        rpm=rpm,
         prices=prices,
         retries=retries,
         actors=pairs(actor or [], "--actor"),
@@ -163,20 +177,78 @@ def run(
         continues=continue_,
         engine=engine,
         workers=workers,
+        track=track,
+        sweep=tuple(sweep or ()),
+        seeds=seeds,
     )
+    if is_recipe(agent):
+        recipe = recipe.over(read_recipe(Path(agent)), _given(context))
+    plan = recipe.plan()
     if dry_run:
         from wayword.runs.forecast import forecast, lines
 
         typer.echo("\n".join(lines(forecast(plan))))
         return
-    if sweep or seeds != 1:
-        carry_out_sweep(plan, sweep or [], seeds, track)
+    if recipe.sweep or recipe.seeds != 1:
+        carry_out_sweep(plan, list(recipe.sweep), recipe.seeds, recipe.track)
         return
-    result = carry_out(plan, track)
-    print_table([result.path])
-    typer.echo(f"\n{result.path}")
+    with _watched(plan, watch) as person:
+        result = carry_out(plan, recipe.track, person)
+        print_table([result.path])
+        typer.echo(f"\n{result.path}")
     if not result.outcome.complete:
         raise typer.Exit(1)
+
+
+_FIELDS = {"set_": "settings", "actor": "actors", "continue_": "continues"}
+"""Parameters of the command whose fields in a recipe are called otherwise."""
+
+
+def _given(context: typer.Context) -> set[str]:
+    """The fields of a recipe that stand on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {
+        _FIELDS.get(name, name)
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    }
+
+
+@contextmanager
+def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
+    """Serve the pages while a run goes on, where that was asked for; at a terminal also after it,
+    until Ctrl-C. Gives the person who answers in the browser, where one is to."""
+    if not watch and plan.ask != "browser":
+        yield None
+        return
+    from threading import Thread
+
+    from wayword.viewer.app import Server
+    from wayword.viewer.content import Content
+    from wayword.viewer.library import Library
+
+    folder = plan.out.parent if plan.out else Path("runs")
+    folder.mkdir(parents=True, exist_ok=True)
+    with Server(Content(Library([folder]), plan.data)) as server:
+        serving = Thread(target=server.serve, daemon=True)
+        serving.start()
+        asks = plan.ask == "browser"
+        table = server.games.open(f"{Path(plan.agent).stem} on {plan.on}") if asks else None
+        address = server.address + (f"play/{table.name}/watch" if table else "")
+        show.notice(f"live: {address}")
+        if sys.stdout.isatty():
+            import webbrowser
+
+            webbrowser.open(address)
+        try:
+            yield table
+            if sys.stdout.isatty():
+                show.notice("the pages stay until Ctrl-C")
+                with suppress(KeyboardInterrupt):
+                    serving.join()
+        finally:
+            server.stop()
+            serving.join(10)
 
 
 def carry_out_sweep(plan: Plan, sweeps: list[str], seeds: int = 1, track: str = "") -> None:
@@ -229,17 +301,19 @@ def demo(
         raise typer.Exit(1)
 
 
-def carry_out(plan: Plan, track: str = "") -> RunResult:
+def carry_out(plan: Plan, track: str = "", person: Person | None = None) -> RunResult:
     """Run a plan under a progress bar, and print what a person should know."""
     from wayword.runs.parts import takes_a_person
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked
 
-    with show.progress(f"{Path(plan.agent).stem} on {plan.on}") as bar:
-        # a bar would write into what the person is typing
-        shown = None if takes_a_person(plan) else bar
-        with tracked(track, plan, shown, show.notice) as progress:
-            result = run_plan(plan, progress)
+    # a bar would write into what the person is typing
+    hidden = takes_a_person(plan)
+    with (
+        show.progress(f"{Path(plan.agent).stem} on {plan.on}", hidden) as bar,
+        tracked(track, plan, bar, show.notice) as progress,
+    ):
+        result = run_plan(plan, progress, person)
     if result.resumed:
         show.notice(f"{result.resumed} episodes were finished before and are kept")
     for line in result.notices:

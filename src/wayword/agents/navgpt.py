@@ -32,8 +32,7 @@ from wayword.core.perceiver import Percept, need
 from wayword.core.trajectory import HISTORY_DROPPED
 from wayword.core.world import Feedback
 from wayword.verbalize import indoor
-from wayword.worlds.indoor.objects import ObjectsObservation
-from wayword.worlds.indoor.world import IndoorObservation
+from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
 # A map in words: the places visited and seen so far, and what joins them, growing with the walk.
 #

@@ -73,6 +73,30 @@ def merge(
         show.notice(line)
 
 
+def verify(
+    run: Annotated[Path, typer.Argument(help="A run folder that was signed (run --sign).")],
+    key: Annotated[str, typer.Option(help="The public key that it must be signed by.")] = "",
+) -> None:
+    """Whether a run folder is as it was signed; if not, which line or field was changed.
+
+    Without --key it is shown who signed, and for you to know them.
+
+    \b
+    Examples:
+      wayword run navgpt --on r2r:val_seen --model openai:NAME --out runs/mine --sign
+      wayword verify runs/mine
+    """
+    from wayword.runs import signing
+
+    found = signing.verify(run, key)
+    for line in found.changed:
+        typer.echo(line)
+    if found.changed:
+        raise typer.Exit(1)
+    typer.echo(f"{run}: config and {found.lines:,} lines as they were signed, {found.signed}")
+    typer.echo(f"signed by {found.key}")
+
+
 def compare(
     first: Annotated[Path, typer.Argument(help="A run folder.")],
     second: Annotated[Path, typer.Argument(help="Another one on the same episodes.")],

@@ -16,6 +16,7 @@ from wayword.cli import show
 if TYPE_CHECKING:
     from wayword.agents.parts.person import Person
     from wayword.runs.plan import Plan
+    from wayword.runs.recipe import RunRecipe
     from wayword.runs.running import RunResult
 
 Agent = Annotated[
@@ -92,6 +93,9 @@ Track = Annotated[
     typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
 ]
 Watch = Annotated[bool, typer.Option("--watch", help="Open the run's page in the browser, live.")]
+Sign = Annotated[
+    bool, typer.Option("--sign", help="Sign the run folder with the key of $WAYWORD_SIGNING_KEY.")
+]
 Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
 
 
@@ -125,6 +129,7 @@ def run(
     continue_: Continue = "",
     engine: Engine = "",
     workers: Workers = 4,
+    sign: Sign = False,
     track: Track = "",
     watch: Watch = False,
 ) -> None:
@@ -178,6 +183,7 @@ def run(
         engine=engine,
         workers=workers,
         track=track,
+        sign=sign,
         sweep=tuple(sweep or ()),
         seeds=seeds,
     )
@@ -189,11 +195,15 @@ def run(
 
         typer.echo("\n".join(lines(forecast(plan))))
         return
+    if recipe.sign:
+        from wayword.runs.signing import signing_key
+
+        signing_key()  # a missing key is said before anything is played
     if recipe.sweep or recipe.seeds != 1:
-        carry_out_sweep(plan, list(recipe.sweep), recipe.seeds, recipe.track)
+        carry_out_sweep(plan, recipe)
         return
     with _watched(plan, watch) as person:
-        result = carry_out(plan, recipe.track, person)
+        result = carry_out(plan, recipe.track, recipe.sign, person)
         print_table([result.path])
         typer.echo(f"\n{result.path}")
     if not result.outcome.complete:
@@ -251,13 +261,14 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
             serving.join(10)
 
 
-def carry_out_sweep(plan: Plan, sweeps: list[str], seeds: int = 1, track: str = "") -> None:
+def carry_out_sweep(plan: Plan, recipe: RunRecipe) -> None:
     """A run for each value, one table with a row for each group of seeds, one picture."""
     from wayword.runs import sweep as sweeping
 
-    sweeps = [*sweeps, sweeping.seeds(seeds)] if seeds != 1 else sweeps
+    seeds = [sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else []
+    sweeps = [*recipe.sweep, *seeds]
     made = sweeping.variants(plan, sweeps)
-    results = [carry_out(variant.plan, track) for variant in made]
+    results = [carry_out(variant.plan, recipe.track, recipe.sign) for variant in made]
     print_table([result.path for result in results], pool=sweeping.over_seeds(sweeps))
     typer.echo(f"\n{sweeping.picture(made)}")
     if not all(result.outcome.complete for result in results):
@@ -301,7 +312,9 @@ def demo(
         raise typer.Exit(1)
 
 
-def carry_out(plan: Plan, track: str = "", person: Person | None = None) -> RunResult:
+def carry_out(
+    plan: Plan, track: str = "", sign: bool = False, person: Person | None = None
+) -> RunResult:
     """Run a plan under a progress bar, and print what a person should know."""
     from wayword.runs.parts import takes_a_person
     from wayword.runs.running import run as run_plan
@@ -324,6 +337,10 @@ def carry_out(plan: Plan, track: str = "", person: Person | None = None) -> RunR
         show.notice(f"{result.outcome.exhausted}; the same command goes on")
     if result.outcome.unusable:
         show.notice(f"stopped: {result.outcome.unusable}; the same command then goes on")
+    if sign:
+        from wayword.runs import signing
+
+        show.notice(f"signed by {signing.sign(result.path, signing.signing_key())}")
     return result
 
 

@@ -18,6 +18,7 @@ The run folder holds everything a run did, in files that any tool can read:
     sessions.jsonl   one line a session that ended in order: its wall time, and what was spent on
                      episodes it did not finish
     spending.jsonl   one line a billed call: its tokens and US dollars
+    signature.json   the signature over config and lines, after ``--sign``
     .lock            the lease of the process that writes: its number, its machine
 
 A line of ``episodes.jsonl`` is ``{"episode": id, "scores": {...}, "trajectory": {...}, "sum":

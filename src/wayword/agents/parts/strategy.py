@@ -110,10 +110,11 @@ def _has(line: str, space: ActionSpace, shapes: Set[tuple[str, bool]]) -> bool:
     if match is None:
         return False
     verb, slots = match.groups()
-    words = tuple("x" for _ in slots.split(",")) if slots else ()
-    if words and verb in space.open_verbs:
+    count = len(slots.split(",")) if slots else 0
+    if count and verb in space.open_verbs:
         return True
-    return (verb, bool(words)) in shapes or Action(verb, words) in space
+    taken = (Action(verb, (word,) * count) in space for word in ("x", "0"))  # names, or numbers
+    return (verb, count > 0) in shapes or any(taken)
 
 
 def knowable(asked: StrategyRecipe, own: SelfState, owner: type) -> StrategyRecipe:

@@ -52,9 +52,8 @@ from wayword.verbalize.generic import SelfState, Verbalizer
 # The system message: who the agent is, the world's rules, its actions, the task, the form.
 #
 # Texts are files named for the world's voice (``rules_rooms.txt``, ``actions_rooms.txt``). Rules
-# of the task at hand come with the episode, as ``episode.extra["rules"]``: one text, or one for
-# each actor by name. So a new task brings its rules in its dataset, and nothing here changes.
-# Where actors are told different things, ``episode.extra["instructions"]`` holds them by name.
+# of the task come with the episode, as ``episode.extra["rules"]``: one text, or one for each actor
+# by name. What actors are told apart from each other is in ``episode.extra["instructions"]``.
 
 _SIGNATURE = re.compile(r"([a-z_]+)(?:\[([^\]]*)\])?")
 

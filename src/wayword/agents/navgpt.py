@@ -170,6 +170,16 @@ class NavGPT:
             return await self._named(observation, answer.thought)
         return Decision(STOP, answer.thought)
 
+    async def recall(
+        self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
+    ) -> None:
+        """Know a place that somebody else stood at, and what was decided there."""
+        percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
+        legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
+        self._map.arrive(observation.viewpoint, legal)
+        self._known.update(legal, [observation.viewpoint])
+        self._viewpoint, self._summary = observation.viewpoint, one_sentence(percept.summary)
+
     async def _named(self, seen: ObjectsObservation, thought: str) -> Decision:
         """Stop, and name the object that is meant; none where the answer names none."""
         told = indoor.objects(seen)

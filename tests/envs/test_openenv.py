@@ -84,7 +84,7 @@ def test_wrong_requests_are_told_why(url: str, body: dict[str, Any]) -> None:
 
 def client_of(name: str, **options: int) -> TestClient:
     """A client that asks the way a program of this machine does."""
-    return TestClient(Server(name, **options).app(), "http://localhost:8765")
+    return TestClient(Server(name, **options).app(), headers={"Host": "localhost:8765"})
 
 
 @pytest.mark.parametrize("text", ["no json", "[]", '{"data": {}}', '{"type": "dance"}', "3"])

@@ -40,7 +40,7 @@ agent = Slow
 def bucket() -> Iterator[s3fs.S3FileSystem]:
     server = ThreadedMotoServer(port=0)
     server.start()
-    host, port = server.get_host_and_port()
+    _, port = server.get_host_and_port()
     given = {
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",

@@ -12,7 +12,7 @@ seconds as one more object that is never changed again:
 A segment is made only where none is yet, which the store decides (a conditional write). So of two
 writers at the same byte one fails, and no segment is ever overwritten, whatever became of the
 lease. Readers and a run that goes on put the segments together again in the working copy. See
-docs/decisions/0018-segments.md.
+docs/decisions/0019-segments.md.
 """
 
 from __future__ import annotations

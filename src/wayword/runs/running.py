@@ -22,6 +22,7 @@ from wayword.core.agent import Reflecting, Shared, TrialSettings
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import RecordingError
 from wayword.core.model import Model, lessons_of, prepare, warnings_of
+from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import STATE, ModelCall, Step, Trajectory
@@ -31,6 +32,7 @@ from wayword.models.middleware.rate import Turns
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs import remote
 from wayword.runs.config import Checksums, Session, Spending, add_session, sessions
+from wayword.runs.continuing import Continuation
 from wayword.runs.episodes import Played, choose, made, unfinished
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import (
@@ -133,7 +135,7 @@ OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Told after every step and episode: how many episodes are finished, of how many, and the last
 one's scores, or ``{"steps_so_far": n}`` after a step.
 """
-QUIET = {STATE, "lesson"}
+QUIET = {STATE, "lesson", "recorded_before"}
 """Notes that every step leaves by design; the others are told at the end of a run."""
 
 
@@ -159,6 +161,7 @@ class Going:
     on_progress: OnProgress
     person: Person | None = None
     reporter: Reporter | None = None
+    continued: Mapping[str, Continued] = field(default_factory=dict)
     done: int = 0
     finished_tokens: int = 0
     finished_dollars: float = 0.0
@@ -244,6 +247,8 @@ async def run_async(
     Every finished episode is on disk at once; after a crash the same plan goes on where it was.
     Raises ``UsageError``, ``DataError``, ``RecordingError`` before or instead of a broken run.
     """
+    going_on = Continuation.open(plan.continues) if plan.continues else None
+    plan = going_on.plan(plan) if going_on else plan
     dataset = open_dataset(plan)
     agent = open_agent(plan, dataset)
     account = Account(plan.tokens, plan.dollars)
@@ -252,7 +257,8 @@ async def run_async(
         for model in models.values():
             await prepare(model)
         there = (person or Terminal()) if agent.needs_person or plan.ask else None
-        return await _run(plan, dataset, agent, models, account, on_progress or _silent, there)
+        tell = on_progress or _silent
+        return await _run(plan, dataset, agent, models, account, tell, there, going_on)
     finally:
         for model in models.values():
             await model.aclose()
@@ -266,12 +272,16 @@ async def _run(
     account: Account,
     on_progress: OnProgress,
     person: Person | None,
+    going_on: Continuation | None,
 ) -> RunResult:
     config = config_of(plan, dataset, agent, models)
+    config = going_on.marked(config) if going_on else config
     out = plan.out or run_folder(plan, config["identity"])
     with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
         chosen = choose(plan, dataset.tasks, folder)
         going = Going(plan, dataset, agent, folder, len(chosen), on_progress, person)
+        if going_on:
+            going.continued = going_on.before(agent, dataset.tasks[chosen[0]].episode.actors)
         todo = unfinished(dataset.tasks, chosen, folder)
         going.store = store
         going.done = resumed = len(chosen) - len(todo)
@@ -335,6 +345,7 @@ def _setup(going: Going, models: Mapping[str, Model], account: Account) -> Setup
         shared=Shared({PERSON: person} if person else {}),
         demonstrations=demonstrations(going.dataset),
         purse=account,
+        continued=going.continued,
         **trials(going.agent, going.dataset),
     )
 

@@ -198,6 +198,19 @@ class Human:
                 return Decision(found)
             self._person.tell(found, "warning")
 
+    async def recall(
+        self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
+    ) -> None:
+        """See what somebody else saw, and hear what was decided."""
+        self._verbalizer = generic.verbalizer(observation)
+        now = self._situation(observation, space)
+        if isinstance(self._person, Face):
+            self._person.show(now)
+        else:
+            self._tell(now)
+        said = decision.reason if isinstance(decision, Rejection) else str(decision.action)
+        self._person.tell(f"before you: {said}", "dim")
+
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         words = generic.feedback(feedback, self._verbalizer)
         if words:

@@ -137,6 +137,7 @@ def score(
       wayword score eval_tag_alfredtwenv_tw_valid_unseen.json
       wayword score running/eb_alfred/gpt-4o_base
     """
+    from wayword.cli import show
     from wayword.runs import reports
     from wayword.runs.plan import Plan
     from wayword.settings import parse
@@ -145,7 +146,9 @@ def score(
         _tell(reports.score_outcomes(file, format.value, per_episode))
         return
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
-    _tell(reports.score(file, plan, format.value, per_episode))
+    with show.waiting(f"{on}: reading the data …"):
+        scored = reports.score(file, plan, format.value, per_episode)
+    _tell(scored)
 
 
 def retell(
@@ -259,6 +262,12 @@ def export(
             card = publish(runs, out, what, parquet, told)
         else:
             card = write(runs, out, what, told)
+    if not card.lines:
+        from wayword.core.errors import RecordingError
+
+        if out.is_file():
+            out.unlink()
+        raise RecordingError(f"{out}: nothing to export; {card.why_empty()}")
     typer.echo(f"{out}: {card.line}")
     for line in card.notices:
         show.notice(line)

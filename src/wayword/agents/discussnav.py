@@ -58,7 +58,8 @@ class DiscussNavSettings:
     ``analysis``, ``perception``, ``completion``, ``testing``: the groups of experts; each one
     turned off is an ablation of Table II (without ``testing``, most votes win). ``scene``: a model
     is ``asked`` about each direction (about the picture where there are pictures, else it reads the
-    recorded sentences), or the ``recorded`` sentences are told as they are and nobody is asked. ``tags``: in the finding world and on robots,
+    recorded sentences), or the ``recorded`` sentences are told as they are and nobody is asked.
+    ``tags``: in the finding world and on robots,
     the detector that names what lies in each direction, a simulated one (``yolo``, ``perfect``) or
     a network (``owlv2:WEIGHTS``). ``samples`` predictions are made a step,
     at ``temperature``; every expert writes at temperature 0. ``patience``: seconds until an

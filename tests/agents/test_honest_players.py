@@ -1,8 +1,14 @@
-"""Prompts suffice: players that read nothing else solve an episode of every task."""
+"""Prompts suffice: players that read nothing else solve an episode of every task.
+
+Household requests of each type, rearrangement, questions of each kind, grounded instructions of
+each family, a follower beside the scripted commander, object searches, and walks by the clauses of
+their instructions, R2R's among them: ``pytest tests/agents/test_honest_players.py``.
+"""
 
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +19,7 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
+from wayword.datasets.apartments import Apartments
 from wayword.datasets.grounding import Grounding
 from wayword.datasets.household import Household
 from wayword.datasets.houses import Houses
@@ -20,8 +27,10 @@ from wayword.datasets.iqa import InteractiveQuestions
 from wayword.datasets.ma_household import MaHousehold
 from wayword.datasets.procedural.homes.chores import KINDS
 from wayword.datasets.procedural.homes.questions import KINDS as QUESTIONS
+from wayword.datasets.r2r import R2R
 from wayword.datasets.rearrangement import Rearrangement
 from wayword.metrics.household import judged
+from wayword.metrics.scoring import score
 
 STEPS = 150
 
@@ -105,3 +114,25 @@ def test_a_walk_by_its_instructions_clauses(number: int) -> None:
     assert played.ended == "stopped"
     arrived = played.visited("agent")[-1]["viewpoint"]
     assert arrived == reference.goal, (task.episode.instruction, model.said)
+
+
+@pytest.mark.parametrize("number", range(3))
+def test_a_thing_is_found_in_a_generated_apartment(number: int) -> None:
+    dataset = Apartments(settings=Apartments.Settings(homes=3, episodes=3, rooms=3))
+    task, model = dataset.tasks[number], honest.Honest(honest.search)
+    played = play(dataset, task, model)
+    assert played.ended == "stopped", (played.ended, model.said)
+    (scores,) = score(dataset, [(task, played)])
+    assert scores["success_challenge"] == 1.0, (task.episode.instruction, model.said)
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", ["5241_1", "3345_0", "4554_0"])
+def test_a_walk_of_r2r_by_its_instructions_clauses(name: str, data: Path) -> None:
+    dataset = R2R("val_seen", data, R2R.Settings())
+    task = next(task for task in dataset.tasks if task.episode.id == name)
+    model = honest.Honest(honest.route)
+    played = play(dataset, task, model)
+    assert played.ended == "stopped"
+    (scores,) = score(dataset, [(task, played)])
+    assert scores["sr"] == 1.0, (task.episode.instruction, model.said)

@@ -20,7 +20,7 @@ from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.verbalize import indoor
 from wayword.verbalize.generic import verbalizer
-from wayword.worlds.indoor.objects import ObjectReference
+from wayword.worlds.indoor.world import ObjectReference
 
 
 @pytest.fixture(scope="module")

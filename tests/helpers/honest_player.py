@@ -7,6 +7,7 @@ knows English and the house by its own notes, made from the text alone.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
@@ -503,3 +504,107 @@ def _unlike(way: tuple[str, int, str], mark: str, turn: int) -> float:
     seen = sum(word in way[2] for word in mark.split()) / max(1, len(mark.split()))
     off = abs((way[1] - turn + 180) % 360 - 180) / 180
     return off - 1.2 * seen
+
+
+def search(fixed: str, task: str) -> Play:
+    """A search on foot: look all around, go where the free ways lead, come back, stop at the thing.
+
+    It knows the target's words, and from each observation where it is, what is in view and how far
+    it can go; nothing else.
+    """
+    target = re.sub(r"^(find|look for) (the|an?) |[.]$", "", task.lower())
+    told = yield ""
+    trail: list[Spot] = [_spot(told)]
+    been: list[Spot] = []
+    for _ in range(60):
+        open_ways: list[Spot] = []
+        for _ in range(4):
+            if thing := _in_view(told, target):
+                yield from _come_up(told, target, thing)
+                return
+            open_ways += _open_ways(told)
+            told = yield "rotate[90]"
+        here = _spot(told)
+        been.append(here)
+        new = [spot for spot in open_ways if all(_apart(spot, old) > 1.2 for old in been)]
+        while not new and len(trail) > 1:
+            trail.pop()
+            told = yield f"goto[{trail[-1][0]:.2f}, {trail[-1][1]:.2f}]"
+            for _ in range(4):
+                new += [w for w in _open_ways(told) if all(_apart(w, b) > 1.2 for b in been)]
+                told = yield "rotate[90]"
+        if not new:
+            return
+        x, y = max(new, key=lambda spot: min(_apart(spot, old) for old in been))
+        told = yield f"goto[{x:.2f}, {y:.2f}]"
+        been.append((x, y))  # not again, also where something was in the way
+        trail.append(_spot(told))
+
+
+Spot = tuple[float, float]
+
+
+def _apart(one: Spot, other: Spot) -> float:
+    return math.dist(one, other)
+
+
+def _spot(told: str) -> Spot:
+    x, y = re.findall(r"[xy] = (-?[\d.]+) m", told)[:2]
+    return float(x), float(y)
+
+
+def _heading(told: str) -> float:
+    found = re.search(r"You face ([\d.]+)°", told)
+    return float(found.group(1)) if found else 0.0
+
+
+def _off(spot: Spot, heading: float, metres: float) -> Spot:
+    angle = math.radians(heading)
+    return spot[0] + metres * math.sin(angle), spot[1] + metres * math.cos(angle)
+
+
+def _open_ways(told: str) -> list[Spot]:
+    """Where the free ways lead, a little before their ends."""
+    line = told.rpartition("Free way: ")[2]
+    found = []
+    for metres, side in re.findall(r"([\d.]+) m(?: or more)? (ahead|\d+° to the \w+)", line):
+        degrees = re.match(r"(\d+)° to the (\w+)", side)
+        turn = int(degrees[1]) * (-1 if degrees[2] == "left" else 1) if degrees else 0
+        if float(metres) > 0.9:
+            found.append(_off(_spot(told), _heading(told) + turn, float(metres) - 0.4))
+    return found
+
+
+def _in_view(told: str, target: str) -> tuple[float, float] | None:
+    """The angle (right positive) and the metres of the target, where it is in view."""
+    found = re.search(rf"\b{re.escape(target)} \((ahead|left|right) ?(\d*)°?, ([\d.]+) m\)", told)
+    if found is None:
+        return None
+    return {"left": -1, "right": 1}.get(found[1], 0) * float(found[2] or 0), float(found[3])
+
+
+def _come_up(told: str, target: str, thing: tuple[float, float]) -> Generator[str, str, None]:
+    """Go up to the target until it is at most a metre away, then face it."""
+    for _ in range(12):
+        angle, metres = thing
+        if metres <= 0.95:
+            return
+        before = _spot(told)
+        x, y = _off(before, _heading(told) + angle, metres - 0.5)
+        told = yield f"goto[{x:.2f}, {y:.2f}]"
+        if _apart(before, _spot(told)) < 0.1:  # around what is in the way
+            ways = _open_ways(told)
+            told = yield "rotate[60]"
+            ways += _open_ways(told)
+            told = yield "rotate[-120]"
+            ways += _open_ways(told)
+            if ways:
+                near = min(ways, key=lambda spot: _apart(spot, (x, y)))
+                told = yield f"goto[{near[0]:.2f}, {near[1]:.2f}]"
+        for _ in range(6):
+            if seen := _in_view(told, target):
+                break
+            told = yield "rotate[60]"
+        if not seen:
+            return
+        thing = seen

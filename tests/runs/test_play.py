@@ -11,15 +11,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers.two_in_a_flat import named
+from helpers.typist import Script
 from wayword.agents.human import listing, read
-from wayword.agents.parts.person import Left, Style, Terminal, hear, plain_text
+from wayword.agents.parts.person import Left, Terminal, hear, plain_text
 from wayword.core.action import STOP, Action, ActionSpace, Decision
 from wayword.core.errors import UsageError
 from wayword.runs.folder import RunFolder
@@ -41,30 +42,6 @@ MENU = ActionSpace(
     ),
     ("chat", "stop"),
 )
-
-
-@dataclass
-class Script:
-    """Types the given lines, then leaves; keeps all it was told."""
-
-    lines: list[str]
-    told: list[str] = field(default_factory=list)
-
-    def tell(self, text: str, style: Style = "") -> None:
-        self.told.append(text)
-
-    def ask(self, question: str) -> str:
-        self.told.append(question)
-        if not self.lines:
-            raise EOFError
-        return self.lines.pop(0)
-
-    def leave(self) -> None:
-        self.lines.clear()
-
-    @property
-    def text(self) -> str:
-        return "\n".join(self.told)
 
 
 @pytest.mark.parametrize(

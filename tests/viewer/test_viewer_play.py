@@ -18,6 +18,7 @@ from helpers.two_in_a_flat import named
 from wayword.core.action import Decision
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
 from wayword.viewer.library import Library
@@ -196,3 +197,29 @@ def test_the_map_holds_what_was_seen_and_no_more() -> None:
     assert "gold" not in drawn
     assert arrows(looked) == {"north-of-it": "↑ 2.0 m"}
     assert seen([Look({"place": "room"}, {"objects": ("cup",)})], letters) is None
+
+
+def test_a_recorded_episode_is_played_on_from_a_step(server: Server, tmp_path: Path) -> None:
+    walk = tmp_path / "runs" / "walk"
+    run(Plan("oracle", "houses", limit=1, out=walk))
+    (record,) = RunFolder.read(walk).records()
+    asked = f"?id={quote(record.episode_id)}&step=2"
+    status, text = ask(server, f"/run/walk/continue{asked}")
+    assert status == 200
+    assert text.splitlines()[1] == f"wayword play --continue {walk}:{record.episode_id}:2"
+    assert ask(server, "/run/walk/continue?id=none&step=2")[0] == 404
+    told = ask(server, "/play", {"run": "walk", "id": record.episode_id, "step": "2"})
+    assert json.loads(told[1]) == {"href": "/play/1/"}
+    table = server.games.table("1")
+    me = turn_of(table, "agent")
+    assert me.situation is not None
+    assert me.situation.turn == 2
+    assert "before you: goto[" in board(server, "1", "agent").text
+    me.put(me.waiting, "stop")
+    until(lambda: table.ended)
+    assert table.game is not None
+    (after,) = RunFolder.read(table.game.result.path).records()
+    assert len(after.trajectory.steps) == 2
+    assert json.loads(ask(server, "/play", {"run": "../..", "id": "x", "step": "1"})[1]) == {
+        "problem": "there is no run '../..' here"
+    }

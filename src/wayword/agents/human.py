@@ -14,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from wayword.agents.parts.commands import ASKED_OF
 from wayword.agents.parts.legal import Legal
+from wayword.agents.parts.partner_knowledge import UNDERSTOOD
 from wayword.agents.parts.person import Face, Left, Seated, Situation, hear, person_of
 from wayword.agents.parts.strategy import instruction, task_rules
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
@@ -145,6 +147,15 @@ class HumanSettings:
             raise UsageError("human: listed is at least 1")
 
 
+def understood(episode: Episode, actor: str) -> str:
+    """The sentences that scripted partners understand, for a person who talks to one; empty where
+    nobody else acts."""
+    others = [name for name in episode.actors if name != actor]
+    roles = episode.extra.get("roles", {})
+    said = dict.fromkeys(ASKED_OF.get(str(roles.get(name, "")), UNDERSTOOD) for name in others)
+    return f"A scripted partner understands: {' '.join(said)}" if said else ""
+
+
 class Human:
     """A person at the terminal or in the browser; numbers, whole actions and abbreviations will do.
 
@@ -187,6 +198,19 @@ class Human:
                 return Decision(found)
             self._person.tell(found, "warning")
 
+    async def recall(
+        self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
+    ) -> None:
+        """See what somebody else saw, and hear what was decided."""
+        self._verbalizer = generic.verbalizer(observation)
+        now = self._situation(observation, space)
+        if isinstance(self._person, Face):
+            self._person.show(now)
+        else:
+            self._tell(now)
+        said = decision.reason if isinstance(decision, Rejection) else str(decision.action)
+        self._person.tell(f"before you: {said}", "dim")
+
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         words = generic.feedback(feedback, self._verbalizer)
         if words:
@@ -207,7 +231,9 @@ class Human:
             tuple(name for name in episode.actors if name != actor),
             episode,
             instruction(episode, actor),
-            task_rules(episode, actor) or "",
+            "\n".join(
+                told for told in (task_rules(episode, actor), understood(episode, actor)) if told
+            ),
             self._verbalizer.own(observation)[1],
             self._verbalizer.around(observation, self._toolkit.perceiver),
             space,

@@ -32,8 +32,7 @@ from wayword.core.perceiver import Percept, need
 from wayword.core.trajectory import HISTORY_DROPPED
 from wayword.core.world import Feedback
 from wayword.verbalize import indoor
-from wayword.worlds.indoor.objects import ObjectsObservation
-from wayword.worlds.indoor.world import IndoorObservation
+from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
 # A map in words: the places visited and seen so far, and what joins them, growing with the walk.
 #
@@ -170,6 +169,16 @@ class NavGPT:
         if isinstance(observation, ObjectsObservation) and observation.objects:
             return await self._named(observation, answer.thought)
         return Decision(STOP, answer.thought)
+
+    async def recall(
+        self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
+    ) -> None:
+        """Know a place that somebody else stood at, and what was decided there."""
+        percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
+        legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
+        self._map.arrive(observation.viewpoint, legal)
+        self._known.update(legal, [observation.viewpoint])
+        self._viewpoint, self._summary = observation.viewpoint, one_sentence(percept.summary)
 
     async def _named(self, seen: ObjectsObservation, thought: str) -> Decision:
         """Stop, and name the object that is meant; none where the answer names none."""

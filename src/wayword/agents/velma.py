@@ -33,14 +33,16 @@ from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.clauses import NUMBERS, Clause, Since, clauses, marked, options
 from wayword.agents.parts.conversation import TokenRate, context_tokens
-from wayword.agents.parts.landmarks import Landmarks, extract, tidy
+from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
 from wayword.agents.parts.legal import Refusal, pick
+from wayword.agents.parts.sentences import quotable
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.agent import Demonstration, Keeping, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Sampling
 from wayword.core.perceiver import Perceiver
+from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
 from wayword.perception.landmarks import TAU, visible
 from wayword.perception.opening import neural_scorer, recorded_scorer
@@ -76,12 +78,12 @@ class VelmaSettings:
     pictures, the paper's "no image"), by ``recorded`` scores (``scores_file``), by a ``neural``
     model (``clip``) on the panoramas in ``images``, standardised on the seen area of ``nodes`` (a
     graph's nodes.txt), or by ``none``.
+    ``landmark_filter``: leave out what the ``released`` code does, intersections and the like.
     ``tau``: the threshold on standardised scores. ``traffic``: tell the flow of traffic at starts
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
-    seen. ``context``: tokens that a prompt may take before whole examples are dropped;
-    0 for what the model holds. ``follow``: ask for the clause that is followed,
-    too (needs ``shots`` 0).
+    seen. ``context``: tokens that a prompt may take before whole examples are dropped; 0 for what
+    the model holds. ``follow``: ask for the clause that is followed, too (needs ``shots`` 0).
     ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
     (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
     """
@@ -90,6 +92,7 @@ class VelmaSettings:
     examples: int = 0
     draw: Literal["episode", "run"] = "episode"
     landmarks: Literal["recorded", "model", "none"] = "recorded"
+    landmark_filter: Literal["released", "none"] = "released"
     scores: Literal["dataset", "recorded", "neural", "none"] = "dataset"
     scores_file: str = ""
     images: str = ""
@@ -159,7 +162,7 @@ class Velma:
         self._forced = [str(word) for word in episode.extra.get("opening", ())]
         self._oriented = bool(self._forced)
         if self._settings.follow:
-            self.clauses = clauses(_line(episode.instruction), within=False)
+            self.clauses = clauses(quotable(episode.instruction), within=False)
         self._walk = self._route(episode)
         if self._settings.shots:
             drawn = self._toolkit.demonstrations(self._settings.shots, self._seed(episode))
@@ -177,6 +180,11 @@ class Velma:
                 await self._follow()
             return await self._chosen()
         return await self._written()
+
+    async def recall(self, seen: StreetObservation, space: ActionSpace, decided: object) -> None:
+        """Write down what was to be seen where somebody else decided."""
+        self._look(seen)
+        self._forced = self._forced[1:]
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Write down what was carried out; a plan made for something else is void."""
@@ -290,13 +298,13 @@ class Velma:
             self._toolkit.note("landmarks_ignored", episode=episode.id, count=found.ignored)
         if found.cut_off:
             self._toolkit.note("landmarks_cut_off", episode=episode.id, reason=found.cut_off)
-        return found.names
+        return released(found.names) if self._settings.landmark_filter != "none" else found.names
 
     async def _extracted(self, episode: Episode) -> Landmarks:
         """A model's list; an example's is asked for once a run, not once an episode."""
         known = self._toolkit.shared.once(_LISTED, None, dict)
         if episode.id not in known:
-            prompt = self._prompts.fill("landmarks", instruction=_line(episode.instruction))
+            prompt = self._prompts.fill("landmarks", instruction=quotable(episode.instruction))
             known[episode.id] = await extract(self._toolkit.model("landmarks"), prompt)
         return known[episode.id]
 
@@ -309,7 +317,7 @@ class Velma:
         if self.clauses:
             told = (self._clause(number) for number in range(1, len(self.clauses) + 1))
             return self._prompts.fill("clauses", clauses="\n".join(told)) + "\n"
-        return self._prompts.fill("route", instruction=_line(episode.instruction)) + "\n"
+        return self._prompts.fill("route", instruction=quotable(episode.instruction)) + "\n"
 
     async def _solved(self, example: Demonstration) -> str:
         """A demonstration as the finished text of its walk."""
@@ -331,11 +339,8 @@ class Velma:
             len(self.prompt) + reserve > room * self._rate.characters_per_token
         ):
             del self._examples[0]
-        if gone := before - len(self._examples):
-            context = self._context
-            self._toolkit.note(
-                "examples_dropped", count=gone, left=len(self._examples), context=context
-            )
+        if gone := before - (left := len(self._examples)):
+            self._toolkit.note(EXAMPLES_DROPPED, count=gone, left=left, context=self._context)
 
 
 def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:
@@ -390,11 +395,6 @@ def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> Perceiver | None:
     if settings.scores != "dataset" or own is None:
         return None
     return own if "score" in own.capabilities else None
-
-
-def _line(text: str) -> str:
-    """The instruction on one line, its quotes not to be confused with the ones around it."""
-    return " ".join(text.split()).replace('"', "'")
 
 
 agent = Velma

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wayword.cli.running import Continue
+
 if TYPE_CHECKING:
     from wayword.runs.plan import Plan
     from wayword.runs.play import Game
@@ -47,6 +49,7 @@ def play(
     set_: Set = None,
     data: Data = None,
     out: Out = None,
+    continue_: Continue = "",
     browser: Browser = False,
     port: Port = 0,
     open_: OpenIt = False,
@@ -64,7 +67,9 @@ def play(
       wayword play houses --browser
       wayword play ma_household --as follower --with team --model local:smollm2
       wayword play ma_household --browser --with human
+      wayword play --continue runs/first:5593_0:4
     """
+    from wayword.cli import show
     from wayword.runs.plan import Plan
     from wayword.runs.play import game_plan
     from wayword.runs.play import play as play_game
@@ -74,11 +79,14 @@ def play(
     asked = Plan(
         "human", dataset or on or "household", model, settings,
         seed=seed, max_steps=max_steps, data=data, out=out, episode=episode,
+        continues=continue_,
     )  # fmt: skip
     if browser:
         _in_the_browser(asked, role, others, port, open_)
         return
-    game = play_game(game_plan(asked, role, others))
+    with show.waiting(f"{asked.on}: reading the data …"):
+        plan = game_plan(asked, role, others)
+    game = play_game(plan)
     _tell(game)
     if game.scores is None:
         raise typer.Exit(1)

@@ -73,6 +73,30 @@ def merge(
         show.notice(line)
 
 
+def verify(
+    run: Annotated[Path, typer.Argument(help="A run folder that was signed (run --sign).")],
+    key: Annotated[str, typer.Option(help="The public key that it must be signed by.")] = "",
+) -> None:
+    """Whether a run folder is as it was signed; if not, which line or field was changed.
+
+    Without --key it is shown who signed, and for you to know them.
+
+    \b
+    Examples:
+      wayword run navgpt --on r2r:val_seen --model openai:NAME --out runs/mine --sign
+      wayword verify runs/mine
+    """
+    from wayword.runs import signing
+
+    found = signing.verify(run, key)
+    for line in found.changed:
+        typer.echo(line)
+    if found.changed:
+        raise typer.Exit(1)
+    typer.echo(f"{run}: config and {found.lines:,} lines as they were signed, {found.signed}")
+    typer.echo(f"signed by {found.key}")
+
+
 def compare(
     first: Annotated[Path, typer.Argument(help="A run folder.")],
     second: Annotated[Path, typer.Argument(help="Another one on the same episodes.")],
@@ -113,6 +137,7 @@ def score(
       wayword score eval_tag_alfredtwenv_tw_valid_unseen.json
       wayword score running/eb_alfred/gpt-4o_base
     """
+    from wayword.cli import show
     from wayword.runs import reports
     from wayword.runs.plan import Plan
     from wayword.settings import parse
@@ -121,7 +146,9 @@ def score(
         _tell(reports.score_outcomes(file, format.value, per_episode))
         return
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
-    _tell(reports.score(file, plan, format.value, per_episode))
+    with show.waiting(f"{on}: reading the data …"):
+        scored = reports.score(file, plan, format.value, per_episode)
+    _tell(scored)
 
 
 def retell(
@@ -235,6 +262,12 @@ def export(
             card = publish(runs, out, what, parquet, told)
         else:
             card = write(runs, out, what, told)
+    if not card.lines:
+        from wayword.core.errors import RecordingError
+
+        if out.is_file():
+            out.unlink()
+        raise RecordingError(f"{out}: nothing to export; {card.why_empty()}")
     typer.echo(f"{out}: {card.line}")
     for line in card.notices:
         show.notice(line)

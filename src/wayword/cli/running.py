@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,11 +14,17 @@ import typer
 from wayword.cli import show
 
 if TYPE_CHECKING:
+    from wayword.agents.parts.person import Person
     from wayword.runs.plan import Plan
+    from wayword.runs.recipe import RunRecipe
     from wayword.runs.running import RunResult
 
 Agent = Annotated[
-    str, typer.Argument(help="An agent's name, or ./mine.py. See: wayword list agents")
+    str,
+    typer.Argument(
+        help="An agent's name, ./mine.py, or a file with a whole run, recipe.yaml. "
+        "See: wayword list agents"
+    ),
 ]
 On = Annotated[
     str, typer.Option("--on", help="Dataset and split: houses, r2r:val_seen …, or ./mine.py")
@@ -28,7 +37,8 @@ Actor = Annotated[
     typer.Option("--actor", help="Another agent for one actor: follower=human; may be repeated."),
 ]
 Ask = Annotated[
-    str, typer.Option(help="Who answers agents' questions: terminal, or nobody when left out.")
+    str,
+    typer.Option(help="Who answers agents' questions: terminal, browser, or nobody when left out."),
 ]
 Set = Annotated[
     list[str] | None,
@@ -49,7 +59,9 @@ Steps = Annotated[int | None, typer.Option(help="Cut episodes off after so many 
 Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
 Concurrency = Annotated[int, typer.Option(help="Episodes under way at once.")]
 Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
-Out = Annotated[Path | None, typer.Option(help="Run folder; else one named after the run.")]
+Out = Annotated[
+    Path | None, typer.Option(help="Run folder, s3://… too; else one named after the run.")
+]
 Tokens = Annotated[int | None, typer.Option(help="Stop in order after so many tokens.")]
 Dollars = Annotated[float | None, typer.Option(help="Stop in order after so many US dollars.")]
 Cache = Annotated[Path | None, typer.Option(help="Keep answers in this file and reuse them.")]
@@ -67,6 +79,13 @@ Episodes = Annotated[str, typer.Option("--episodes", help="Play these episodes a
 Seeds = Annotated[
     int, typer.Option(help="Play each episode with the run seeds 0 … N-1; ends in one pooled row.")
 ]
+Continue = Annotated[
+    str,
+    typer.Option(
+        "--continue",
+        help="Go on from a step of a recorded episode, RUN:EPISODE:STEP, with its data and seed.",
+    ),
+]
 Engine = Annotated[
     str, typer.Option(help="ray: play in the processes of a Ray cluster. Else this process plays.")
 ]
@@ -75,10 +94,15 @@ Track = Annotated[
     str,
     typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
 ]
+Watch = Annotated[bool, typer.Option("--watch", help="Open the run's page in the browser, live.")]
+Sign = Annotated[
+    bool, typer.Option("--sign", help="Sign the run folder with the key of $WAYWORD_SIGNING_KEY.")
+]
 Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
 
 
 def run(
+    context: typer.Context,
     agent: Agent,
     on: On = "houses",
     model: ModelName = "",
@@ -104,9 +128,12 @@ def run(
     dry_run: Dry = False,
     seeds: Seeds = 1,
     episodes: Episodes = "",
+    continue_: Continue = "",
     engine: Engine = "",
     workers: Workers = 4,
+    sign: Sign = False,
     track: Track = "",
+    watch: Watch = False,
 ) -> None:
     """Play episodes with an agent, and show the table.
 
@@ -123,17 +150,21 @@ def run(
       wayword run velma --on towns --model local:smollm2 --sweep shots=0,2 --limit 20
       wayword run navgpt --on r2r:val_seen --model local:smollm2 --episodes 3837_0,4072_2
       wayword run frontier --on apartments --limit 40 --seeds 3 --sweep detector_seed=0,1,2
+      wayword run act --model local:smollm2 --continue runs/first:5593_0:4
+      wayword run navgpt --on houses --model local:smollm2 --limit 20 --watch
+      wayword run recipe.yaml --limit 5
       wayword run ./mine.py --on houses
     """
-    from wayword.runs.plan import Plan, pairs, read_config
+    from wayword.runs.plan import pairs, read_config
+    from wayword.runs.recipe import RunRecipe, is_recipe, read_recipe
+    from wayword.runs.remote import url_of
     from wayword.settings import merge, parse
 
-    settings = merge(read_config(config), parse(set_ or []))
-    plan = Plan(
+    recipe = RunRecipe(
         agent,
         on,
         model,
-        settings,
+        merge(read_config(config), parse(set_ or [])),
         limit=limit,
         shuffle=shuffle,
         shard=shard,
@@ -142,40 +173,105 @@ def run(
         concurrency=concurrency,
         data=data,
         out=out,
-        tokens=max_tokens,
-        dollars=max_dollars,
+        max_tokens=max_tokens,
+        max_dollars=max_dollars,
         cache=cache,
-        requests_per_minute=rpm,
+        rpm=rpm,
         prices=prices,
         retries=retries,
         actors=pairs(actor or [], "--actor"),
         ask=ask,
         episodes=tuple(name.strip() for name in episodes.split(",") if name.strip()),
+        continues=continue_,
         engine=engine,
         workers=workers,
+        track=track,
+        sign=sign,
+        sweep=tuple(sweep or ()),
+        seeds=seeds,
     )
+    if is_recipe(agent):
+        recipe = recipe.over(read_recipe(Path(agent)), _given(context))
+    plan = recipe.plan()
     if dry_run:
         from wayword.runs.forecast import forecast, lines
 
         typer.echo("\n".join(lines(forecast(plan))))
         return
-    if sweep or seeds != 1:
-        carry_out_sweep(plan, sweep or [], seeds, track)
+    if recipe.sign:
+        from wayword.runs.signing import signing_key
+
+        signing_key()  # a missing key is said before anything is played
+    if recipe.sweep or recipe.seeds != 1:
+        carry_out_sweep(plan, recipe)
         return
-    result = carry_out(plan, track)
-    print_table([result.path])
-    typer.echo(f"\n{result.path}")
+    with _watched(plan, watch) as person:
+        result = carry_out(plan, recipe.track, recipe.sign, person)
+        print_table([result.path])
+        typer.echo(f"\n{url_of(result.path) or result.path}")
     if not result.outcome.complete:
         raise typer.Exit(1)
 
 
-def carry_out_sweep(plan: Plan, sweeps: list[str], seeds: int = 1, track: str = "") -> None:
+_FIELDS = {"set_": "settings", "actor": "actors", "continue_": "continues"}
+"""Parameters of the command whose fields in a recipe are called otherwise."""
+
+
+def _given(context: typer.Context) -> set[str]:
+    """The fields of a recipe that stand on the command line."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    return {
+        _FIELDS.get(name, name)
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE"
+    }
+
+
+@contextmanager
+def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
+    """Serve the pages while a run goes on, where that was asked for; at a terminal also after it,
+    until Ctrl-C. Gives the person who answers in the browser, where one is to."""
+    if not watch and plan.ask != "browser":
+        yield None
+        return
+    from threading import Thread
+
+    from wayword.viewer.app import Server
+    from wayword.viewer.content import Content
+    from wayword.viewer.library import Library
+
+    folder = plan.out.parent if plan.out else Path("runs")
+    folder.mkdir(parents=True, exist_ok=True)
+    with Server(Content(Library([folder]), plan.data)) as server:
+        serving = Thread(target=server.serve, daemon=True)
+        serving.start()
+        asks = plan.ask == "browser"
+        table = server.games.open(f"{Path(plan.agent).stem} on {plan.on}") if asks else None
+        address = server.address + (f"play/{table.name}/watch" if table else "")
+        show.notice(f"live: {address}")
+        if sys.stdout.isatty():
+            import webbrowser
+
+            webbrowser.open(address)
+        try:
+            yield table
+            if sys.stdout.isatty():
+                show.notice("the pages stay until Ctrl-C")
+                with suppress(KeyboardInterrupt):
+                    serving.join()
+        finally:
+            server.stop()
+            serving.join(10)
+
+
+def carry_out_sweep(plan: Plan, recipe: RunRecipe) -> None:
     """A run for each value, one table with a row for each group of seeds, one picture."""
     from wayword.runs import sweep as sweeping
 
-    sweeps = [*sweeps, sweeping.seeds(seeds)] if seeds != 1 else sweeps
+    seeds = [sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else []
+    sweeps = [*recipe.sweep, *seeds]
     made = sweeping.variants(plan, sweeps)
-    results = [carry_out(variant.plan, track) for variant in made]
+    results = [carry_out(variant.plan, recipe.track, recipe.sign) for variant in made]
     print_table([result.path for result in results], pool=sweeping.over_seeds(sweeps))
     typer.echo(f"\n{sweeping.picture(made)}")
     if not all(result.outcome.complete for result in results):
@@ -219,17 +315,21 @@ def demo(
         raise typer.Exit(1)
 
 
-def carry_out(plan: Plan, track: str = "") -> RunResult:
+def carry_out(
+    plan: Plan, track: str = "", sign: bool = False, person: Person | None = None
+) -> RunResult:
     """Run a plan under a progress bar, and print what a person should know."""
     from wayword.runs.parts import takes_a_person
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked
 
-    with show.progress(f"{Path(plan.agent).stem} on {plan.on}") as bar:
-        # a bar would write into what the person is typing
-        shown = None if takes_a_person(plan) else bar
-        with tracked(track, plan, shown, show.notice) as progress:
-            result = run_plan(plan, progress)
+    # a bar would write into what the person is typing
+    hidden = takes_a_person(plan)
+    with (
+        show.progress(f"{Path(plan.agent).stem} on {plan.on}", hidden) as bar,
+        tracked(track, plan, bar, show.notice) as progress,
+    ):
+        result = run_plan(plan, progress, person)
     if result.resumed:
         show.notice(f"{result.resumed} episodes were finished before and are kept")
     for line in result.notices:
@@ -240,6 +340,10 @@ def carry_out(plan: Plan, track: str = "") -> RunResult:
         show.notice(f"{result.outcome.exhausted}; the same command goes on")
     if result.outcome.unusable:
         show.notice(f"stopped: {result.outcome.unusable}; the same command then goes on")
+    if sign:
+        from wayword.runs import signing
+
+        show.notice(f"signed by {signing.sign(result.path, signing.signing_key())}")
     return result
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from threading import Timer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -11,8 +13,8 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def progress(label: str) -> Iterator[OnProgress]:
-    """A bar over the episodes, with the running mean of the main metric."""
+def progress(label: str, hidden: bool = False) -> Iterator[OnProgress]:
+    """A bar over the episodes, with the running mean of the main metric; ``hidden`` shows none."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -38,14 +40,41 @@ def progress(label: str) -> Iterator[OnProgress]:
     row = bar.add_task(label, total=None, note="")
 
     def tell(done: int, total: int, scores: Mapping[str, float]) -> None:
+        slow.cancel()
+        if hidden:
+            return
         bar.start()  # not before: a mistyped name should not flash an empty bar
         means.add(scores)
         bar.update(row, completed=done, total=total, note=means.text())
 
+    slow = saying(f"{label}: reading the data …")
     try:
         yield tell
     finally:
+        slow.cancel()
         bar.stop()
+
+
+AT_ONCE, IN_A_LOG = 0.5, 5.0
+"""Seconds of silence after which a wait is explained: at a terminal, and elsewhere."""
+
+
+def saying(line: str) -> Timer:
+    """Explain a wait on stderr, unless what is returned is cancelled before."""
+    timer = Timer(AT_ONCE if sys.stderr.isatty() else IN_A_LOG, notice, [line])
+    timer.daemon = True
+    timer.start()
+    return timer
+
+
+@contextmanager
+def waiting(line: str) -> Iterator[None]:
+    """Explain a wait that takes long."""
+    slow = saying(line)
+    try:
+        yield
+    finally:
+        slow.cancel()
 
 
 class _Means:

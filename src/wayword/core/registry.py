@@ -150,5 +150,9 @@ def _from_file(path: Path) -> ModuleType:
         raise UsageError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look their module up by name
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SyntaxError as error:
+        where = f"{error.filename or file}:{error.lineno}"
+        raise UsageError(f"{where}: {error.msg}: {(error.text or '').strip()!r}") from None
     return module

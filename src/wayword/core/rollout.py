@@ -9,7 +9,8 @@ import asyncio
 import random
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, cast
@@ -26,20 +27,19 @@ from wayword.core.agent import (
     sees_answer,
 )
 from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Json
 from wayword.core.errors import (
     BudgetExhausted,
-    ModelError,
     ModelUnusable,
     RecordingError,
     UsageError,
     WaywordError,
 )
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, window_of
-from wayword.core.perceiver import Percept, WatchedPerceiver
+from wayword.core.model import Model
+from wayword.core.perceiver import WatchedPerceiver
+from wayword.core.recording import Continued, Log, RecordedModel, retake
 from wayword.core.replay import carry_out
 from wayword.core.solving import plan_of
-from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
+from wayword.core.trajectory import Step, Trajectory, Verdict
 from wayword.core.world import World
 
 MakeAgent = Callable[[Toolkit, str], Agent]
@@ -71,7 +71,8 @@ class Setup:
     :class:`~wayword.core.agent.Toolkit`. ``trials`` is how often agents that learn may play an
     episode, and ``judge`` ends that at a success; with none they are told nothing. ``purse``
     decides whether another episode can be paid for.
-    ``demonstrations`` draws solved examples, where not the dataset does.
+    ``demonstrations`` draws solved examples, where not the dataset does. ``continued`` holds the
+    recorded steps that an episode goes on from, by its id.
     """
 
     dataset: Dataset
@@ -85,95 +86,7 @@ class Setup:
     judge: Judge | None = None
     purse: Purse | None = None
     demonstrations: Demonstrations | None = None
-
-
-class Log:
-    """Collects the model calls, notes and percept of one episode until a step takes them."""
-
-    def __init__(self) -> None:
-        self.calls: list[ModelCall] = []
-        self.notes: list[Note] = []
-        self.percept: Percept | None = None
-
-    def note(self, kind: str, **details: Json) -> None:
-        """Record a visible event."""
-        self.notes.append(Note(kind, details))
-
-    def read(self, percept: Percept) -> None:
-        """Keep the percept that an agent just read; of several in a turn, the last."""
-        self.percept = percept
-
-    def take_percept(self) -> Percept | None:
-        """Hand over the percept of this turn, and start anew."""
-        taken, self.percept = self.percept, None
-        return taken
-
-    def take(self) -> tuple[list[ModelCall], list[Note]]:
-        """Hand over the calls and notes, and start anew."""
-        taken = self.calls, self.notes
-        self.calls, self.notes = [], []
-        return taken
-
-
-class RecordedModel:
-    """A model whose every call lands in the episode's log, failed ones included.
-
-    A fatal ``ModelError`` leaves as ``ModelUnusable``, which no agent catches.
-    """
-
-    def __init__(self, model: Model, role: str, log: Log) -> None:
-        self._model, self._role, self._log = model, role, log
-
-    @property
-    def name(self) -> str:
-        return self._model.name
-
-    @property
-    def window(self) -> int:
-        """Tokens that the model can hold: see :func:`~wayword.core.model.window_of`."""
-        return window_of(self._model)
-
-    def as_role(self, role: str) -> RecordedModel:
-        """The same model, its calls recorded as those of a role that has no model of its own."""
-        return RecordedModel(self._model, role, self._log)
-
-    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        try:
-            answer = await self._model.complete(prompt, sampling)
-        except WaywordError as error:
-            self._record(prompt, None, sampling, str(error))
-            raise _for_the_run(error) from None
-        self._record(prompt, answer, sampling)
-        return answer
-
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        try:
-            answer = await self._model.choose(prompt, options)
-        except WaywordError as error:
-            self._record(prompt, None, None, str(error))
-            raise _for_the_run(error) from None
-        self._record(prompt, answer, None)
-        return answer
-
-    async def aclose(self) -> None:
-        """The run owns the model, so an episode closes nothing."""
-
-    def _record(
-        self,
-        prompt: Prompt,
-        answer: Completion | Choice | None,
-        sampling: Sampling | None,
-        error: str = "",
-    ) -> None:
-        kept = (
-            prompt if isinstance(prompt, str) else tuple(prompt)
-        )  # the agent may go on with its list
-        self._log.calls.append(ModelCall(self._role, kept, answer, sampling, error))
-
-
-def _for_the_run(error: WaywordError) -> WaywordError:
-    fatal = isinstance(error, ModelError) and error.fatal
-    return ModelUnusable(str(error)) if fatal else error
+    continued: Mapping[str, Continued] = field(default_factory=dict)
 
 
 async def rollout(task: Task, setup: Setup) -> Trajectory:
@@ -241,13 +154,21 @@ class _Play:
     async def _trial(self, world: World, trial: Trajectory) -> None:
         began = time.perf_counter()
         trial.start = {actor: world.pose(actor) for actor in world.actors}
-        for actor, agent in self._agents.items():
-            await agent.begin(self._task.episode.as_told(actor))
+        before = self._setup.continued.get(self._task.episode.id)
+        late = {a for a, agent in self._agents.items() if before and sees_answer(agent)}
+        await self._begin(self._agents.keys() - late)
         trial.opening_calls, trial.opening_notes = self._log.take()
+        if before:
+            for step in await retake(before, self._agents, late, world, self._log):
+                trial.steps.append(step)
+                if self._setup.on_step:
+                    self._setup.on_step(self._task.episode.id, step)
+            await self._begin(late)  # oracles plan from where they begin
+        taken = Counter(step.actor for step in trial.steps)
         trial.ended = "step_limit"
-        for _ in range(self._setup.max_steps):
+        for turn in range(self._setup.max_steps):
             for actor, agent in self._agents.items():
-                if not world.done(actor):
+                if turn >= taken[actor] and not world.done(actor):
                     trial.steps.append(await _turn(actor, agent, world, self._log))
                     if self._setup.on_step:
                         self._setup.on_step(self._task.episode.id, trial.steps[-1])
@@ -256,6 +177,11 @@ class _Play:
                 break
         trial.state = world.state()
         trial.seconds = time.perf_counter() - began
+
+    async def _begin(self, actors: Set[str]) -> None:
+        for actor, agent in self._agents.items():
+            if actor in actors:
+                await agent.begin(self._task.episode.as_told(actor))
 
     async def _again(self, trial: Trajectory) -> bool:
         """Whether another trial follows; the agents that learn have then reflected on this one."""

@@ -28,7 +28,7 @@ from wayword.core.solving import listed
 from wayword.core.world import World
 from wayword.datasets.procedural.homes.episodes import read_rules
 from wayword.datasets.r2r import R2R, task_of
-from wayword.worlds.indoor.objects import ObjectReference, ObjectsWorld, VisibleObject
+from wayword.worlds.indoor.world import ObjectReference, ObjectsWorld, VisibleObject
 
 VIEW_STEP = 30.0
 """Degrees of heading between the views that ``visible_pos`` numbers, twelve a row."""

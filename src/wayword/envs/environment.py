@@ -23,7 +23,8 @@ from wayword.core.agent import Agent
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
-from wayword.core.rollout import Log, Setup, actor_seed, seat
+from wayword.core.recording import Log
+from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import LAZY, Game, Info, Moment
 from wayword.envs.prompts import AgentPrompts, Background

@@ -26,7 +26,8 @@ from wayword.core.agent import Agent, check_family
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Prompt, Sampling
-from wayword.core.rollout import Log, Setup, actor_seed, seat
+from wayword.core.recording import Log
+from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step
 from wayword.envs.game import Game
 from wayword.envs.views import Said, View

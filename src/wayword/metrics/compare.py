@@ -18,6 +18,7 @@ import csv
 import io
 import json
 import math
+import textwrap
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -188,6 +189,8 @@ def _to_terminal(found: Comparison, width: int) -> str:
     from rich.console import Console
     from rich.table import Table
 
+    if width < _WIDE:
+        return _narrow(found, width)
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False, show_edge=False)
     for name in HEAD:
         table.add_column(name, justify="left" if name == "Metric" else "right", no_wrap=True)
@@ -199,6 +202,22 @@ def _to_terminal(found: Comparison, width: int) -> str:
     console.print(table)
     console.print("\nDifference: second less first. p: paired permutation test, two-sided.")
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
+
+
+_WIDE = 84
+"""Columns that a line of the table takes; with fewer, a metric has two lines."""
+
+
+def _narrow(found: Comparison, width: int) -> str:
+    """Two lines a metric: the means and their difference, then how many episodes are which."""
+    told = [f"First:  {found.first}", f"Second: {found.second}", heading(found)]
+    lines = [part for line in told for part in textwrap.wrap(line, width, subsequent_indent="  ")]
+    for line in found.lines:
+        name, first, second, change, better, worse, same, chance = _cells(line)
+        lines += ["", f"{name}  {first} -> {second}  {change}"]
+        lines += [f"  better {better}, worse {worse}, same {same}, p {chance}"]
+    end = "Difference: second less first, with its 95% interval. p: paired permutation test."
+    return "\n".join([*lines, "", *textwrap.wrap(end, width)]) + "\n"
 
 
 def _to_markdown(found: Comparison) -> str:

@@ -30,7 +30,7 @@ from wayword.metrics.paths import Alignment, Floats, Padded
 from wayword.metrics.scoring import Pair, Standing
 from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.graph import ViewpointGraph
-from wayword.worlds.indoor.objects import ObjectReference
+from wayword.worlds.indoor.world import ObjectReference
 
 METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "final viewpoint less than 3 m from the goal"),

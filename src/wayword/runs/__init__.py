@@ -1,7 +1,7 @@
 r"""From names to numbers: plans, runs, the run folder, reports.
 
     plan parts run play       what is run, by which parts, carried out
-    folder records lease config codec compact jsonl
+    folder records lease remote config codec compact jsonl
                               the run folder, and how its files are written
     episodes running ray_engine ray_players
                               which episodes, and who plays them
@@ -18,6 +18,7 @@ The run folder holds everything a run did, in files that any tool can read:
     sessions.jsonl   one line a session that ended in order: its wall time, and what was spent on
                      episodes it did not finish
     spending.jsonl   one line a billed call: its tokens and US dollars
+    signature.json   the signature over config and lines, after ``--sign``
     .lock            the lease of the process that writes: its number, its machine
 
 A line of ``episodes.jsonl`` is ``{"episode": id, "scores": {...}, "trajectory": {...}, "sum":

@@ -89,6 +89,11 @@ class Card:
         if count:
             self.omitted[cause] = self.omitted.get(cause, 0) + count
 
+    def why_empty(self) -> str:
+        """What became of the episodes, for an export without a line."""
+        left = ", ".join(f"{count} {cause}" for cause, count in sorted(self.omitted.items()))
+        return f"left out: {left}" if left else "the runs have no finished episode"
+
     @property
     def line(self) -> str:
         """One line for a person."""

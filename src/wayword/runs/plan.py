@@ -19,8 +19,8 @@ RESERVED = ("model", "models", "dataset", "actors", "perceiver")
 """Groups of ``--set`` that do not go to the agent: ``model.threads=2``, ``dataset.houses=5``,
 ``models.summary=openai:gpt-5-mini``, ``actors.follower.decoding=free``, ``perceiver=./mine.py``."""
 
-ANSWERERS = ("", "terminal")
-"""Who answers when an agent asks: nobody, or a person at the terminal."""
+ANSWERERS = ("", "terminal", "browser")
+"""Who answers when an agent asks: nobody, or a person at the terminal or in the browser."""
 
 ENGINES = ("", "ray")
 """What plays the episodes: this process, or the workers of a Ray cluster."""
@@ -36,9 +36,10 @@ class Plan:
     the tree of ``--set``: keys go to the agent, save the groups ``model``, ``models``, ``dataset``
     and ``actors``. ``episode`` plays one episode: an id, a number from 1, or ``next`` for the first
     that is not finished; ``episodes`` plays those of some ids. ``ask`` says who answers an agent's
-    questions: ``terminal``, a person there, or nobody. ``limit`` plays the first so many episodes
-    (of the order that ``shuffle``, a seed, gives); a later run with a higher limit goes on in the
-    same folder.
+    questions: ``terminal`` or ``browser``, a person there, or nobody. ``limit`` plays the first so
+    many episodes (of the order that ``shuffle``, a seed, gives); a later run with a higher limit
+    goes on in the same folder.
+    ``continues`` goes on from a step of a recorded episode: see :mod:`wayword.runs.continuing`.
     ``tokens`` and ``dollars`` are budgets for the whole run. ``cache`` is a file for answers.
     ``engine`` is ``ray`` to play in ``workers`` processes of a Ray cluster, each with
     ``concurrency`` episodes under way; else this process plays.
@@ -66,6 +67,7 @@ class Plan:
     episode: str = ""
     ask: str = ""
     episodes: tuple[str, ...] = ()
+    continues: str = ""
     engine: str = ""
     workers: int = 4
 
@@ -80,8 +82,12 @@ class Plan:
                 raise UsageError(f"{name.replace('_', '-')} must be 0 or more, not {value}")
         if self.engine not in ENGINES:
             raise UsageError(f"--engine {self.engine}: there is {ENGINES[1]}, or leave it out")
+        if self.engine and self.continues:
+            raise UsageError("--continue plays one episode in this process; leave --engine out")
         if self.ask not in ANSWERERS:
-            raise UsageError(f"--ask {self.ask}: questions are answered by {ANSWERERS[1]}")
+            raise UsageError(
+                f"--ask {self.ask}: questions are answered by {' or '.join(ANSWERERS[1:])}"
+            )
         self.shard_of()
         if self.episodes and (self.episode or self.shard or self.limit or self.shuffle is not None):
             raise UsageError(

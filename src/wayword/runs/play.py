@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from wayword.agents.parts.person import Person
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import score
+from wayword.runs.continuing import Continuation
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import open_agent, open_dataset
 from wayword.runs.plan import Plan
@@ -43,6 +44,8 @@ def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
     ``others`` is the agent of everybody else. Raises ``UsageError`` for an actor that does not
     exist, or where nobody plays the others.
     """
+    if plan.continues:
+        plan = Continuation.open(plan.continues).plan(plan)
     actors = open_dataset(plan).tasks[0].episode.actors
     me = actor or actors[0]
     if me in actors and len(actors) > 1 and not others:
@@ -60,7 +63,8 @@ def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
             raise UsageError(
                 f"nobody in {plan.dataset_name} is called {name!r}; there are: {there}"
             )
-    return replace(plan, concurrency=1, episode=plan.episode or "next")
+    episode = "" if plan.episodes else plan.episode or "next"
+    return replace(plan, concurrency=1, episode=episode)
 
 
 def play(plan: Plan, person: Person | None = None) -> Game:
@@ -68,12 +72,13 @@ def play(plan: Plan, person: Person | None = None) -> Game:
     result = run(plan, person=person)
     if result.resumed:
         remedy = f"watch it with `wayword view {result.path}`, or play it anew with --out FOLDER"
-        raise UsageError(f"episode {plan.episode} was played before; {remedy}")
+        name = plan.episode or ", ".join(plan.episodes)
+        raise UsageError(f"episode {name} was played before; {remedy}")
     if not result.outcome.finished:
         return Game(result)
     episode, ended, scores = _last(result.path)
     dataset = open_dataset(plan)
-    task = next(task for task in dataset.tasks if task.episode.id == episode)
+    task = of_ids(dataset.tasks, {episode})[episode]
     expert, best = expert_scores(plan, dataset, task)
     return Game(result, episode, ended, scores, expert, best)
 

@@ -22,6 +22,7 @@ from wayword.core.agent import Reflecting, Shared, TrialSettings
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import RecordingError
 from wayword.core.model import Model, lessons_of, prepare, warnings_of
+from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import STATE, ModelCall, Step, Trajectory
@@ -29,7 +30,9 @@ from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.rate import Turns
 from wayword.models.parts.opening import Options, open_model, wrap
+from wayword.runs import remote
 from wayword.runs.config import Checksums, Session, Spending, add_session, sessions
+from wayword.runs.continuing import Continuation
 from wayword.runs.episodes import Played, choose, made, unfinished
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import (
@@ -44,6 +47,7 @@ from wayword.runs.parts import (
 )
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.progress import Reporter
+from wayword.runs.remote import Store
 from wayword.runs.showing import demonstrations
 
 # The models of a run, one a role, with the run's wrappers around them.
@@ -131,7 +135,7 @@ OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Told after every step and episode: how many episodes are finished, of how many, and the last
 one's scores, or ``{"steps_so_far": n}`` after a step.
 """
-QUIET = {STATE, "lesson"}
+QUIET = {STATE, "lesson", "recorded_before"}
 """Notes that every step leaves by design; the others are told at the end of a run."""
 
 
@@ -157,6 +161,7 @@ class Going:
     on_progress: OnProgress
     person: Person | None = None
     reporter: Reporter | None = None
+    continued: Mapping[str, Continued] = field(default_factory=dict)
     done: int = 0
     finished_tokens: int = 0
     finished_dollars: float = 0.0
@@ -164,6 +169,7 @@ class Going:
     noted: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
+    store: Store | None = None
 
     def stepped(self, episode: str, step: Step) -> None:
         """A sign of life: with a slow model the first episode takes a while to end."""
@@ -192,6 +198,8 @@ class Going:
             self.folder.fail_line(played.episode, played.line)
             self.reasons[played.error] = played.episode
             return
+        if self.store:
+            self.store.check()
         self.folder.append_line(played.line)
         scores = played.line.scores
         self.done += 1
@@ -239,6 +247,8 @@ async def run_async(
     Every finished episode is on disk at once; after a crash the same plan goes on where it was.
     Raises ``UsageError``, ``DataError``, ``RecordingError`` before or instead of a broken run.
     """
+    going_on = Continuation.open(plan.continues) if plan.continues else None
+    plan = going_on.plan(plan) if going_on else plan
     dataset = open_dataset(plan)
     agent = open_agent(plan, dataset)
     account = Account(plan.tokens, plan.dollars)
@@ -247,7 +257,8 @@ async def run_async(
         for model in models.values():
             await prepare(model)
         there = (person or Terminal()) if agent.needs_person or plan.ask else None
-        return await _run(plan, dataset, agent, models, account, on_progress or _silent, there)
+        tell = on_progress or _silent
+        return await _run(plan, dataset, agent, models, account, tell, there, going_on)
     finally:
         for model in models.values():
             await model.aclose()
@@ -261,13 +272,18 @@ async def _run(
     account: Account,
     on_progress: OnProgress,
     person: Person | None,
+    going_on: Continuation | None,
 ) -> RunResult:
     config = config_of(plan, dataset, agent, models)
-    path = plan.out or run_folder(plan, config["identity"])
-    with RunFolder.open(path, config) as folder:
+    config = going_on.marked(config) if going_on else config
+    out = plan.out or run_folder(plan, config["identity"])
+    with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
         chosen = choose(plan, dataset.tasks, folder)
         going = Going(plan, dataset, agent, folder, len(chosen), on_progress, person)
+        if going_on:
+            going.continued = going_on.before(agent, dataset.tasks[chosen[0]].episode.actors)
         todo = unfinished(dataset.tasks, chosen, folder)
+        going.store = store
         going.done = resumed = len(chosen) - len(todo)
         going.on_progress(resumed, len(chosen), {})
         outcome = await _play(going, todo, models, account) if todo else Outcome()
@@ -275,7 +291,9 @@ async def _run(
         told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
         told += dict.fromkeys(line for model in models.values() for line in warnings_of(model))
         spent = _spent(account, outcome)
-        return RunResult(path, outcome, resumed, [*_notices(going), *going.told, *told, *spent])
+        return RunResult(
+            out if store else path, outcome, resumed, [*_notices(going), *going.told, *told, *spent]
+        )
 
 
 def _spent(account: Account, outcome: Outcome) -> list[str]:
@@ -327,6 +345,7 @@ def _setup(going: Going, models: Mapping[str, Model], account: Account) -> Setup
         shared=Shared({PERSON: person} if person else {}),
         demonstrations=demonstrations(going.dataset),
         purse=account,
+        continued=going.continued,
         **trials(going.agent, going.dataset),
     )
 

@@ -18,8 +18,7 @@ from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer, compass
 from wayword.worlds.indoor.graph import Neighbor
-from wayword.worlds.indoor.objects import ObjectsObservation
-from wayword.worlds.indoor.world import IndoorObservation
+from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
 DIRECTIONS = {
     6: ("Front", "Front Right", "Rear Right", "Rear", "Rear Left", "Front Left"),

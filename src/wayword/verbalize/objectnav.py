@@ -5,9 +5,15 @@ Searchers have detectors and read none of this; a text strategy plays with a per
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
+from wayword.core.action import ActionSpace
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer, compass
 from wayword.worlds.objectnav.observation import Shown, View
+from wayword.worlds.objectnav.simulated import STEP
 
 
 def place(seen: View) -> str:
@@ -15,10 +21,50 @@ def place(seen: View) -> str:
     return f"You are at x = {seen.x:.2f} m, y = {seen.y:.2f} m."
 
 
+BODY = 0.2
+"""A body's radius, metres: what lies so far to either side of a way does not stop it."""
+LOW, HIGH = 0.08, 1.3
+"""Metres above the floor between which a surface stops a body."""
+WAYS = (-30, 0, 30)
+"""Degrees from straight ahead, inside the view, in which the free way is told."""
+
+
 def around(seen: View) -> str:
     """What is in view, nearest first, and how far one can go straight on."""
-    things = ", ".join(map(_told, seen.shown))
-    return f"In view: {things}." if things else "There is nothing in view."
+    near = sorted(seen.shown, key=lambda thing: thing.distance)
+    things = ", ".join(map(_told, near))
+    sight = f"In view: {things}." if things else "There is nothing in view."
+    ways = [f"{_way(free, seen.depth.reach)} {_side(side)}" for side, free in free_ways(seen)]
+    return f"{sight}\nFree way: {', '.join(ways)}."
+
+
+def free_ways(seen: View) -> list[tuple[int, float]]:
+    """Each of ``WAYS`` with the metres that a body can go that way, as far as depth shows."""
+    ahead, right, height = seen.depth.points(seen.eye)
+    stops = (height > LOW) & (height < HIGH)
+    ahead, right = ahead[stops], right[stops]
+    found = []
+    for side in WAYS:
+        angle = np.radians(side)
+        along = ahead * np.cos(angle) + right * np.sin(angle)
+        across = right * np.cos(angle) - ahead * np.sin(angle)
+        hit = along[(np.abs(across) < BODY - 0.01) & (along > 0)]
+        free = float(hit.min()) - BODY if len(hit) else seen.depth.reach
+        found.append((side, max(0.0, min(free, seen.depth.reach))))
+    return found
+
+
+def _way(metres: float, reach: float) -> str:
+    return f"{metres:.1f} m" if metres < reach else f"{reach:g} m or more"
+
+
+def _side(side: int) -> str:
+    return "ahead" if side == 0 else f"{abs(side)}° to the {'left' if side < 0 else 'right'}"
+
+
+def briefing(space: ActionSpace) -> Mapping[str, str]:
+    """The numbers that its rules name."""
+    return {"step": f"{STEP:g} m"}
 
 
 def feedback(told: Feedback) -> str:
@@ -34,7 +80,7 @@ def feedback(told: Feedback) -> str:
 def _told(thing: Shown) -> str:
     side = "ahead" if abs(thing.bearing) < 5 else "left" if thing.bearing < 0 else "right"
     off = "" if side == "ahead" else f" {abs(thing.bearing):.0f}°"
-    return f"{thing.words} ({side}{off}, {thing.away:.1f} m)"
+    return f"{thing.words} ({side}{off}, {thing.distance:.1f} m)"
 
 
 # The family in the form that every agent understands.
@@ -44,4 +90,4 @@ def _own(seen: View) -> tuple[SelfState, str]:
     return SelfState("", seen.heading), f"{place(seen)} You face {compass(seen.heading)}."
 
 
-verbalizer = Verbalizer("other", _own, lambda seen, _: around(seen), feedback)
+verbalizer = Verbalizer("objectnav", _own, lambda seen, _: around(seen), feedback, briefing)

@@ -18,6 +18,7 @@ import json
 import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from shlex import quote as quoted
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -72,6 +73,7 @@ def application(
         Route("/run/{run}/episode", site.episode),
         Route("/run/{run}/raw", site.of_step("raw")),
         Route("/run/{run}/expert", site.of_step("expert")),
+        Route("/run/{run}/continue", play.commands),
         Route("/play", play.form),
         Route("/play", play.begin, methods=["POST"]),
         Route("/play/{game}/", play.lobby),
@@ -171,7 +173,27 @@ class _Play:
             return JSONResponse({"problem": str(error)})
         return JSONResponse({"href": f"/play/{table.name}/"})
 
+    async def commands(self, request: Request) -> Response:
+        """How a recorded episode is continued from a step, by a model or by a person."""
+        query = request.query_params
+        at = self._place(request.path_params["run"], query.get("id", ""), query.get("step", ""))
+        lines = ["wayword run AGENT --model MODEL", "wayword play"]
+        return PlainTextResponse("\n".join(f"{line} --continue {quoted(at)}" for line in lines))
+
+    def _place(self, run: str, episode: str, step: str) -> str:
+        """``RUN:EPISODE:STEP``. Raises ``UsageError`` for what is not there."""
+        rows = self._content.library.rows(run)
+        if episode not in rows or not (step.isdecimal() and len(step) < 7):
+            raise UsageError(f"there is no step {step!r} of episode {episode!r}")
+        return f"{rows.run.path}:{episode}:{step}"
+
     def _begin(self, asked: Mapping[str, str]) -> Table:
+        if "run" in asked:
+            run, episode, step = (str(asked.get(key, "")) for key in ("run", "id", "step"))
+            at = self._place(run, episode, step)
+            out = self._content.library.new_folder("from", run, episode, step)
+            plan = Plan("human", "", data=self._content.data, out=out, continues=at)
+            return self._games.begin(plan, others="human")
         on = ":".join(part for part in (asked.get("on", ""), asked.get("split", "")) if part)
         others = asked.get("with", "")
         _installed("dataset", on.partition(":")[0])

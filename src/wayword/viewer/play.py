@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any, Literal
 
 from wayword.agents.parts.person import Left, Situation, Style
@@ -25,7 +26,7 @@ from wayword.core.world import World
 from wayword.runs.parts import open_dataset, shared_datasets
 from wayword.runs.plan import Plan
 from wayword.runs.play import Game, game_plan, play
-from wayword.runs.running import RunResult, run
+from wayword.runs.running import RunResult
 from wayword.viewer.maps.seen import Letters, Look
 
 MOST = 16
@@ -225,11 +226,6 @@ class Table:
                 told = [*game.result.notices, "the episode failed"]
                 self.problem = f"{why or told[0]}; this game does not count"
 
-    def done(self, result: RunResult) -> None:
-        """The run that was watched has ended."""
-        with self.changing():
-            self.result, self.state = result, "over"
-
     def _fail(self, problem: str) -> None:
         with self.changing():
             self.problem, self.state = problem, "failed"
@@ -271,27 +267,17 @@ class Games:
                     self.on_folder(ready.out)
                 table.over(play(ready, table))
 
-        return self._start(plan, f"{plan.on}", work)
+        table = self.open(plan.on or plan.continues)
+        Thread(target=table.carry_out, args=[lambda: work(table)], daemon=True).start()
+        return table
 
-    def watch(self, plan: Plan, on_end: Callable[[RunResult], None]) -> Table:
-        """Start a run whose agents ask who watches."""
-
-        def work(table: Table) -> None:
-            result = run(plan, person=table)
-            table.done(result)
-            on_end(result)
-
-        return self._start(plan, f"{plan.agent} on {plan.on}", work)
-
-    def _start(self, plan: Plan, title: str, work: Callable[[Table], None]) -> Table:
+    def open(self, title: str) -> Table:
+        """A table without a game: for a run whose agents ask who watches."""
         with self._lock:
             if sum(not table.ended for table in self.tables.values()) >= MOST:
                 raise UsageError(f"{MOST} games are under way; leave one of them first")
             table = Table(str(len(self.tables) + 1), title)
             self.tables[table.name] = table
-        threading.Thread(
-            target=table.carry_out, args=[lambda: work(table)], daemon=True, name=f"game-{title}"
-        ).start()
         return table
 
     def table(self, name: str) -> Table:

@@ -156,7 +156,11 @@ class Cards:
         """What the server has to say of a step, when asked; nothing in pages that are files."""
         if not self.ask or self.trial:
             return None
-        kinds = (("expert", "What would the expert do here?"), ("raw", "Raw JSON"))
+        kinds = (
+            ("expert", "What would the expert do here?"),
+            ("raw", "Raw JSON"),
+            ("continue", "Continue from here"),
+        )
         asked = [
             tag(
                 "button",
@@ -167,7 +171,11 @@ class Cards:
             )
             for kind, words in kinds
         ]
-        return tag("div", *asked, class_="tools")
+        play = tag(
+            "button", "Play on from here", type="button", class_="press playon",
+            data_ask=self.ask, data_step=number,
+        )  # fmt: skip
+        return tag("div", *asked, play, class_="tools")
 
     def _id(self, name: str) -> str:
         return f"trial-{self.trial}-{name}" if self.trial else name

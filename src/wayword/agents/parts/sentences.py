@@ -78,3 +78,8 @@ def read(sentence: str, kinds: Iterable[type[S]]) -> S | None:
         if fields is not None:
             return kind(**fields)
     return None
+
+
+def quotable(text: str) -> str:
+    """A text on one line, its quotes not to be confused with the ones around it."""
+    return " ".join(text.split()).replace('"', "'")

@@ -52,9 +52,8 @@ from wayword.verbalize.generic import SelfState, Verbalizer
 # The system message: who the agent is, the world's rules, its actions, the task, the form.
 #
 # Texts are files named for the world's voice (``rules_rooms.txt``, ``actions_rooms.txt``). Rules
-# of the task at hand come with the episode, as ``episode.extra["rules"]``: one text, or one for
-# each actor by name. So a new task brings its rules in its dataset, and nothing here changes.
-# Where actors are told different things, ``episode.extra["instructions"]`` holds them by name.
+# of the task come with the episode, as ``episode.extra["rules"]``: one text, or one for each actor
+# by name. What actors are told apart from each other is in ``episode.extra["instructions"]``.
 
 _SIGNATURE = re.compile(r"([a-z_]+)(?:\[([^\]]*)\])?")
 
@@ -110,10 +109,11 @@ def _has(line: str, space: ActionSpace, shapes: Set[tuple[str, bool]]) -> bool:
     if match is None:
         return False
     verb, slots = match.groups()
-    words = tuple("x" for _ in slots.split(",")) if slots else ()
-    if words and verb in space.open_verbs:
+    count = len(slots.split(",")) if slots else 0
+    if count and verb in space.open_verbs:
         return True
-    return (verb, bool(words)) in shapes or Action(verb, words) in space
+    taken = (Action(verb, (word,) * count) in space for word in ("x", "0"))  # names, or numbers
+    return (verb, count > 0) in shapes or any(taken)
 
 
 def knowable(asked: StrategyRecipe, own: SelfState, owner: type) -> StrategyRecipe:
@@ -197,8 +197,7 @@ class Strategy:
         self._settings, self._toolkit = settings, toolkit
         self._context = context_tokens(settings.context, toolkit)
         self._prompts = Prompts("strategies", settings.prompts)
-        name = type(self).__name__
-        inline = ":" in self.recipe
+        name, inline = type(self).__name__, ":" in self.recipe
         self._recipe = recipe.read(self.recipe if inline else self._prompts[self.recipe], name)
         self._episode: Episode | None = None
         self._actor = ""
@@ -232,6 +231,21 @@ class Strategy:
         rejected = isinstance(answer.outcome, Rejection)
         self._said = one_line(reply.text, ECHOED) if rejected else reply.text.strip()
         return answer.outcome
+
+    async def recall(
+        self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
+    ) -> None:
+        """Tell what was seen, and take the decision, without a thought, for an own answer."""
+        if self._given:
+            self._given.pop(0)
+            return
+        chat = self._chat(observation, space)
+        self._now = self._told(observation, self._feedback, bool(chat.turns), space)
+        self._earlier.update(space.listed if len(space) <= REMEMBERED else ())
+        if isinstance(decision, Rejection):
+            self._said = decision.said
+        else:
+            self._said = self.answer(decision.action, observation, space)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Append the step; what came of it opens the next message."""
@@ -280,8 +294,7 @@ class Strategy:
         return self._conversation
 
     def _task(self, episode: Episode) -> str:
-        told = instruction(episode, self._actor)
-        return self._prompts.fill("task", instruction=told)
+        return self._prompts.fill("task", instruction=instruction(episode, self._actor))
 
     def _opening(self, episode: Episode) -> str:
         """What is said before the first observation, and stays when old steps are dropped."""

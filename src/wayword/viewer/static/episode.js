@@ -85,6 +85,8 @@
     if (press) act(press.dataset.key);
     const asking = event.target.closest("button.ask");
     if (asking) ask(asking);
+    const playing = event.target.closest("button.playon");
+    if (playing) playOn(playing);
     const copy = event.target.closest("button.copy");
     if (copy) navigator.clipboard.writeText(copy.nextElementSibling.textContent).then(() => {
       copy.textContent = "copied";
@@ -106,6 +108,20 @@
     shown.textContent = text;
     shown.tabIndex = 0;
     press.replaceWith(press.cloneNode(true), shown);
+  }
+
+  async function playOn(press) {
+    press.disabled = true;
+    let told = { problem: "the server does not answer" };
+    try {
+      const what = { run: location.pathname.split("/")[2], id: new URLSearchParams(press.dataset.ask).get("id"), step: press.dataset.step };
+      const answer = await fetch("/play", {
+        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(what),
+      });
+      told = answer.ok ? await answer.json() : { problem: "the server answered " + answer.status };
+    } catch (error) { /* it has ended */ }
+    if (told.href) location.href = told.href;
+    else press.textContent = told.problem;
   }
 
   // Time: one cursor moves everything.

@@ -1,0 +1,31 @@
+"""A person who types given lines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from wayword.agents.parts.person import Style
+
+
+@dataclass
+class Script:
+    """Types the given lines, then leaves; keeps all it was told."""
+
+    lines: list[str]
+    told: list[str] = field(default_factory=list)
+
+    def tell(self, text: str, style: Style = "") -> None:
+        self.told.append(text)
+
+    def ask(self, question: str) -> str:
+        self.told.append(question)
+        if not self.lines:
+            raise EOFError
+        return self.lines.pop(0)
+
+    def leave(self) -> None:
+        self.lines.clear()
+
+    @property
+    def text(self) -> str:
+        return "\n".join(self.told)

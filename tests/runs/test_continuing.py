@@ -1,0 +1,115 @@
+"""A recorded episode goes on from one of its steps, by others, as a new run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.two_in_a_flat import named
+from helpers.typist import Script
+from wayword.core.action import Decision
+from wayword.core.errors import UsageError
+from wayword.core.trajectory import Step, Trajectory
+from wayword.runs.continuing import Place
+from wayword.runs.folder import RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.play import game_plan, play
+from wayword.runs.running import run
+
+
+@pytest.fixture(scope="module")
+def walked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """NavGPT in a generated house: five steps by a scripted model."""
+    top = tmp_path_factory.mktemp("continued")
+    run(Plan("navgpt", "houses", "scripted:first", limit=1, max_steps=5, out=top / "a:walk"))
+    return top / "a:walk"
+
+
+def told(path: Path) -> Trajectory:
+    (record,) = RunFolder.read(path).records()
+    return record.trajectory
+
+
+def actions(steps: list[Step]) -> list[str]:
+    return [str(s.decision.action) for s in steps if isinstance(s.decision, Decision)]
+
+
+def go_on(walked: Path, out: Path, agent: str, model: str = "", step: int = 3, **more: Any) -> Path:
+    at = f"{walked}:{told(walked).episode_id}:{step}"
+    run(Plan(agent, "ignored", model, out=out, continues=at, **more))
+    return out
+
+
+def test_a_place_is_read_from_the_right_and_a_folder_may_hold_colons(walked: Path) -> None:
+    place = Place.read(f"{walked}:x:y:3")
+    assert (place.run, place.episode, place.step) == (walked, "x:y", 3)
+    for wrong in ("runs", f"{walked}:3", f"{walked}:x:0", f"{walked}:x:three", "none:x:3"):
+        with pytest.raises(UsageError, match="RUN:EPISODE:STEP"):
+            Place.read(wrong)
+
+
+def test_the_same_agent_is_where_it_was_and_another_model_goes_on(
+    walked: Path, tmp_path: Path
+) -> None:
+    before = told(walked)
+    after = told(go_on(walked, tmp_path / "on", "navgpt", "scripted:noise"))
+    assert actions(after.steps[:2]) == actions(before.steps[:2])
+    assert all(not step.calls for step in after.steps[:2]), "nobody is asked or billed again"
+    assert [note.kind for note in after.steps[0].notes] == ["recorded_before"]
+    asked = after.steps[2].calls[0].prompt, before.steps[2].calls[0].prompt
+    assert asked[0] == asked[1], "the very prompt that the first model had"
+    assert len(after.steps) <= 5
+    config = RunFolder.read(tmp_path / "on").config
+    assert config["identity"]["continues"]["step"] == 3
+    assert "steps 1 to 2 of episode" in config["caveats"][-1]
+    assert config["identity"]["dataset"] == "houses:test"
+
+
+@pytest.mark.parametrize("agent", ["act", "react", "navgpt"])
+def test_another_agent_or_other_settings_recall_what_was_done(
+    walked: Path, tmp_path: Path, agent: str
+) -> None:
+    settings = {"decoding": "free", "max_tokens": 60}
+    go_on(walked, tmp_path / "on", agent, "scripted:first", settings=settings)
+    after = told(tmp_path / "on")
+    prompt = "\n".join(m.content for m in after.steps[2].calls[0].prompt)  # type: ignore[union-attr]
+    for action in actions(after.steps[:2]):
+        assert action.removeprefix("goto[").removesuffix("]") in prompt
+
+
+def test_an_oracle_plans_from_there_and_a_person_sees_what_was_seen(
+    walked: Path, tmp_path: Path
+) -> None:
+    after = told(go_on(walked, tmp_path / "oracle", "oracle", max_steps=30))
+    assert actions(after.steps)[-1] == "stop"
+    assert after.ended == "stopped"
+    (record,) = RunFolder.read(tmp_path / "oracle").records()
+    assert record.scores["sr"] == 1.0
+    at = f"{walked}:{after.episode_id}:3"
+    me = Script(["stop"])
+    game = play(game_plan(Plan("human", "", out=tmp_path / "me", continues=at)), me)
+    assert game.scores is not None
+    assert f"before you: {actions(after.steps)[1]}" in me.text
+    assert "Turn 3" in me.text
+
+
+def test_everybody_goes_on_where_it_was_their_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named(monkeypatch)
+    run(Plan("random", "flat", limit=1, max_steps=4, seed=1, out=tmp_path / "both"))
+    after = told(go_on(tmp_path / "both", tmp_path / "on", "random", step=4))
+    assert [step.actor for step in after.steps[:4]] == ["ann", "bob", "ann", "bob"]
+    turns = [sum(step.actor == actor for step in after.steps) for actor in ("ann", "bob")]
+    assert max(turns) <= 4, "turns that were taken before count"
+
+
+def test_what_cannot_go_on_says_why(walked: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="has no finished episode 'none'"):
+        run(Plan("random", "", continues=f"{walked}:none:1"))
+    with pytest.raises(UsageError, match="there is no step 99"):
+        go_on(walked, tmp_path / "far", "random", step=99)
+    with pytest.raises(UsageError, match="cannot go on from steps that another agent"):
+        go_on(walked, tmp_path / "other", "discussnav", "scripted:first")

@@ -1,0 +1,126 @@
+"""A whole run in one file, and what a command line shows while it waits or where it ends badly."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from wayword.cli import reporting
+from wayword.cli.show import saying
+from wayword.core import registry
+from wayword.core.errors import RecordingError, UsageError
+from wayword.metrics.compare import compare, render
+from wayword.runs.folder import RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.recipe import RunRecipe, is_recipe, read_recipe
+from wayword.runs.running import run
+
+WHOLE = """
+agent: navgpt
+on: houses
+model: scripted:first
+settings: {decoding: free, model.repeat: true, dataset: {houses: 2}}
+limit: 3
+max_steps: 4
+max_dollars: 5
+continue: ""
+sweep: ["max_tokens=20,40"]
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "recipe.yaml"
+    path.write_text(text)
+    return path
+
+
+def test_a_recipe_is_a_plan(tmp_path: Path) -> None:
+    assert is_recipe("my.yaml")
+    assert not is_recipe("navgpt")
+    recipe = read_recipe(written(tmp_path, WHOLE))
+    plan = recipe.plan()
+    assert (plan.agent, plan.on, plan.limit, plan.dollars) == ("navgpt", "houses", 3, 5.0)
+    assert plan.group("model") == {"repeat": True}
+    assert plan.group("dataset") == {"houses": 2}
+    assert recipe.sweep == ("max_tokens=20,40",)
+    own = RunRecipe("my.yaml", limit=1, settings={"captions": False})
+    mixed = own.over(recipe, {"limit", "settings"})
+    assert (mixed.agent, mixed.limit, mixed.max_steps) == ("navgpt", 1, 4)
+    assert mixed.settings["decoding"] == "free", "settings win one by one"
+    assert mixed.settings["captions"] is False
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("on: houses", "names no agent"),
+        ("agent: [", "is not valid YAML"),
+        ("agent: navgpt\nmodell: x", "has no setting 'modell'; did you mean 'model'"),
+        ("agent: navgpt\nlimit: ten", "setting limit='ten'"),
+        ("agent: navgpt\nlimit: 0", "limit must be at least 1, not 0"),
+        ("agent: navgpt\nsettings: free", "settings must hold keys and values"),
+    ],
+)
+def test_what_is_wrong_with_a_recipe_is_one_line_with_its_file(
+    tmp_path: Path, text: str, told: str
+) -> None:
+    path = written(tmp_path, text)
+    with pytest.raises(UsageError) as error:
+        read_recipe(path)
+    assert str(error.value).startswith(str(path))
+    assert told in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def wayword(*words: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "wayword", *map(str, words)],
+        cwd=folder, capture_output=True, text=True, check=False, timeout=120,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+
+
+def test_a_recipe_runs_watched_and_the_command_line_wins(tmp_path: Path) -> None:
+    path = written(tmp_path, "agent: random\non: houses\nlimit: 9\nmax_steps: 3\nout: runs/mine\n")
+    done = wayword("run", path, "--limit", 1, "--watch", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "live: http://127.0.0.1:" in done.stderr
+    assert len(list(RunFolder.read(tmp_path / "runs" / "mine").records())) == 1
+
+
+def test_a_syntax_error_in_ones_own_file_is_one_line(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text("x = 1\ndef broken(:\n")
+    with pytest.raises(UsageError, match=r"mine\.py:2: .*'def broken\(:'") as error:
+        registry.load("agent", str(mine))
+    assert "\n" not in str(error.value)
+
+
+def test_an_export_without_a_line_is_an_error_and_leaves_no_file(tmp_path: Path) -> None:
+    run(Plan("forward", "houses", limit=1, max_steps=1, out=tmp_path / "lost"))
+    out = tmp_path / "train.jsonl"
+    with pytest.raises(RecordingError, match=r"nothing to export; left out: 1 without success"):
+        reporting.export([tmp_path / "lost"], reporting.Form.chat, out)
+    assert not out.exists()
+
+
+@pytest.mark.parametrize("width", [40, 60, 80])
+def test_a_comparison_can_be_read_on_a_narrow_screen(width: int) -> None:
+    first = {f"{n}": {"sr": float(n % 2), "spl": n / 20} for n in range(20)}
+    second = {name: {"sr": 1.0, "spl": 0.5} for name in first}
+    text = render(compare("a", first, "b", second, family="indoor"), "rich", width)
+    assert "…" not in text
+    assert "better 10, worse 0, same 10" in text
+    assert max(map(len, text.splitlines())) <= max(width, 50)
+
+
+def test_a_wait_is_explained_unless_it_is_over(capsys: pytest.CaptureFixture[str]) -> None:
+    over, long = saying("never shown"), saying("reading")
+    over.cancel()
+    long.function(*long.args)
+    long.cancel()
+    assert capsys.readouterr().err == "reading\n"

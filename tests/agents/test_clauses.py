@@ -54,10 +54,9 @@ def test_more_clauses_than_names_are_joined() -> None:
     assert "number 19" in found[-1].text
 
 
-def test_the_clauses_that_are_left_are_options() -> None:
-    found = options(2, 3)
-    assert list(found.values()) == ["two", "three"]
-    assert next(iter(found)) == Action("follow", ("2",))
+def test_one_stays_with_a_clause_or_goes_on_to_the_next() -> None:
+    assert options(2, 3) == {Action("follow", ("2",)): "same", Action("follow", ("3",)): "next"}
+    assert list(options(3, 3).values()) == ["same"]
 
 
 def test_words_that_the_clause_has_are_marked() -> None:

@@ -66,7 +66,7 @@ def test_constraints_of_an_answer_are_told() -> None:
 def test_clones_are_played_again() -> None:
     with make("houses", view="walker", settings=ONE) as env:
         env.reset()
-        env.step("one")
+        env.step("same")
         with env.clone() as other:
             assert other.step("A")[0] == env.step("A")[0]
 

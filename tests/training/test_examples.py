@@ -51,7 +51,7 @@ def test_walkers_clauses_and_letters_are_the_labels() -> None:
     house = SmallHouse()
     example = played("walker", {}, house, house.tasks[0])
     told = [choice.label.strip() for choice in example.choices]
-    assert told[::2] == ["one", "one", "stop"]
+    assert told[::2] == ["same", "same", "stop"]
     chosen = [
         next(line for line in block.splitlines() if line.startswith(f" {letter} "))
         for block, letter in zip(example.text.split("Here: ")[1:], told[1::2], strict=False)

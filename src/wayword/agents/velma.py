@@ -31,7 +31,7 @@ import numpy as np
 
 from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.clauses import NUMBERS, Clause, Since, clauses, marked, options
+from wayword.agents.parts.clauses import NEXT, NUMBERS, Clause, Since, clauses, marked, options
 from wayword.agents.parts.conversation import TokenRate, context_tokens
 from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
 from wayword.agents.parts.legal import Refusal, pick
@@ -255,13 +255,13 @@ class Velma:
         self.answers = options(self.followed, len(self.clauses))
         names = list(self.answers.values())
         choice = await self._toolkit.model().choose(self.prompt, names)
-        self.followed = NUMBERS.index(choice.best) + 1
-        self._walk += f" {self._clause(self.followed)}\n{street.cue(self._number)}"
+        self.followed += choice.best == NEXT
+        self._walk += f" {self._clause(self.followed, choice.best)}\n{street.cue(self._number)}"
         self.answers, self._due = {}, False
 
-    def _clause(self, number: int) -> str:
-        name, clause = NUMBERS[number - 1], self.clauses[number - 1]
-        return self._prompts.fill("clause", number=name, clause=clause.text)
+    def _clause(self, number: int, name: str = "") -> str:
+        clause = self.clauses[number - 1].text
+        return self._prompts.fill("clause", called=name or NUMBERS[number - 1], clause=clause)
 
     async def _chosen(self) -> Decision:
         self._fit()

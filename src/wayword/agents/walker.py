@@ -4,7 +4,8 @@
 
 The prompt holds the task and the instruction's clauses, numbered, cut by plain rules
 (:mod:`~wayword.agents.parts.clauses`). At every viewpoint it is asked twice. First, after a line
-for the place: which clause is followed from here, or ``stop``; that clause is written down again.
+for the place: whether the same clause is followed from here, or the next, or ``stop`` is said; that
+clause is written down again.
 Then, after a short line for each neighbor (a letter, its direction, what lies there, whether it was
 visited): which neighbor, by its letter. So each question can be answered from the lines just above
 it, and a small model need not keep its place in the instruction over a whole walk.
@@ -117,7 +118,7 @@ class Walker:
         instruction = " ".join(episode.instruction.split())
         self.clauses, self.followed = clauses(instruction, within=True), 1
         told = [
-            self._prompts.fill("clause", number=NUMBERS[place], clause=clause.text)
+            self._prompts.fill("clause", called=NUMBERS[place], clause=clause.text)
             for place, clause in enumerate(self.clauses)
         ]
         begin = self._prompts.fill("begin", clauses="\n".join(told))
@@ -151,8 +152,8 @@ class Walker:
         if chosen == STOP:
             return False
         self.followed = int(chosen.arguments[0])
-        number, clause = NUMBERS[self.followed - 1], self.clauses[self.followed - 1].text
-        self.prompt += " " + self._prompts.fill("clause", number=number, clause=clause) + "\n"
+        name, clause = self.answers[chosen], self.clauses[self.followed - 1].text
+        self.prompt += " " + self._prompts.fill("clause", called=name, clause=clause) + "\n"
         return True
 
     def _look(self, seen: IndoorObservation, percept: Percept) -> None:

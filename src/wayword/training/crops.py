@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 
-from wayword.agents.parts.clauses import NUMBERS
+from wayword.agents.parts.clauses import NEXT, NUMBERS, SAME
 from wayword.training.examples import Choosing, Example
 
 _LISTED = re.compile(rf"^(?:{'|'.join(NUMBERS)}): .*\n", re.MULTILINE)
@@ -26,19 +26,23 @@ def cropped(example: Example) -> list[Example]:
     pieces, followed, choices = [], "", list[Choosing]()
     for number, choice in enumerate(example.choices):
         choices.append(choice)
-        follows = choice.taken.strip() in NUMBERS
         last = number + 1 == len(example.choices)
-        if (follows or not any(one.taken.strip() in NUMBERS for one in choices)) and not last:
+        if (_follows(choice) or not any(map(_follows, choices))) and not last:
             continue
         end = choice.at + len(choice.taken)
         start = head + followed
         moved = tuple(Choosing(one.at - here + len(start), one.taken, one.label) for one in choices)
         piece = start + text[here:end]
         pieces.append(Example(example.episode, example.source, piece, moved, example.success))
-        told = [one for one in choices if one.taken.strip() in NUMBERS]
+        told = [one for one in choices if _follows(one)]
         if told:
             at = told[-1].at
             line = text.find("\n", at)
             followed = text[text.rindex("\n", 0, at) + 1 : line if line >= 0 else None] + "\n"
         here, choices = end + 1, []
     return pieces
+
+
+def _follows(choice: Choosing) -> bool:
+    """Whether a choice said which clause is followed."""
+    return choice.taken.strip() in (SAME, NEXT)

@@ -226,7 +226,8 @@ class _Guided:
         if self._clauses and best not in answers and any(a.name == FOLLOW for a in answers):
             assert self._guide is not None
             number = self._clauses.at(self._guide.reached, best)
-            best = Action(FOLLOW, (str(max(number, self.agent.followed)),))
+            now = self.agent.followed
+            best = Action(FOLLOW, (str(min(max(number, now), now + 1)),))
         want = answers.get(best, best.name)
         kept = want if want in options else ""
         self.questions.append(Question(prompt, taken or want, kept))

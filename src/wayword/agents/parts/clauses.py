@@ -26,6 +26,9 @@ MOST = 9
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 """What clauses are called: words, because each is one token for most models."""
 
+SAME, NEXT = "same", "next"
+"""Answers to the question which clause is followed now: the one followed before, or the next."""
+
 FOLLOW = "follow"
 """The name of the decision to follow a clause; its argument is the clause's number from 1."""
 
@@ -69,11 +72,11 @@ class Clause:
     last: bool = True
 
 
-def options(first: int, count: int) -> dict[Action, str]:
-    """The decisions to follow a clause from the ``first`` to the last of ``count``, with names."""
-    return {
-        Action(FOLLOW, (str(number),)): NUMBERS[number - 1] for number in range(first, count + 1)
-    }
+def options(followed: int, count: int) -> dict[Action, str]:
+    """To stay with the clause ``followed`` of ``count``, or go on to the next, and what each is
+    called: two words that need no look at the clause's name."""
+    found = {Action(FOLLOW, (str(followed),)): SAME}
+    return found if followed == count else {**found, Action(FOLLOW, (str(followed + 1),)): NEXT}
 
 
 def clauses(instruction: str, *, within: bool) -> tuple[Clause, ...]:

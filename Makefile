@@ -3,7 +3,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
-.PHONY: help install demo test chaos test-vision test-train test-envs test-ray lint docs bench constraints clean
+.PHONY: help install demo test chaos test-vision test-train test-envs test-ray test-stores lint docs bench constraints clean
 
 help:
 	@echo 'make demo     install, then run a trained policy and an embedded model in generated houses'
@@ -13,6 +13,7 @@ help:
 	@echo 'make test-train   tests of training, with torch in an environment of its own'
 	@echo 'make test-envs    tests with TRL, verifiers, Inspect and OpenEnv, in an environment of their own'
 	@echo 'make test-ray     tests of --engine ray, with Ray in an environment of its own'
+	@echo 'make test-stores  tests of run folders in an S3 store, with a mock of it, likewise'
 	@echo 'make bench    speed as ratios against plain reference implementations'
 	@echo 'make lint     ruff, mypy and the import contract alone'
 	@echo 'make install  the environment of all of these, in .venv'
@@ -32,8 +33,8 @@ demo: install
 	@$(BIN)/wayword demo
 
 lint: install
-	$(BIN)/ruff format --check src tests tests_vision tests_train tests_envs tests_ray benchmarks examples tools
-	$(BIN)/ruff check src tests tests_vision tests_train tests_envs tests_ray benchmarks examples tools
+	$(BIN)/ruff format --check src tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
+	$(BIN)/ruff check src tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -69,6 +70,11 @@ test-ray: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-ray
 	@$(UV) pip install --quiet --python .venv-ray/bin/python pytest -e '.[ray]'
 	PYTHONPATH=. .venv-ray/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_ray
+
+test-stores: $(UV)
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-stores
+	@$(UV) pip install --quiet --python .venv-stores/bin/python pytest 'moto[server]>=5' -e '.[remote]'
+	.venv-stores/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_stores
 
 docs: install
 	$(BIN)/python tools/reference.py

@@ -48,8 +48,12 @@ def _plan(out: Path, engine: str = "ray") -> Plan:
 
 def _rows(folder: Path) -> str:
     """The table as text, but for times and the folder's name."""
-    keys = [metric["key"] for metric in RunFolder.read(folder).config["metrics"]]
-    return table([folder], "markdown", [*keys, "steps"]).replace(folder.name, "")
+    told = table(
+        [folder],
+        "markdown",
+        ["sr", "spl", "osr", "ne", "tl", "ndtw", "sdtw", "cls", "steps", "rejections"],
+    )
+    return told.replace(folder.name, "")
 
 
 def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
@@ -61,6 +65,8 @@ def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
         while not over.wait(rng.uniform(4.0, 12.0)):
             try:
                 workers = json.loads(beside.read_text()).get("workers", [])
+                if len(workers) < WORKERS - 1:
+                    continue  # starting one takes longer than this pause where cores are few
                 process = int(rng.choice(workers).rpartition(":")[2])
                 os.kill(process, signal.SIGKILL)
             except (OSError, ValueError, IndexError):

@@ -82,9 +82,14 @@ def test_wrong_requests_are_told_why(url: str, body: dict[str, Any]) -> None:
     assert json.load(error.value)["detail"]
 
 
+def client_of(name: str, **options: int) -> TestClient:
+    """A client that asks the way a program of this machine does."""
+    return TestClient(Server(name, **options).app(), headers={"Host": "localhost:8765"})
+
+
 @pytest.mark.parametrize("text", ["no json", "[]", '{"data": {}}', '{"type": "dance"}', "3"])
 def test_wrong_messages_are_answered_and_the_session_goes_on(text: str) -> None:
-    with TestClient(Server("two_phase").app()).websocket_connect("/ws") as socket:
+    with client_of("two_phase").websocket_connect("/ws") as socket:
         socket.send_text(text)
         assert socket.receive_json()["type"] == "error"
         socket.send_json({"type": "reset", "data": {"seed": 0}})
@@ -107,17 +112,19 @@ def test_a_token_is_asked_for_in_the_header_or_the_path() -> None:
 
 
 def test_a_page_of_some_web_site_is_refused() -> None:
-    client = TestClient(Server("two_phase").app())
+    client = client_of("two_phase")
     elsewhere = {"Origin": "https://example.com"}
     assert client.post("/reset", json={}, headers=elsewhere).status_code == 401
     with pytest.raises(WebSocketDisconnect), client.websocket_connect("/ws", headers=elsewhere):
         pass
+    rebound = {"Host": "evil.example"}  # a page whose own name leads to 127.0.0.1
+    assert client.post("/reset", json={}, headers=rebound).status_code == 401
     here = {"Origin": "http://localhost:3000"}
     assert client.post("/reset", json={}, headers=here).status_code == 200
 
 
 def test_there_are_only_so_many_sessions() -> None:
-    client = TestClient(Server("two_phase", most=1).app())
+    client = client_of("two_phase", most=1)
     client.post("/reset", json={})
     assert "1 sessions already" in client.post("/reset", json={}).json()["detail"]
 

@@ -59,7 +59,9 @@ Steps = Annotated[int | None, typer.Option(help="Cut episodes off after so many 
 Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
 Concurrency = Annotated[int, typer.Option(help="Episodes under way at once.")]
 Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
-Out = Annotated[Path | None, typer.Option(help="Run folder; else one named after the run.")]
+Out = Annotated[
+    Path | None, typer.Option(help="Run folder, s3://… too; else one named after the run.")
+]
 Tokens = Annotated[int | None, typer.Option(help="Stop in order after so many tokens.")]
 Dollars = Annotated[float | None, typer.Option(help="Stop in order after so many US dollars.")]
 Cache = Annotated[Path | None, typer.Option(help="Keep answers in this file and reuse them.")]
@@ -155,6 +157,7 @@ def run(
     """
     from wayword.runs.plan import pairs, read_config
     from wayword.runs.recipe import RunRecipe, is_recipe, read_recipe
+    from wayword.runs.remote import url_of
     from wayword.settings import merge, parse
 
     recipe = RunRecipe(
@@ -205,7 +208,7 @@ def run(
     with _watched(plan, watch) as person:
         result = carry_out(plan, recipe.track, recipe.sign, person)
         print_table([result.path])
-        typer.echo(f"\n{result.path}")
+        typer.echo(f"\n{url_of(result.path) or result.path}")
     if not result.outcome.complete:
         raise typer.Exit(1)
 

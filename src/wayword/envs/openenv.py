@@ -21,7 +21,6 @@ Format: openenv-core 0.3, ``env_server/http_server.py`` and ``env_client.py``.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import secrets
 import time
@@ -29,7 +28,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import urlsplit
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -39,6 +37,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, WaywordError
+from wayword.core.loopback import asked_from_here, is_loopback
 from wayword.envs.environment import Environment, make
 from wayword.envs.game import LAZY, Info
 
@@ -126,9 +125,9 @@ class Server:
 
     def allowed(self, connection: HTTPConnection) -> bool:
         """Whether a client has the token, and is no page of somebody's web site."""
-        origin = connection.headers.get("origin")
-        if origin and not is_loopback(urlsplit(origin).hostname or ""):
-            return False
+        host, origin = connection.headers.get("host", ""), connection.headers.get("origin")
+        if not asked_from_here("localhost" if self._token else host, origin):
+            return False  # with a token, others may ask by whatever name this machine has
         given = connection.path_params.get("token", "")
         header = connection.headers.get("authorization", "")
         given = header.removeprefix("Bearer ").strip() or given
@@ -253,14 +252,6 @@ class Server:
 
 class Forbidden(UsageError):
     """A request without the server's token."""
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host is this machine."""
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def serve(

@@ -6,7 +6,6 @@ Source: https://platform.openai.com/docs/api-reference
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import os
 import re
@@ -18,6 +17,7 @@ from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
+from wayword.core.loopback import is_loopback_url
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage, user
 from wayword.core.secrets import MASK, is_secret, remember
 from wayword.models.parts.options import continued
@@ -69,7 +69,7 @@ class OpenAIModel:
         self._model, self._name = name, f"openai:{name}"
         address = base or _HOSTED
         key = os.environ.get(given.key_env, "")
-        if not key and not _on_this_machine(address) and HEADERS not in given.extra:
+        if not key and not is_loopback_url(address) and HEADERS not in given.extra:
             raise UsageError(
                 f"{self._name}: set ${given.key_env}, or the setting 'base_url' to a local server"
             )
@@ -316,16 +316,6 @@ def _masked(value: Json, secret: bool = False) -> Json:
         remember(value)
         return MASK
     return value
-
-
-def _on_this_machine(address: str) -> bool:
-    host = urlsplit(address).hostname or ""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 model = OpenAIModel

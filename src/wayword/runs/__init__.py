@@ -1,7 +1,7 @@
 r"""From names to numbers: plans, runs, the run folder, reports.
 
     plan parts run play       what is run, by which parts, carried out
-    folder records lease config codec compact jsonl
+    folder records lease remote config codec compact jsonl
                               the run folder, and how its files are written
     episodes running ray_engine ray_players
                               which episodes, and who plays them

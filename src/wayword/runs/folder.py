@@ -15,6 +15,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.trajectory import Trajectory
 from wayword.runs import config as configs
+from wayword.runs import remote
 from wayword.runs.codec import to_json
 from wayword.runs.jsonl import (
     LineWriter,
@@ -104,7 +105,7 @@ class RecordedRun:
     """
 
     def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+        self.path = remote.local(Path(path))
         self._episodes = self.path / "episodes.jsonl"
         self._failures = self.path / "failures.jsonl"
         self._written = configs.read_config(self.path / "config.json")

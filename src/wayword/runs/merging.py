@@ -19,6 +19,7 @@ from wayword.runs import config as configs
 from wayword.runs.folder import RecordedRun
 from wayword.runs.jsonl import LineWriter, read_lines, unusable
 from wayword.runs.records import INDEX, Entry, Seal, index_line, read_at
+from wayword.runs.remote import url_of
 
 _APART = "shard"
 """The one field of the identity in which shards differ."""
@@ -39,6 +40,8 @@ def merge(shards: Sequence[Path], out: Path) -> Merged:
     Raises ``UsageError`` for shards of different runs, an episode in two of them, and an ``out``
     that holds anything; ``RecordingError`` for a folder that is damaged.
     """
+    if url_of(out):
+        raise UsageError(f"--out {url_of(out)}: merge into a folder on this machine")
     if out.is_file() or (out.is_dir() and any(out.iterdir())):
         raise UsageError(f"{out}: holds something; give a new folder with --out")
     runs = [RecordedRun(path) for path in shards]

@@ -78,7 +78,7 @@ def _cluster(workers: int) -> Iterator[Any]:
             ray.init(address=address, **quiet)
         else:
             ray.init(address="local", **own, **quiet)
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:  # noqa: BLE001 - Ray raises this very class where a node times out
         raise UsageError(f"Ray did not start: {' '.join(str(error).split())[:300]}") from None
     for number, handler in kept.items():
         with suppress(ValueError):  # not the main thread: Ray has set none either

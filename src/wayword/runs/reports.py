@@ -24,6 +24,7 @@ from wayword.runs.config import Checksums, caveats_of, metrics_of, sessions
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.parts import cast_of, open_dataset, split_name
 from wayword.runs.plan import Plan
+from wayword.runs.remote import url_of
 
 T = TypeVar("T")
 
@@ -199,7 +200,7 @@ def _run_folders(given: Sequence[Path]) -> list[Path]:
     """The run folders named, and those inside a folder that is none itself."""
     found: list[Path] = []
     for path in given:
-        if (path / "config.json").is_file() or not path.is_dir():
+        if url_of(path) or (path / "config.json").is_file() or not path.is_dir():
             found.append(path)
             continue
         inside = sorted(p.parent for p in path.glob("*/config.json"))

@@ -31,6 +31,7 @@ from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.rate import Turns
 from wayword.models.parts.opening import Options, open_model, wrap
+from wayword.runs import remote
 from wayword.runs.config import Checksums, Session, Spending, add_session, sessions
 from wayword.runs.continuing import Continuation
 from wayword.runs.episodes import Played, choose, made, unfinished
@@ -47,6 +48,7 @@ from wayword.runs.parts import (
 )
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.progress import Reporter
+from wayword.runs.remote import Store
 from wayword.runs.showing import demonstrations
 
 # The models of a run, one a role, with the run's wrappers around them.
@@ -171,6 +173,7 @@ class Going:
     noted: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
     told: list[str] = field(default_factory=list)
+    store: Store | None = None
 
     def stepped(self, episode: str, step: Step) -> None:
         """A sign of life: with a slow model the first episode takes a while to end."""
@@ -199,6 +202,8 @@ class Going:
             self.folder.fail_line(played.episode, played.line)
             self.reasons[played.error] = played.episode
             return
+        if self.store:
+            self.store.check()
         self.folder.append_line(played.line)
         scores = played.line.scores
         self.done += 1
@@ -275,13 +280,14 @@ async def _run(
 ) -> RunResult:
     config = config_of(plan, dataset, agent, models)
     config = going_on.marked(config) if going_on else config
-    path = plan.out or run_folder(plan, config["identity"])
-    with RunFolder.open(path, config) as folder:
+    out = plan.out or run_folder(plan, config["identity"])
+    with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
         chosen = choose(plan, dataset.tasks, folder)
         going = Going(plan, dataset, agent, folder, len(chosen), on_progress, person)
         if going_on:
             going.continued = going_on.before(agent, dataset.tasks[chosen[0]].episode.actors)
         todo = unfinished(dataset.tasks, chosen, folder)
+        going.store = store
         going.done = resumed = len(chosen) - len(todo)
         going.on_progress(resumed, len(chosen), {})
         outcome = await _play(going, todo, models, account) if todo else Outcome()
@@ -289,7 +295,9 @@ async def _run(
         told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
         told += dict.fromkeys(line for model in models.values() for line in warnings_of(model))
         spent = _spent(account, outcome)
-        return RunResult(path, outcome, resumed, [*_notices(going), *going.told, *told, *spent])
+        return RunResult(
+            out if store else path, outcome, resumed, [*_notices(going), *going.told, *told, *spent]
+        )
 
 
 def _spent(account: Account, outcome: Outcome) -> list[str]:

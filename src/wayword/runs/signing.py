@@ -25,6 +25,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.secrets import remember
 from wayword.runs import config as configs
+from wayword.runs import remote
 from wayword.runs.jsonl import read_lines, unusable, whole
 
 if TYPE_CHECKING:
@@ -74,6 +75,11 @@ def signing_key() -> Ed25519PrivateKey:
 
 def sign(run: Path, key: Ed25519PrivateKey) -> str:
     """Sign what is in the run folder now. Returns the public key, 64 hex digits."""
+    with remote.writing(run) as (folder, _):
+        return _sign(folder, key)
+
+
+def _sign(run: Path, key: Ed25519PrivateKey) -> str:
     signed: dict[str, Json] = {
         "config": configs.raw_config(run / "config.json"),
         "lines": {name: [digest for _, digest, _ in _digests(run / name)] for name in RECORDS},
@@ -95,6 +101,7 @@ def verify(run: Path, key: str = "") -> Verdict:
     Raises ``RecordingError`` for a folder without a signature, or one that is none.
     """
     _library()
+    run = remote.local(run)
     signed, public, signature = _read(run / NAME)
     lines = sum(len(each) for each in signed["lines"].values())
     changed: list[str] = []

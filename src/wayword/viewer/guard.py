@@ -21,8 +21,9 @@ from urllib.parse import parse_qs, urlsplit
 from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from wayword.core.loopback import is_loopback
+
 COOKIE = "wayword_token"
-_LOOPBACK = frozenset({"127.0.0.1", "localhost", "[::1]"})
 _SAFE = frozenset({"GET", "HEAD"})
 _MOST = 64 * 1024
 """Bytes of a request's body; a turn of a game takes a few."""
@@ -33,7 +34,7 @@ class Guard:
 
     def __init__(self, app: ASGIApp, host: str = "127.0.0.1", token: str = "") -> None:
         self._app, self._token = app, token
-        self._names = _LOOPBACK if not token else _LOOPBACK | {host, socket.gethostname()}
+        self._names = {host, socket.gethostname()} if token else set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -74,7 +75,7 @@ class Guard:
         return self._without_token(scope, headers) if self._token else None
 
     def _known(self, name: str) -> bool:
-        if name in self._names:
+        if name in self._names or is_loopback(name.strip("[]")):
             return True
         try:  # off loopback people write addresses; those cannot be pointed elsewhere
             ipaddress.ip_address(name.strip("[]"))

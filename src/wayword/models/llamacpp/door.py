@@ -1,9 +1,7 @@
 """The door of ``wayword models serve``: only programs of this machine may come in.
 
-A web page that is open in a browser can send requests to 127.0.0.1, and read the answers where
-its own name is made to point there. So a request must name this machine as its ``Host``, and one
-that says which page it comes from (``Origin``) must come from a page of this machine. What passes
-goes on to llama.cpp's server behind it, which is locked with a random key.
+What passes (see :mod:`wayword.core.loopback`) goes on to llama.cpp's server behind it, which is
+locked with a random key.
 """
 
 from __future__ import annotations
@@ -13,31 +11,16 @@ import json
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
+
+from wayword.core.loopback import asked_from_here
 
 HOST = "127.0.0.1"
-NAMES = frozenset({HOST, "localhost", "::1"})
 MOST_BYTES = 64_000_000
 """Of a request."""
 _PATIENCE = 30.0
 """Seconds that a client may take for its request's next bytes."""
 _HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade"})
 _OWN = frozenset({"server", "date", "access-control-allow-origin"})
-
-
-def of_this_machine(host: str, origin: str | None) -> bool:
-    """Whether a request may pass, by its two headers.
-
-    >>> of_this_machine("localhost:8080", None), of_this_machine("evil.example:8080", None)
-    (True, False)
-    >>> of_this_machine("127.0.0.1:8080", "https://evil.example")
-    False
-    """
-    try:
-        named = urlsplit(f"//{host}").hostname in NAMES
-        return named and (origin is None or urlsplit(origin).hostname in NAMES)
-    except ValueError:
-        return False
 
 
 class Door(ThreadingHTTPServer):
@@ -71,7 +54,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._pass(self.rfile.read(int(length)))
 
     def _pass(self, body: bytes) -> None:
-        if not of_this_machine(self.headers.get("Host") or "", self.headers.get("Origin")):
+        if not asked_from_here(self.headers.get("Host") or "", self.headers.get("Origin")):
             self._refuse(HTTPStatus.FORBIDDEN, "only programs and pages of this machine may ask")
             return
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.server.key}"}

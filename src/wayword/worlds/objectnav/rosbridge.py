@@ -10,7 +10,6 @@ Source: rosbridge v2 protocol, ROSBRIDGE_PROTOCOL.md of RobotWebTools/rosbridge_
 
 from __future__ import annotations
 
-import ipaddress
 import json
 import secrets
 import threading
@@ -23,6 +22,7 @@ from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, WaywordError
+from wayword.core.loopback import is_loopback
 
 if TYPE_CHECKING:
     from websockets.sync.client import ClientConnection
@@ -283,18 +283,11 @@ def check_url(url: str, plain: bool) -> None:
         raise UsageError(f"robot: {url!r} is no address such as ws://127.0.0.1:9090")
     if parts.username or parts.password:
         raise UsageError("robot: no password in the address; set $WAYWORD_ROBOT_TOKEN")
-    if parts.scheme == "ws" and not plain and not _is_here(parts.hostname):
+    if parts.scheme == "ws" and not plain and not is_loopback(parts.hostname):
         raise UsageError(
             f"robot: {parts.hostname} is another machine, and ws:// is not encrypted: whoever can "
             "listen can drive. Use wss://, a tunnel, or say plain=true"
         )
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _websockets() -> Sequence[Any]:

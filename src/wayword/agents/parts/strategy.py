@@ -110,6 +110,8 @@ def _has(line: str, space: ActionSpace, shapes: Set[tuple[str, bool]]) -> bool:
         return False
     verb, slots = match.groups()
     count = len(slots.split(",")) if slots else 0
+    if not count and verb in space.open_verbs:
+        return False  # it wants words: who is asked a question does not just stop
     if count and verb in space.open_verbs:
         return True
     taken = (Action(verb, (word,) * count) in space for word in ("x", "0"))  # names, or numbers

@@ -10,10 +10,10 @@ Departures from the released code, on purpose: an action that the street did not
 is written down as what was carried out instead; an answer that is no action still becomes
 ``forward``, but the decision holds what was said and why it does not count.
 
-With ``follow`` (off by default, not the paper's) the instruction is listed clause by clause, and
-at intersections, beside landmarks and after turns the prompt tells what was counted since the last
-turn, asks which clause is followed now, and writes that clause down again. So a small model need
-not keep its place and its counts over a whole walk; ``local:velma`` is trained for it.
+With ``follow`` (off by default, not the paper's; ``local:velma`` is trained for it) the instruction
+is listed by clauses. At intersections, beside landmarks and after turns the prompt tells what was
+counted since the last turn, marking words that the clause has, too; it asks which clause is
+followed now, and writes it down again. A small model need not keep its place and its counts.
 
 Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
 Language Navigation in Street View", section 5, figure 7.
@@ -31,7 +31,7 @@ import numpy as np
 
 from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.clauses import NUMBERS, Clause, Since, clauses, options
+from wayword.agents.parts.clauses import NUMBERS, Clause, Since, clauses, marked, options
 from wayword.agents.parts.conversation import TokenRate, context_tokens
 from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
 from wayword.agents.parts.legal import Refusal, pick
@@ -150,10 +150,8 @@ class Velma:
         self._planned: list[str] = []
         self._number = 1
         self._asked = self._oriented = self._blind = False
-        self._due = self._beside = False
-        self._since = Since()
-        self.clauses: tuple[Clause, ...] = ()
-        self.followed = 1
+        self._due, self._beside, self._since = False, "", Since()
+        self.clauses, self.followed = tuple[Clause, ...](), 1
         self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
@@ -214,8 +212,9 @@ class Velma:
             self._planned.clear()
         self._due = self._settings.follow and not self._forced and self._decisive(seen)
         if self._due:
-            told = self._prompts.fill("since", **self._since.words())
-            self._walk += "\n".join([*lines, told])
+            told = self._prompts.fill("since", **self._since.words(), beside=self._beside)
+            clause = self.clauses[self.followed - 1].text
+            self._walk += "\n".join([*lines, marked(told, clause, self._prompts["dull"].split())])
         else:
             self._walk += "\n".join([*lines, street.cue(self._number)])
         self._asked = True
@@ -229,7 +228,8 @@ class Velma:
             if self._settings.traffic and seen.step == 0 and not turned:
                 flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
         lit = any("light" in name and view == AHEAD for name, view in told)
-        self._beside = any(view in BESIDE for _, view in told)
+        beside = (f"; {name} {street.DIRECTIONS[view]}" for name, view in told if view in BESIDE)
+        self._beside = "".join(beside)
         self._since.see(junction=seen.exits > 2 and seen.changed, lit=lit)
         return street.observation(seen.exits, seen.changed, told, flow, self._sentences)
 
@@ -248,7 +248,7 @@ class Velma:
         landmark, or among steps that are counted."""
         counted = "step" in self.clauses[self.followed - 1].text
         junction = seen.exits > 2 and seen.changed
-        return junction or self._beside or counted or not self._since.steps
+        return junction or bool(self._beside) or counted or not self._since.steps
 
     async def _follow(self) -> None:
         """Ask which clause is followed now, and write it down."""

@@ -10,7 +10,7 @@ Departures from the released code, on purpose: an action that the street did not
 is written down as what was carried out instead; an answer that is no action still becomes
 ``forward``, but the decision holds what was said and why it does not count.
 
-With ``follow`` (off by default, not the paper's; ``local:velma`` is trained for it) the instruction
+With ``follow`` (off by default, not the paper's) the instruction
 is listed by clauses. At intersections, beside landmarks and after turns the prompt tells what was
 counted since the last turn, marking words that the clause has, too; it asks which clause is
 followed now, and writes it down again. A small model need not keep its place and its counts.

@@ -280,39 +280,38 @@ def carry_out_sweep(plan: Plan, recipe: RunRecipe) -> None:
 
 def demo(
     episodes: Annotated[int, typer.Option(help="Episodes of the agents without a model.")] = 20,
-    model_episodes: Annotated[int, typer.Option(help="Episodes of the trained model.")] = 10,
-    untrained_episodes: Annotated[int, typer.Option(help="Of the model as it is published.")] = 2,
+    model_episodes: Annotated[int, typer.Option(help="Episodes of NavGPT, the first ones.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
-    """A trained policy in generated houses, a trained language model in generated towns.
+    """A trained policy and a small language model in generated houses, beside plain baselines.
 
-    Both are beside plain baselines, and none was trained on these episodes. `imitation` asks no
-    language model. VELMA asks a small one that is trained for such towns (`local:velma`), and, in
-    the same words, the embedded one as it is published, which has 135 million parameters.
+    `imitation` is trained for such houses. NavGPT asks the embedded model, which has 135 million
+    parameters, is not trained for the task and runs on one core: half a minute an episode.
+    It shows what every prompt and answer looks like, not how well a large model walks.
     """
     from wayword import viewer
     from wayword.runs.plan import Plan
 
     quick = ["oracle", "random", "forward"]
-    policy = ["imitation"] if find_spec("onnxruntime") else []  # of the extra [prior]
-    houses = [Plan(name, "houses", limit=episodes, out=out / name) for name in quick + policy]
-    towns = [Plan(name, "towns", limit=episodes, out=out / f"towns-{name}") for name in quick]
-    follow = {"shots": 0, "follow": True}
-    asked = (
-        ("local:smollm2", untrained_episodes, "untrained"),
-        ("local:velma", model_episodes, ""),
+    if find_spec("onnxruntime"):  # of the extra [prior]; the demo goes without
+        quick.append("imitation")
+    plans = [Plan(name, "houses", limit=episodes, out=out / name) for name in quick]
+    asked = Plan(
+        "navgpt",
+        "houses",
+        "local:smollm2",
+        {"thought_length": 60},
+        limit=model_episodes,
+        max_steps=6,
+        out=out / "navgpt",
     )
-    towns += [
-        Plan("velma", "towns", model, follow, limit=count, out=out / name)
-        for model, count, name in asked
-    ]
-    results = [[carry_out(plan) for plan in plans] for plans in (houses, towns)]
-    for played in results:
-        print_table([result.path for result in played])
-    model = viewer.write(results[-1][-1].path).resolve().as_uri()
-    typer.echo(f"\nOpen {model} to watch VELMA, with every prompt and answer.")
+    results = [carry_out(plan) for plan in [*plans, asked]]
+    print_table([result.path for result in results])
+    *_, policy, model = [viewer.write(result.path).resolve().as_uri() for result in results]
+    typer.echo(f"\nOpen {policy} to see where {plans[-1].agent} went,")
+    typer.echo(f"and {model} to read every prompt and answer of NavGPT.")
     typer.echo("Next: wayword run --help")
-    if not all(result.outcome.complete for played in results for result in played):
+    if not all(result.outcome.complete for result in results):
         raise typer.Exit(1)
 
 

@@ -1,6 +1,6 @@
 """Walker: an indoor walk as one growing text that says which clause of the instruction it follows.
 
-    wayword run walker --on houses --model local:walker
+    wayword run walker --on houses --model local:smollm2
 
 The prompt holds the task and the instruction's clauses, numbered, cut by plain rules
 (:mod:`~wayword.agents.parts.clauses`). At every viewpoint it is asked twice. First, after a line
@@ -14,7 +14,8 @@ Text is only ever appended, so a model with a prefix cache reads every token onc
 the last prompt of an episode is a complete training example. The model writes no thoughts: the
 options are ranked by their log-probability.
 
-The prompt is made for weights that are trained on it (``wayword train walker``, ``local:walker``).
+The prompt is made for weights that are trained on it (``wayword train walker``). None are shipped
+yet: see docs/training.md.
 
 A view is described by the content words of its caption, each once: articles, verbs of seeing and
 what every picture shows (walls, ceilings) are left out; ``prompts/walker/skipped.txt`` lists them.

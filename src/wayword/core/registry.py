@@ -51,7 +51,7 @@ RENAMED: Mapping[Kind, Mapping[str, str]] = {
     "dataset": {"lost_things": "apartments", "homes": "household"},
     "world": {"rooms": "household", "grid": "babyai", "finding": "objectnav"},
 }
-"""Other names that parts answer to: those of earlier versions, and ``homes`` beside ``houses``."""
+"""Old names that are still accepted; ``homes``, too, as it is easily taken for ``houses``."""
 
 
 def current(kind: Kind, name: str) -> str:

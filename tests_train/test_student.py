@@ -19,6 +19,7 @@ from wayword.core.errors import UsageError
 from wayword.models.local import LocalModel
 from wayword.training.examples import Source, read
 from wayword.training.export import write
+from wayword.training.lean import LeanPass
 from wayword.training.loop import Run
 from wayword.training.recipes import Recipe, Task
 from wayword.training.shape import Shape, pruned
@@ -44,7 +45,8 @@ def base(folder: Path) -> Path:
     text = (
         "Follow the instruction through the building. At each place choose the letter of a way, or "
     )
-    text += "stop where the instruction ends.\nInstruction: Here: a room Choice: stop\n A ahead "
+    text += "stop where the instruction ends.\nInstruction: Here: a room Choice: stop Now: one\n"
+    text += " A ahead "
     text += (
         "slightly half sharp left right far behind doorway kitchen hallway bedroom (back) (seen)\n"
     )
@@ -137,6 +139,22 @@ def test_adapters_alone_are_trained_and_merged(tiny: Path, tmp_path: Path) -> No
     changed = {name for name in plain if not torch.equal(plain[name], merged[name])}
     assert changed
     assert all("q_proj" in name or "v_proj" in name for name in changed)
+
+
+@pytest.mark.parametrize("half", [False, True])
+def test_the_lean_pass_is_the_library_s(tiny: Path, half: bool) -> None:
+    network = hub.AutoModelForCausalLM.from_pretrained(tiny)
+    ids = torch.randint(0, network.config.vocab_size, (2, 40))
+    lean = LeanPass(network, half=half, compiled=False)(ids)
+    plain = network.model(input_ids=ids).last_hidden_state
+    assert torch.allclose(lean.float(), plain, atol=0.15 if half else 1e-4)
+
+
+def test_single_decisions_come_before_whole_walks(tiny: Path, tmp_path: Path) -> None:
+    said: list[str] = []
+    Run(recipe(tiny, pieces=1.0, epochs=1), tmp_path / "run", None, said.append).train()
+    rounds = [json.loads(line)["round"] for line in (tmp_path / "run" / "curve.jsonl").open()]
+    assert rounds == [-1, 0]
 
 
 def test_ranking_reads_every_token_once_and_agrees_with_one_pass(tiny: Path) -> None:

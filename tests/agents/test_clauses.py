@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.parts.clauses import MOST, NUMBERS, Since, clauses, options
+from wayword.agents.parts.clauses import MOST, NUMBERS, Since, clauses, marked, options
 from wayword.core.action import Action
 
 CUT = [
@@ -58,6 +58,12 @@ def test_the_clauses_that_are_left_are_options() -> None:
     found = options(2, 3)
     assert list(found.values()) == ["two", "three"]
     assert next(iter(found)) == Action("follow", ("2",))
+
+
+def test_words_that_the_clause_has_are_marked() -> None:
+    told = marked("doorways glass cabinets, doorway", "Go to the glass cabinet", {"the"})
+    assert told == "doorways glass* cabinets*, doorway"
+    assert marked("the sofa", "the lamp", {"the"}) == "the sofa"
 
 
 def test_steps_intersections_and_lights_are_counted_since_the_turn() -> None:

@@ -22,7 +22,7 @@ from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usag
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
 
-FREE = DiscussNavSettings(decoding="free")
+FREE = DiscussNavSettings(decoding="free", scene="recorded")
 EXPERTS: dict[str, str] = {
     "decomposition": "Actions:\n1. Go ahead.\n2. Turn right.",
     "landmarks": "Check: right\nActions:\n1. Go ahead.\n2. Turn right.\n"
@@ -278,7 +278,7 @@ def test_the_prediction_itself_must_come() -> None:
 
 
 def test_the_scene_expert_is_asked_by_type_in_all_directions_at_once() -> None:
-    settings = DiscussNavSettings(decoding="free", scene="asked")
+    settings = DiscussNavSettings(decoding="free")  # asked is the default, as in the paper
     voices = council(by_step([go(1)], [go("Stop")]))
     trajectory = play(DiscussNav, settings, voices, max_steps=1)
     asked = voices["scene"].prompts

@@ -33,7 +33,7 @@ from wayword.worlds.objectnav.world import ObjectNavWorld
 from worlds.objectnav.test_finding_world import flat
 
 TURNS = 11
-FREE = DiscussNavSettings(decoding="free", tags="perfect")
+FREE = DiscussNavSettings(decoding="free", scene="recorded", tags="perfect")
 
 
 def play(

@@ -31,6 +31,7 @@ TASKS = {
     "ma_wah": "go_explore[kitchen]",
     "houses": "goto[d800c0]",
     "towns": "forward",
+    "apartments": "rotate[90]",
 }
 """A dataset without files, and what can be done at once in its first episode: one line each."""
 THOUGHT = "Thought: This is the way on.\n"

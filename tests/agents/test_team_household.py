@@ -191,7 +191,7 @@ def test_a_models_prompts_hold_only_what_its_actor_is_told() -> None:
     assert models["follower"].prompts
     for prompt in models["follower"].prompts:
         assert told["follower"] in prompt
-        assert "known to you alone" not in prompt
+        assert "Only you know this task" not in prompt
         assert not [line for line in told["commander"].splitlines() if line in prompt]
 
 

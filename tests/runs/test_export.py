@@ -236,3 +236,46 @@ def test_mistakes_are_answered_in_one_line(gold: Path, tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="cannot be written"):
         export([gold], tmp_path / "file" / "train.jsonl", Export())
     assert not out.exists()
+
+
+def test_thoughts_that_a_run_has_are_kept_on_request(tmp_path: Path) -> None:
+    mine = tmp_path / "thinker.py"
+    mine.write_text(THINKER, encoding="utf-8")
+    ran = run(Plan(str(mine), HOMES, settings=SMALL, limit=1, out=tmp_path / "ran")).path
+    for thoughts in (True, False):
+        out = tmp_path / f"{thoughts}.jsonl"
+        free = {"decoding": "free"}
+        export([ran], out, Export("react", settings=free, everything=True, thoughts=thoughts))
+        said = [m["content"] for m in lines(out)[0]["messages"] if m["role"] == "assistant"]
+        first = "Thought: I look around first.\n" if thoughts else ""
+        assert said[0] == f"{first}Action: turn_left"
+
+
+def test_high_level_gold_is_exported(tmp_path: Path) -> None:
+    tree = {"dataset": {**SMALL["dataset"], "actions": "high"}}
+    ran = run(Plan("expert", HOMES, settings=tree, limit=1, out=tmp_path / "high")).path
+    out = tmp_path / "high.jsonl"
+    export([ran], out, Export("act", settings={"decoding": "free"}))
+    (line,) = lines(out)
+    said = [m["content"] for m in line["messages"] if m["role"] == "assistant"]
+    assert any("go_" in each for each in said)
+    assert not any("move_ahead" in each for each in said)
+
+
+THINKER = """
+from wayword.agents.random import RandomAgent
+from wayword.core.action import STOP, Action, Decision
+
+
+class Thinker(RandomAgent):
+    turned = False
+
+    async def act(self, observation, space):
+        if self.turned:
+            return Decision(STOP)
+        self.turned = True
+        return Decision(Action("turn_left"), "I look around\\n first.")
+
+
+agent = Thinker
+"""

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from wayword.core.errors import RecordingError, UsageError
+from wayword.runs.config import sampled
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan
@@ -187,3 +188,15 @@ def test_an_edited_file_that_a_setting_names_is_another_run(tmp_path: Path) -> N
     scores.write_text("2\n")
     with pytest.raises(RecordingError, match="files_checksum"):
         run(plan)
+
+
+def test_pictures_drawn_anew_are_others(tmp_path: Path) -> None:
+    scan = tmp_path / "pictures" / "scan"
+    scan.mkdir(parents=True)
+    (scan / "a.jpg").write_bytes(b"head" + bytes(20_000) + b"tail")
+    before = sampled([scan / "a.jpg"])
+    assert before == sampled([scan / "a.jpg"]) != ""
+    (scan / "a.jpg").write_bytes(b"head" + bytes(20_000) + b"TAIL")
+    assert sampled([scan / "a.jpg"]) != before
+    (scan / "a.jpg").rename(scan / "b.jpg")
+    assert sampled([scan / "b.jpg"]) not in (before, sampled([]))

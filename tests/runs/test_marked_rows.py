@@ -25,6 +25,17 @@ def test_a_row_says_that_prompts_lack_their_oldest_steps(tmp_path: Path) -> None
     assert mark in viewer.write(out).read_text()
 
 
+def test_a_row_says_that_prompts_lack_solved_examples(tmp_path: Path) -> None:
+    tree = {"dataset": {"towns": 1, "episodes": 4}, "shots": 2, "context": 600}
+    out = tmp_path / "run"
+    run(Plan("velma", "towns", "scripted:first", tree, limit=2, max_steps=3, out=out))
+    rows = rows_of([out])
+    mark = "in 2 of 2 episodes prompts lack solved examples"
+    assert mark in rows[0].caveats
+    assert mark in " ".join(render(rows).split())
+    assert mark in viewer.write(out).read_text()
+
+
 def test_lost_advice_marks_a_row_above_a_tenth_of_the_questions() -> None:
     assert marks([{"calls": 20.0, "advice_lost": 2.0}]) == ()
     told = marks([{"calls": 10.0, "advice_lost": 6.0}, {"calls": 10.0, "advice_lost": 0.0}])

@@ -11,7 +11,7 @@ WALK = """Instruction: Turn left at the sofa.
 Here: hall
  A behind: sofa
  B left far: door to the kitchen (back)
- C ahead up: same view
+ C* ahead up: oven
  D right: lamp left of a chair
 Choice: B
 Here: kitchen
@@ -32,8 +32,8 @@ def test_neighbors_are_listed_from_the_other_side() -> None:
         "Instruction: Turn right at the sofa.",
         "Here: hall",
         " A left: lamp right of a chair",
-        " B ahead up: door to the kitchen",
-        " C right far: same view (back)",
+        " B* ahead up: oven",
+        " C right far: door to the kitchen (back)",
         " D behind: sofa",
         "Choice: C",
     ]

@@ -56,9 +56,10 @@ class DiscussNavSettings:
     """Who is consulted, and how.
 
     ``analysis``, ``perception``, ``completion``, ``testing``: the groups of experts; each one
-    turned off is an ablation of Table II (without ``testing``, most votes win). ``scene``: who
-    answers about the scene: the ``recorded`` sentences as they are, or a model that is ``asked``
-    (about the picture, where there are pictures). ``tags``: in the finding world and on robots,
+    turned off is an ablation of Table II (without ``testing``, most votes win). ``scene``: a model
+    is ``asked`` about each direction (about the picture where there are pictures, else it reads the
+    recorded sentences), or the ``recorded`` sentences are told as they are and nobody is asked.
+    ``tags``: in the finding world and on robots,
     the detector that names what lies in each direction, a simulated one (``yolo``, ``perfect``) or
     a network (``owlv2:WEIGHTS``). ``samples`` predictions are made a step,
     at ``temperature``; every expert writes at temperature 0. ``patience``: seconds until an
@@ -73,7 +74,7 @@ class DiscussNavSettings:
     perception: bool = True
     completion: bool = True
     testing: bool = True
-    scene: Literal["recorded", "asked"] = "recorded"
+    scene: Literal["recorded", "asked"] = "asked"
     tags: str = "yolo"
     samples: int = 5
     temperature: float = 1.0

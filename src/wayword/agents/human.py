@@ -14,7 +14,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from wayword.agents.parts.commands import ASKED_OF
 from wayword.agents.parts.legal import Legal
+from wayword.agents.parts.partner_knowledge import UNDERSTOOD
 from wayword.agents.parts.person import Face, Left, Seated, Situation, hear, person_of
 from wayword.agents.parts.strategy import instruction, task_rules
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
@@ -145,6 +147,15 @@ class HumanSettings:
             raise UsageError("human: listed is at least 1")
 
 
+def understood(episode: Episode, actor: str) -> str:
+    """The sentences that scripted partners understand, for a person who talks to one; empty where
+    nobody else acts."""
+    others = [name for name in episode.actors if name != actor]
+    roles = episode.extra.get("roles", {})
+    said = dict.fromkeys(ASKED_OF.get(str(roles.get(name, "")), UNDERSTOOD) for name in others)
+    return f"A scripted partner understands: {' '.join(said)}" if said else ""
+
+
 class Human:
     """A person at the terminal or in the browser; numbers, whole actions and abbreviations will do.
 
@@ -220,7 +231,9 @@ class Human:
             tuple(name for name in episode.actors if name != actor),
             episode,
             instruction(episode, actor),
-            task_rules(episode, actor) or "",
+            "\n".join(
+                told for told in (task_rules(episode, actor), understood(episode, actor)) if told
+            ),
             self._verbalizer.own(observation)[1],
             self._verbalizer.around(observation, self._toolkit.perceiver),
             space,

@@ -10,10 +10,10 @@ Departures from the released code, on purpose: an action that the street did not
 is written down as what was carried out instead; an answer that is no action still becomes
 ``forward``, but the decision holds what was said and why it does not count.
 
-With ``follow`` (off by default, not the paper's) the instruction is listed clause by clause, and
-at intersections, beside landmarks and after turns the prompt tells what was counted since the last
-turn, asks which clause is followed now, and writes that clause down again. So a small model need
-not keep its place and its counts over a whole walk; ``local:velma`` is trained for it.
+With ``follow`` (off by default, not the paper's; ``local:velma`` is trained for it) the instruction
+is listed by clauses. At intersections, beside landmarks and after turns the prompt tells what was
+counted since the last turn, marking words that the clause has, too; it asks which clause is
+followed now, and writes it down again. A small model need not keep its place and its counts.
 
 Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
 Language Navigation in Street View", section 5, figure 7.
@@ -31,9 +31,9 @@ import numpy as np
 
 from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.clauses import NUMBERS, Clause, Since, clauses, options
+from wayword.agents.parts.clauses import NUMBERS, Clause, Since, clauses, marked, options
 from wayword.agents.parts.conversation import TokenRate, context_tokens
-from wayword.agents.parts.landmarks import Landmarks, extract, tidy
+from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
 from wayword.agents.parts.legal import Refusal, pick
 from wayword.agents.parts.sentences import quotable
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
@@ -42,6 +42,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Sampling
 from wayword.core.perceiver import Perceiver
+from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
 from wayword.perception.landmarks import TAU, visible
 from wayword.perception.opening import neural_scorer, recorded_scorer
@@ -77,12 +78,12 @@ class VelmaSettings:
     pictures, the paper's "no image"), by ``recorded`` scores (``scores_file``), by a ``neural``
     model (``clip``) on the panoramas in ``images``, standardised on the seen area of ``nodes`` (a
     graph's nodes.txt), or by ``none``.
+    ``landmark_filter``: leave out what the ``released`` code does, intersections and the like.
     ``tau``: the threshold on standardised scores. ``traffic``: tell the flow of traffic at starts
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
-    seen. ``context``: tokens that a prompt may take before whole examples are dropped;
-    0 for what the model holds. ``follow``: ask for the clause that is followed,
-    too (needs ``shots`` 0).
+    seen. ``context``: tokens that a prompt may take before whole examples are dropped; 0 for what
+    the model holds. ``follow``: ask for the clause that is followed, too (needs ``shots`` 0).
     ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
     (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
     """
@@ -91,6 +92,7 @@ class VelmaSettings:
     examples: int = 0
     draw: Literal["episode", "run"] = "episode"
     landmarks: Literal["recorded", "model", "none"] = "recorded"
+    landmark_filter: Literal["released", "none"] = "released"
     scores: Literal["dataset", "recorded", "neural", "none"] = "dataset"
     scores_file: str = ""
     images: str = ""
@@ -148,10 +150,8 @@ class Velma:
         self._planned: list[str] = []
         self._number = 1
         self._asked = self._oriented = self._blind = False
-        self._due = self._beside = False
-        self._since = Since()
-        self.clauses: tuple[Clause, ...] = ()
-        self.followed = 1
+        self._due, self._beside, self._since = False, "", Since()
+        self.clauses, self.followed = tuple[Clause, ...](), 1
         self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
@@ -212,8 +212,9 @@ class Velma:
             self._planned.clear()
         self._due = self._settings.follow and not self._forced and self._decisive(seen)
         if self._due:
-            told = self._prompts.fill("since", **self._since.words())
-            self._walk += "\n".join([*lines, told])
+            told = self._prompts.fill("since", **self._since.words(), beside=self._beside)
+            clause = self.clauses[self.followed - 1].text
+            self._walk += "\n".join([*lines, marked(told, clause, self._prompts["dull"].split())])
         else:
             self._walk += "\n".join([*lines, street.cue(self._number)])
         self._asked = True
@@ -227,7 +228,8 @@ class Velma:
             if self._settings.traffic and seen.step == 0 and not turned:
                 flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
         lit = any("light" in name and view == AHEAD for name, view in told)
-        self._beside = any(view in BESIDE for _, view in told)
+        beside = (f"; {name} {street.DIRECTIONS[view]}" for name, view in told if view in BESIDE)
+        self._beside = "".join(beside)
         self._since.see(junction=seen.exits > 2 and seen.changed, lit=lit)
         return street.observation(seen.exits, seen.changed, told, flow, self._sentences)
 
@@ -246,7 +248,7 @@ class Velma:
         landmark, or among steps that are counted."""
         counted = "step" in self.clauses[self.followed - 1].text
         junction = seen.exits > 2 and seen.changed
-        return junction or self._beside or counted or not self._since.steps
+        return junction or bool(self._beside) or counted or not self._since.steps
 
     async def _follow(self) -> None:
         """Ask which clause is followed now, and write it down."""
@@ -296,7 +298,7 @@ class Velma:
             self._toolkit.note("landmarks_ignored", episode=episode.id, count=found.ignored)
         if found.cut_off:
             self._toolkit.note("landmarks_cut_off", episode=episode.id, reason=found.cut_off)
-        return found.names
+        return released(found.names) if self._settings.landmark_filter != "none" else found.names
 
     async def _extracted(self, episode: Episode) -> Landmarks:
         """A model's list; an example's is asked for once a run, not once an episode."""
@@ -337,9 +339,8 @@ class Velma:
             len(self.prompt) + reserve > room * self._rate.characters_per_token
         ):
             del self._examples[0]
-        if gone := before - len(self._examples):
-            dropped = {"count": gone, "left": len(self._examples), "context": self._context}
-            self._toolkit.note("examples_dropped", **dropped)
+        if gone := before - (left := len(self._examples)):
+            self._toolkit.note(EXAMPLES_DROPPED, count=gone, left=left, context=self._context)
 
 
 def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:

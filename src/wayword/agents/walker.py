@@ -29,7 +29,7 @@ from string import ascii_uppercase
 from typing import ClassVar
 
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.clauses import NUMBERS, Clause, clauses, options
+from wayword.agents.parts.clauses import NUMBERS, Clause, clauses, marked, options
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -59,6 +59,12 @@ FAR = 3.0
 CLOSE = 2.0
 """Metres within which a thing is told as close."""
 
+SEARCHED = 12
+"""Words of a view that are compared with the clause; fewer are written."""
+
+MOST_SHARED = 4
+"""Signs behind a neighbor's letter at most: one for each word that the clause has, too."""
+
 _WORD = re.compile(r"[a-z]+")
 _NUMBER = re.compile(r"\s*_\d+$")
 """Recorded objects name a second chair ``chair _2``."""
@@ -73,7 +79,7 @@ class WalkerSettings:
     train again.
     """
 
-    words: int = 12
+    words: int = 5
     here: int = 5
     near: int = 3
     prompts: str = ""
@@ -139,7 +145,7 @@ class Walker:
 
     async def _follow(self, seen: IndoorObservation, percept: Percept) -> bool:
         """Append the place, and the clause that is followed from here; False to stop here."""
-        self.prompt += self._prompts.fill("place", here=self._place(percept))
+        self.prompt += self._prompts.fill("place", here=self._marked(self._place(percept)))
         self.answers = {**options(self.followed, len(self.clauses)), STOP: "stop"}
         chosen = await self._asked()
         if chosen == STOP:
@@ -153,13 +159,14 @@ class Walker:
         """Append the neighbors, left to right; one behind comes first or last."""
         around = sorted(seen.neighbors, key=lambda near: relative(near.heading, seen.heading))
         letters = [letter(number) for number in range(len(around))]
-        lines, view = [], ""
+        lines = []
         for name, near in zip(letters, around, strict=True):
-            last, view = view, self._view(percept, near)
-            words = self._prompts["same"] if view == last else view
             where, mark = direction(near, seen.heading), self._mark(near.viewpoint)
-            slots = {"letter": name, "direction": where, "view": words, "mark": mark}
-            lines.append(self._prompts.fill("way", **slots))
+            view = self._view(percept, near)
+            alike = self._marked(" ".join(view[:SEARCHED])).count("*")
+            slots = {"letter": name, "shared": "*" * min(MOST_SHARED, alike), "direction": where}
+            slots["view"] = " ".join(view[: self._settings.words])
+            lines.append(self._prompts.fill("way", **slots, mark=mark))
         self.prompt += self._prompts.fill("ways", ways="\n".join(lines))
         self.answers = {
             Action("goto", (near.viewpoint,)): name
@@ -168,9 +175,9 @@ class Walker:
         self._visited.append(seen.viewpoint)
         self._written = seen.viewpoint
 
-    def _view(self, percept: Percept, near: Neighbor) -> str:
+    def _view(self, percept: Percept, near: Neighbor) -> list[str]:
         caption = percept.sectors[sector(near.heading, len(percept.sectors))].caption
-        return " ".join(gist(caption, self._skipped)[: self._settings.words])
+        return gist(caption, self._skipped)
 
     def _place(self, percept: Percept) -> str:
         """The place in a few words, then the things around it: those close by, then the others."""
@@ -186,6 +193,14 @@ class Walker:
         near = ", ".join(name for name in told if not names[name])
         parts = [" ".join(words), by and f"close {by}", near and f"near {near}"]
         return "; ".join(filter(None, parts))
+
+    def _marked(self, words: str) -> str:
+        """The words, with a sign behind those that the clause followed at present has, too."""
+        return marked(words, self.clauses[self.followed - 1].text, self._dull)
+
+    @property
+    def _dull(self) -> frozenset[str]:
+        return self._skipped | _words(self._prompts["moves"])
 
     def _mark(self, viewpoint: str) -> str:
         if viewpoint not in self._visited:

@@ -218,6 +218,9 @@ Actor = Annotated[
     list[str] | None, typer.Option("--actor", help="Only this actor's lines; may be repeated.")
 ]
 Parquet = Annotated[bool, typer.Option(help="With --format hub: Parquet, written by duckdb.")]
+Thoughts = Annotated[
+    bool, typer.Option("--thoughts", help="Keep what was thought at each step, where a run has it.")
+]
 All = Annotated[bool, typer.Option("--all", help="Episodes without success too.")]
 Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
 
@@ -232,17 +235,20 @@ def export(
     everything: All = False,
     data: Data = None,
     parquet: Parquet = False,
+    thoughts: Thoughts = False,
 ) -> None:
     """Write finished episodes as training data in chat format.
 
     Each line is what a strategy would have been asked, and the answers that take the recorded
-    actions. Thoughts are left out: nobody had them. `OUT.card.json` says what is in the file.
+    actions. An expert has no thoughts; with --thoughts those of a model's run are kept.
+    `OUT.card.json` says what is in the file.
 
     \b
     Examples:
       wayword run expert --on household:generated_train --out runs/gold
       wayword export runs/gold --out train.jsonl
       wayword export runs/gold --as react_emmem --format steps --set decoding=free
+      wayword export runs/react --as react --thoughts --out thoughts.jsonl
       wayword export runs/gold --format hub --out gold-dataset
     """
     from wayword.cli import show
@@ -252,7 +258,7 @@ def export(
     from wayword.settings import parse
 
     kind: Any = "chat" if form is Form.hub else form.value
-    what = Export(strategy, kind, parse(set_ or []), actor or (), everything, data)
+    what = Export(strategy, kind, parse(set_ or []), actor or (), everything, data, thoughts)
     with show.progress("export") as bar:
 
         def told(done: int, total: int) -> None:

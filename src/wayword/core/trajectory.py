@@ -36,6 +36,8 @@ class ModelCall:
 # The kinds of notes that metrics count; agents write others too, which pages show as they are.
 HISTORY_DROPPED = "history_dropped"
 """``steps`` of the history were left out of the prompt, to fit a ``context`` of so many tokens."""
+EXAMPLES_DROPPED = "examples_dropped"
+"""``count`` solved examples were left out of the prompt, to fit a ``context``; ``left`` stayed."""
 STATE = "state"
 """What an agent stated of itself: ``place``, ``facing`` or ``heading``, ``holding``."""
 ASKED = "asked"

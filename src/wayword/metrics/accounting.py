@@ -10,6 +10,7 @@ from wayword.core.action import Decision, Rejection
 from wayword.core.metric import Metric
 from wayword.core.trajectory import (
     ASKED,
+    EXAMPLES_DROPPED,
     EXPERT_FAILED,
     HISTORY_DROPPED,
     SCENE_EXPERT,
@@ -60,11 +61,18 @@ METRICS: tuple[Metric, ...] = (
         "steps dropped from prompts that had no room for them; absent where none were",
     ),
     Metric(
+        "examples_forgotten",
+        "No ex.",
+        "count",
+        "lower",
+        "solved examples dropped from prompts that had no room for them; absent where none were",
+    ),
+    Metric(
         "cost", "Cost", "dollars", "lower", "US dollars; absent where a call has no known price"
     ),
     Metric("seconds", "Seconds", "seconds", "lower", "wall time of the episode"),
 )
-RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten"})
+RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten", "examples_forgotten"})
 """What only some episodes have: those of reasoning models, of servers that count no tokens, and of
 prompts that were cut."""
 
@@ -107,6 +115,9 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     gone = trajectory.noted(HISTORY_DROPPED)
     if forgotten := sum(int(each.get("steps", 0)) for each in gone):
         scores["steps_forgotten"] = forgotten
+    without = trajectory.noted(EXAMPLES_DROPPED)
+    if missing := sum(int(each.get("count", 0)) for each in without):
+        scores["examples_forgotten"] = missing
     if steps and calls:
         scores["cut_off"] = sum(answer.kind == "cut_off" for answer in rejected) / steps
     known = [cost for cost in costs if cost is not None]

@@ -108,6 +108,8 @@ def marks(scores: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     found = []
     if cut := sum("steps_forgotten" in one for one in scores):
         found.append(f"in {cut} of {len(scores)} episodes prompts lack their oldest steps")
+    if bare := sum("examples_forgotten" in one for one in scores):
+        found.append(f"in {bare} of {len(scores)} episodes prompts lack solved examples")
     lost = sum(one.get("advice_lost", 0.0) for one in scores)
     calls = sum(one.get("calls", 0.0) for one in scores)
     if calls and lost / calls > LOST_ADVICE:

@@ -44,6 +44,7 @@ OnEpisode = Callable[[int, int], None]
 class Export:
     """What to write. ``strategy`` is the agent that would have been asked, with ``settings`` of
     its own; ``actors`` limits the lines to these. Failures are left out unless ``everything``.
+    ``thoughts`` are kept where a run has them, as those of models do.
     """
 
     strategy: str = "act"
@@ -52,6 +53,7 @@ class Export:
     actors: Sequence[str] = ()
     everything: bool = False
     data: Path | None = None
+    thoughts: bool = False
 
     def opened(self) -> tuple[type[Strategy], StrategySettings]:
         """The strategy's class and settings. Raises ``UsageError`` for an agent that is none."""
@@ -135,7 +137,7 @@ def export(
     """
     cls, settings = what.opened()
     opened = [RunFolder.read(path) for path in runs]
-    untold = cls(settings, Toolkit()).unknown
+    untold = [name for name in cls(settings, Toolkit()).unknown if "." in name or not what.thoughts]
     card = Card(what.strategy, what.form, asdict(settings), untold=untold)
     total = sum(len(run.scores()) for run in opened)
     beside = out.with_name(f".{out.name}.new")
@@ -207,7 +209,7 @@ def _told(
     task = tasks.get(record.episode_id)
     if task is None:
         raise Unfit("not in the dataset")
-    made = retold(task, record.trajectory, dataset, cls, settings, shared)
+    made = retold(task, record.trajectory, dataset, cls, settings, shared, what.thoughts)
     chosen = [told for told in asyncio.run(made) if told.actor in (what.actors or [told.actor])]
     if not chosen:
         raise Unfit("without a decision")

@@ -21,7 +21,7 @@ from wayword.core.files import reading
 from wayword.core.model import Model, identity_of
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
-from wayword.runs.config import Checksums
+from wayword.runs.config import Checksums, sampled
 from wayword.runs.plan import Plan, data_folder
 from wayword.settings import make, merge
 
@@ -356,7 +356,8 @@ def identity(
     cls: Any = type(dataset)
     data_settings = make(cls.Settings, plan.group("dataset"), plan.dataset_name)
     own_file = file_checksum(plan.dataset_name)
-    named = _named_files(asdict(data_settings), but="pictures")  # a scan has gigabytes of them
+    named = _named_files(asdict(data_settings), but="pictures")
+    pictures = str(getattr(data_settings, "pictures", ""))
     return {
         **agent.identity(),
         "dataset": split_name(plan, dataset),
@@ -372,6 +373,7 @@ def identity(
         **({"ask": plan.ask} if plan.ask else {}),
         **({"dataset_checksum": own_file} if own_file else {}),
         **({"dataset_files": named["files_checksum"]} if named else {}),
+        **({"pictures_checksum": sampled(_files(Path(pictures)))} if pictures else {}),
         **_perceiver_identity(plan),
     }
 

@@ -99,12 +99,12 @@ class _Player:
         if kind == HISTORY_DROPPED:
             self.told.whole = False
 
-    async def take(self, turn: Turn) -> Feedback:
+    async def take(self, turn: Turn, thought: str = "") -> Feedback:
         """Take the turn's action as the strategy would have. Raises ``Unfit``."""
         action, told, seen, space = turn.action, self.told, turn.observation, turn.space
         if action is None:
             raise Unfit("not legal when replayed")
-        self._model.next = self.strategy.answer(action, seen, space)
+        self._model.next = self.strategy.answer(action, seen, space, thought)
         asked = len(self._model.prompts)
         decided = await self.strategy.act(seen, space)
         if not isinstance(decided, Decision) or decided.action != action:
@@ -131,8 +131,11 @@ async def retold(
     cls: type[Strategy],
     settings: StrategySettings,
     shared: Shared,
+    thoughts: bool = False,
 ) -> list[Told]:
     """What each actor was told and answered, those who were asked nothing left out.
+
+    With ``thoughts`` an answer holds what was thought then, where the recording has it.
 
     Answers that were rejected in the run changed nothing, and are not told. Raises ``Unfit`` where
     the world does not answer as it did then, or the strategy does not take the action.
@@ -157,7 +160,8 @@ async def retold(
         await player.strategy.begin(task.episode)
     for turn, step in zip(turns, trajectory.steps, strict=True):
         if isinstance(step.decision, Decision):
-            feedback = await players[step.actor].take(turn)
+            thought = step.decision.thought if thoughts else ""
+            feedback = await players[step.actor].take(turn, thought)
             if feedback.status != step.feedback.status:
                 raise Unfit("answered otherwise when replayed")
     return [player.told for player in players.values() if player.told.prompts]

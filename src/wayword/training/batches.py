@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from wayword.training.examples import Encoded
-from wayword.training.recipes import Recipe
 from wayword.training.student import Batch
 
 
@@ -48,14 +47,17 @@ def parts(batch: Sequence[Encoded], tokens: int) -> list[list[Encoded]]:
     return found
 
 
-EVEN = 128
+EVEN = 64
 """Lengths are filled up to a multiple of this where each is compiled once."""
 
 
-def even_shape(part: Sequence[Encoded], recipe: Recipe) -> tuple[int, int]:
-    """Rows and length that a part is filled up to, so that few shapes are compiled."""
+def even_shape(part: Sequence[Encoded], size: int, tokens: int) -> tuple[int, int]:
+    """Rows and length that a part is filled up to, so that few shapes are compiled.
+
+    ``size``: examples of the whole batch; ``tokens``: the most a part holds.
+    """
     length = -(-max(len(one.ids) for one in part) // EVEN) * EVEN
-    return max(len(part), min(recipe.batch, recipe.tokens // length)), length
+    return max(len(part), min(size, tokens // length)), length
 
 
 def tensors(

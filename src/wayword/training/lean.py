@@ -15,7 +15,8 @@ from wayword.training.shape import libraries
 class LeanPass:
     """The hidden states of a Llama network without its output layer: ``LeanPass(network)(ids)``.
 
-    ``ids`` (B, T) -> (B, T, width), in bfloat16 where ``half``. Every length T is compiled once.
+    ``ids`` (B, T) -> (B, T, width), in bfloat16 where ``half``. A layer is compiled once a
+    shape.
     """
 
     def __init__(self, network: Any, *, half: bool, compiled: bool = True) -> None:
@@ -23,8 +24,8 @@ class LeanPass:
         self._dtype = self._torch.bfloat16 if half else self._torch.float32
         self._network = network
         self._tables: dict[int, tuple[Any, Any, Any]] = {}
-        run = self._run
-        self._pass = self._torch.compile(run, dynamic=False) if compiled else run
+        run = self._one_layer
+        self._layer = self._torch.compile(run, dynamic=False) if compiled else run
 
     def __call__(self, ids: Any) -> Any:
         body = self._network.model
@@ -38,7 +39,10 @@ class LeanPass:
             for layer in body.layers
         ]  # fmt: skip
         tables = self._made(ids.shape[1])
-        return self._pass(ids, body.embed_tokens.weight, weights, body.norm.weight, *tables)
+        x = self._torch.nn.functional.embedding(ids, body.embed_tokens.weight).to(self._dtype)
+        for layer in weights:
+            x = self._layer(x, layer, *tables)
+        return self._normed(x, body.norm.weight)
 
     def _made(self, length: int) -> tuple[Any, Any, Any]:
         """Cosines and sines of the positions (T, size / 2), and the causal mask (T, T)."""
@@ -55,19 +59,14 @@ class LeanPass:
             )  # fmt: skip
         return self._tables[length]
 
-    def _run(
-        self, ids: Any, table: Any, weights: Any, last: Any, cos: Any, sin: Any, mask: Any
-    ) -> Any:
+    def _one_layer(self, x: Any, weights: Any, cos: Any, sin: Any, mask: Any) -> Any:
         torch, dtype = self._torch, self._dtype
-        x = torch.nn.functional.embedding(ids, table.to(dtype))
-        for first, q, k, v, out, second, gate, up, down in weights:
-            y = self._normed(x, first)
-            x = x + self._attended(y, q, k, v, cos, sin, mask) @ out.to(dtype).T
-            y = self._normed(x, second)
-            both = y @ torch.cat([gate, up]).to(dtype).T
-            one, two = both.chunk(2, -1)
-            x = x + (torch.nn.functional.silu(one) * two) @ down.to(dtype).T
-        return self._normed(x, last)
+        first, q, k, v, out, second, gate, up, down = weights
+        y = self._normed(x, first)
+        x = x + self._attended(y, q, k, v, cos, sin, mask) @ out.to(dtype).T
+        both = self._normed(x, second) @ torch.cat([gate, up]).to(dtype).T
+        one, two = both.chunk(2, -1)
+        return x + (torch.nn.functional.silu(one) * two) @ down.to(dtype).T
 
     def _normed(self, x: Any, weight: Any) -> Any:
         return self._torch.nn.functional.rms_norm(

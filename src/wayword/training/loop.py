@@ -28,6 +28,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import judge
 from wayword.settings import make
 from wayword.training.batches import batched, even_shape, parts, schedule, tensors
+from wayword.training.crops import cropped
 from wayword.training.examples import (
     Encoded,
     Example,
@@ -48,6 +49,10 @@ Report = Callable[[str], None]
 """Told a line for a person."""
 Track = Callable[[Mapping[str, float], int], None]
 """Told the figures of each evaluation, and its number from 1."""
+PIECES = -1
+"""The round before the first, in which single decisions are learnt."""
+
+
 Opened = tuple[Dataset, Sequence[core.Task]]
 """A dataset, and those of its tasks that are meant."""
 
@@ -73,7 +78,7 @@ class Run:
         self.report, self.track = report, track
         self.torch = libraries()
         self.torch.set_num_threads(recipe.threads)
-        self.round, self.step, self.seconds, self.cpu = 0, 0, 0.0, 0.0
+        self.round, self.step, self.seconds, self.cpu = PIECES if recipe.pieces else 0, 0, 0.0, 0.0
         self.curve: list[dict[str, Any]] = []
         self._dev: dict[str, Opened] = {}
         self._student: Student | None = None
@@ -100,12 +105,17 @@ class Run:
         self._open(gold)
         self._restore()
         while self.round <= self.recipe.rounds:
-            number = self.round
-            examples = gold if number == 0 else self._examples(number, self._own_walks)
-            if number > 0:
-                examples = self._mixed(examples, gold, number)
-            if self._epochs(examples, self.recipe.epochs if number == 0 else 1.0):
-                break
+            number, recipe = self.round, self.recipe
+            if number == PIECES:
+                pieces = [piece for walk in gold for piece in cropped(walk)]
+                self._epochs(pieces, recipe.pieces, 4 * recipe.batch)
+            elif number == 0:
+                if self._epochs(gold, recipe.epochs, recipe.batch):
+                    break
+            else:
+                own = self._mixed(self._examples(number, self._own_walks), gold, number)
+                if self._epochs(own, 1.0, recipe.batch):
+                    break
             self.round, self.step = number + 1, 0
             self._save()
         return max(self.curve, key=lambda one: one["score"], default={})
@@ -185,15 +195,15 @@ class Run:
             fused=True,
         )  # fmt: skip
 
-    def _epochs(self, examples: Sequence[Example], epochs: float) -> bool:
-        """Train on them; True to stop early."""
+    def _epochs(self, examples: Sequence[Example], epochs: float, size: int) -> bool:
+        """Train on them in batches of that size; True to stop early."""
         assert self._student is not None
         recipe = self.recipe
         encoded = [self._encoded(one) for one in examples]
         usable = [one for one in encoded if len(one[0].ids) <= recipe.length and one[0].labels]
         if left := len(encoded) - len(usable):
             self.report(f"{left} walks left out: longer than {recipe.length} tokens, or no choice")
-        batches = list(batched(usable, epochs, recipe.batch, f"{recipe.seed}/{self.round}"))
+        batches = list(batched(usable, epochs, size, f"{recipe.seed}/{self.round}"))
         saved = shown = time.perf_counter()
         losses: list[float] = []
         read_tokens = 0
@@ -241,7 +251,7 @@ class Run:
         total, count = 0.0, sum(len(one.labels) for one in batch)
         for part in parts(batch, recipe.tokens):
             share = sum(len(one.labels) for one in part) / count
-            shape = even_shape(part, recipe) if student.lean else (0, 0)
+            shape = even_shape(part, len(batch), recipe.tokens) if student.lean else (0, 0)
             told = tensors(torch, part, student.device, *shape)
             loss = student.loss(told, recipe.language) * share
             loss.backward()

@@ -12,10 +12,9 @@ from wayword.training.examples import Choosing, Example
 
 _SIDES = {"left": "right", "right": "left", "Left": "Right", "Right": "Left"}
 _SIDE = re.compile(r"\b(?:left|right|Left|Right)\b")
-_WAY = re.compile(r"^ ([A-Z]+) ([^:\n]*): (.*?)( \((?:back|seen)\))?$")
-"""A neighbor in walker's prompt: letter, direction, view, mark."""
+_WAY = re.compile(r"^ ([A-Z]+)(\**) ([^:\n]*): (.*)$")
+"""A neighbor in walker's prompt: letter, signs of shared words, direction, view and mark."""
 
-SAME = "same view"
 MENU = "Action Space:"
 
 
@@ -48,18 +47,9 @@ def _swapped(line: str) -> str:
 def _turned(text: str) -> tuple[str, dict[str, str]]:
     """A stretch of text in the mirror, and the new letter of each neighbor it lists."""
     lines = [_swapped(line) for line in text.split("\n")]
-    places = [number for number, line in enumerate(lines) if _WAY.match(line)]
-    ways = [_WAY.match(lines[number]) for number in places]
-    found, view = [], ""
-    for way in ways:
-        assert way is not None
-        view = view if way[3] == SAME else way[3]
-        found.append((way[1], way[2], view, way[4] or ""))
-    letters, last = {}, ""
-    for place, (new, *_), (old, direction, view, mark) in zip(
-        places, found, reversed(found), strict=True
-    ):
-        letters[old] = new
-        lines[place] = f" {new} {direction}: {SAME if view == last else view}{mark}"
-        last = view
+    found = [(number, way) for number, line in enumerate(lines) if (way := _WAY.match(line))]
+    letters = {}
+    for (place, new), (_, old) in zip(found, reversed(found), strict=True):
+        letters[old[1]] = new[1]
+        lines[place] = f" {new[1]}{old[2]} {old[3]}: {old[4]}"
     return "\n".join(lines), letters

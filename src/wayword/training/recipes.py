@@ -33,15 +33,16 @@ class Task:
 class Recipe:
     """All that decides about a training run.
 
-    ``epochs`` over the gold walks; then ``rounds`` of student walks, one epoch each, with
-    ``walks`` own walks a task, and ``mix`` times as many gold ones (VELMA's lambda of 0.5 is
-    ``mix`` 1; its student walks with the newest weights, ours with those of the round's start).
-    ``batch`` sequences a step, read in parts of at most ``tokens`` tokens; longer ones than
-    ``length`` are left out. ``warm_up`` is a fraction of all steps; the rate then falls linearly
-    to zero. ``start`` goes on from a ``best/`` folder instead of the base. ``words``: datasets
-    whose instructions and captions keep their tokens where the student's are cut down.
-    ``language`` weighs the loss of all the text against that of the choices. ``mirror``: every
-    epoch draws each walk as it was or with left and right exchanged.
+    ``pieces``: epochs over single decisions (:mod:`~wayword.training.crops`) before all else,
+    in batches of four times as many. ``epochs`` over the gold walks; then ``rounds`` of student
+    walks, one epoch each, with ``walks`` own walks a task, and ``mix`` times as many gold ones
+    (VELMA's lambda of 0.5 is ``mix`` 1; its student walks with the newest weights, ours with
+    those of the round's start). ``batch`` sequences a step, read in parts of at most ``tokens``
+    tokens; longer ones than ``length`` are left out. ``warm_up`` is a fraction of all steps;
+    the rate then falls linearly to zero. ``start`` goes on from a ``best/`` folder instead of
+    the base. ``words``: datasets whose instructions and captions keep their tokens where the
+    student's are cut down. ``language`` weighs the loss of all the text against that of the
+    choices. ``mirror``: every epoch draws each walk as it was or with left and right exchanged.
     ``evaluate`` and ``checkpoint``: steps and seconds between. ``patience``: evaluations without a
     better dev score before it stops (0: never). ``compiled``: a forward pass made for the machine
     (:mod:`~wayword.training.lean`), worth its minute of compiling where all weights of a small
@@ -53,6 +54,7 @@ class Recipe:
     method: Method = "ft"
     start: str = ""
     words: Sequence[Source] = ()
+    pieces: float = 0.0
     epochs: float = 3.0
     rounds: int = 0
     walks: int = 500

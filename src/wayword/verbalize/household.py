@@ -177,10 +177,11 @@ def _touch(body: Body) -> str:
     floats = " Walls and furniture do not stop you." if body.radius == 0 else ""
     if HANDS.isdisjoint(body.actions):
         return f"You have no hands: you look and move only.{floats}"
-    things = "one thing" if body.inventory_capacity == 1 else f"{body.inventory_capacity} things"
+    one = body.inventory_capacity == 1
+    things = "one thing" if one else f"{body.inventory_capacity} things"
     return (
         f"You can touch only what you see and what is at most {body.manipulation_distance:g} m "
-        f"away, and hold {things} at a time, with what is in it.{floats}"
+        f"away, and hold {things} at a time, with what is in {'it' if one else 'them'}.{floats}"
     )
 
 

@@ -14,7 +14,7 @@ only passes something is a step of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -134,6 +134,30 @@ def _takes_no_step(clause: Clause, *, apart: bool) -> bool:
 
 def _joined(one: Clause, other: Clause) -> Clause:
     return Clause(f"{one.text}, {other.text}", one.begin, other.last)
+
+
+_LETTERS = re.compile(r"[A-Za-z]+")
+_ORDINALS = {
+    "next": "one", "first": "one", "second": "two", "third": "three", "fourth": "four",
+    "fifth": "five",
+}  # fmt: skip
+
+
+def marked(text: str, clause: str, dull: Collection[str] = ()) -> str:
+    """The text with a ``*`` behind each word that the clause has, too, save the ``dull`` ones.
+
+    >>> marked("doorways kitchen oak bench", "go through the doorway to the kitchen", {"the"})
+    'doorways* kitchen* oak bench'
+
+    A plural counts as its singular, "second" as "two".
+    """
+    named = {_plain(word) for word in _LETTERS.findall(clause)} - set(dull)
+    return _LETTERS.sub(lambda word: word[0] + "*" * (_plain(word[0]) in named), text)
+
+
+def _plain(word: str) -> str:
+    word = _ORDINALS.get(word.lower(), word.lower())
+    return word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word
 
 
 # What a walk through streets has met since its last turn: small numbers that instructions count by.

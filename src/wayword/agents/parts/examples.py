@@ -221,25 +221,33 @@ def _from_line(path: Path, number: int, line: str) -> list[Turn]:
 
 
 def answer(
-    action: Action, seen: Observation, recipe: StrategyRecipe, spoken: Sequence[str] | None
+    action: Action,
+    seen: Observation,
+    recipe: StrategyRecipe,
+    spoken: Sequence[str] | None,
+    thought: str = "",
 ) -> str:
     """The answer that takes this action, with the sections whose truth is known.
 
     ``spoken`` are the verbs that take free text, for a constrained answer; None for a free one.
+    ``thought`` is what somebody thought then, for the section that asks for it.
     """
-    known = true_parts(seen)
-    sections = {
-        section.key: {name: known[name] for name, _ in section.parts if name in known}
-        for section in recipe.sections
-        if section.parts
-    }
-    if spoken is not None:
-        return json.dumps({**sections, **_fields(action, spoken)}, ensure_ascii=False)
-    lines = []
+    known, thought = true_parts(seen), " ".join(thought.split())
+    stated: dict[str, str | dict[str, str]] = {}
     for section in recipe.sections:
         if section.parts:
-            stated = [f"  {name}: {words}" for name, words in sections[section.key].items()]
-            lines += [f"{section.label}:", *stated]
+            stated[section.key] = {n: known[n] for n, _ in section.parts if n in known}
+        elif thought:
+            stated[section.key] = thought
+    if spoken is not None:
+        return json.dumps({**stated, **_fields(action, spoken)}, ensure_ascii=False)
+    lines = []
+    for section in recipe.sections:
+        told = stated.get(section.key)
+        if isinstance(told, dict):
+            lines += [f"{section.label}:", *(f"  {name}: {words}" for name, words in told.items())]
+        elif told:
+            lines.append(f"{section.label}: {told}")
     return "\n".join([*lines, f"{recipe.action.label}: {action}"])
 
 

@@ -57,6 +57,22 @@ def tidy(listed: Iterable[object]) -> Landmarks:
     return Landmarks(tuple(names.values()), ignored)
 
 
+IN_THE_WAY = ("intersection", "side street")
+"""Words of landmarks that the released code does not look for, wherever they stand."""
+COMMON = frozenset({"traffic lights", "double lights", "a building", "a large building"})
+"""Landmarks that it does not look for: there are some in every view."""
+
+
+def released(names: Iterable[str]) -> tuple[str, ...]:
+    """The landmarks that VELMA's released code keeps (``vln/landmarks.py``, five-shot lists).
+
+    >>> released(["a park", "the next intersection", "traffic lights"])
+    ('a park',)
+    """
+    kept = (name for name in names if name not in COMMON)
+    return tuple(name for name in kept if not any(word in name for word in IN_THE_WAY))
+
+
 def parse(said: str | Reply) -> Landmarks:
     """The landmarks of a list, numbered, bulleted or JSON; what stands around it is skipped.
 

@@ -103,15 +103,13 @@ def _verb(line: str) -> str:
 
 
 def _has(line: str, space: ActionSpace, shapes: Set[tuple[str, bool]]) -> bool:
-    """Whether the verb can ever be used so: it is listed now, or any such action is taken.
-    ``shapes`` are the listed verbs, each with whether it has arguments."""
-    match = _SIGNATURE.match(line)
-    if match is None:
+    """Whether the verb can ever be used so. ``shapes``: listed verbs, and if with arguments."""
+    if (match := _SIGNATURE.match(line)) is None:
         return False
     verb, slots = match.groups()
     count = len(slots.split(",")) if slots else 0
-    if count and verb in space.open_verbs:
-        return True
+    if verb in space.open_verbs:  # it wants words: who is asked a question does not just stop
+        return count > 0
     taken = (Action(verb, (word,) * count) in space for word in ("x", "0"))  # names, or numbers
     return (verb, count > 0) in shapes or any(taken)
 
@@ -253,11 +251,13 @@ class Strategy:
             self._feedback = generic.feedback(feedback, self._verbalizer)
             self._conversation.add(self._now, self._said or "(no answer)")
 
-    def answer(self, action: Action, seen: Observation, space: ActionSpace) -> str:
-        """The answer that takes this action, with the sections whose truth is known: what an
-        example shows, and what training data teach."""
+    def answer(
+        self, action: Action, seen: Observation, space: ActionSpace, thought: str = ""
+    ) -> str:
+        """The answer that takes this action, with the sections whose truth is known, and a
+        ``thought`` that somebody had: what examples show, and training data teach."""
         spoken = space.open_verbs if self._constrained else None
-        return examples.answer(action, seen, self._recipe, spoken)
+        return examples.answer(action, seen, self._recipe, spoken, thought)
 
     @property
     def turns(self) -> Sequence[Turn]:

@@ -71,7 +71,7 @@ def task_in_words(drawn: DrawnTask) -> str:
 def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> str:
     """The commander's instruction: the task, when it is done, and where things are."""
     names = names_of(drawn.scene)
-    lines = [f"Task, known to you alone: {task_in_words(drawn)}", "It is done when there is:"]
+    lines = [f"{task_in_words(drawn)} (Only you know this task.)", "It is done when there is:"]
     lines += [f"- {line}" for line in wanted(drawn.compiled, drawn.scene)]
     lines.append("Where things are at first:")
     lines += [f"- {line}" for line in places(drawn, names, room_at)]

@@ -61,17 +61,18 @@ def test_killed_workers_change_no_byte_of_the_table(tmp_path: Path) -> None:
     over, killed = threading.Event(), []
 
     def kill() -> None:
-        rng, beside = random.Random(5), tmp_path / "many" / ".progress.json"
-        while not over.wait(rng.uniform(4.0, 12.0)):
+        rng, beside, next_at = random.Random(5), tmp_path / "many" / ".progress.json", 1
+        while not over.wait(0.2):
             try:
-                workers = json.loads(beside.read_text()).get("workers", [])
-                if len(workers) < WORKERS - 1:
-                    continue  # starting one takes longer than this pause where cores are few
-                process = int(rng.choice(workers).rpartition(":")[2])
+                told = json.loads(beside.read_text())
+                if told["done"] < next_at:
+                    continue
+                process = int(rng.choice(told.get("workers", [])).rpartition(":")[2])
                 os.kill(process, signal.SIGKILL)
             except (OSError, ValueError, IndexError):
                 continue
             killed.append(process)
+            next_at = told["done"] + rng.randint(1, EPISODES // 8)
 
     killer = threading.Thread(target=kill)
     killer.start()

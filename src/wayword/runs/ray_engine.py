@@ -63,6 +63,7 @@ def _cluster(workers: int) -> Iterator[Any]:
     """Ray, connected to the cluster of ``$RAY_ADDRESS``, else to one of this machine's own."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    os.environ.setdefault("RAY_worker_niceness", "0")  # 15 would starve them beside anything else
     try:
         import ray
     except ImportError:

@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pydantic_core
+
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.trajectory import Trajectory
@@ -27,6 +29,7 @@ from wayword.runs.jsonl import corrupt, dump, parse_line, plain, read_lines, res
 _SUM = b',"sum":"'
 _TAIL = len(_SUM) + 16 + len('"}')
 _ORDER = ("episode", "scores", "reason", "trajectory")
+_NUMBERS = frozenset({int, float})
 _DECODER = json.JSONDecoder()
 INDEX = "index.jsonl"
 
@@ -196,9 +199,9 @@ def _growing(path: Path, end: int, size: int) -> bool:
 
 def _entry(path: Path, number: int, line: bytes, seal: Seal) -> Entry:
     seal.check(path, number, line)
-    told = json.loads(line)
+    told = pydantic_core.from_json(line)  # json takes five times as long, and tables wait for it
     scores = told["scores"]
-    scores = scores if all(type(v) in (int, float) for v in scores.values()) else restore(scores)
+    scores = scores if _NUMBERS.issuperset(map(type, scores.values())) else restore(scores)
     return Entry(told["episode"], scores, told["ended"], int(told["at"]), int(told["bytes"]))
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import reading
@@ -224,6 +226,8 @@ def _scored(run: RecordedRun) -> list[tuple[str, dict[str, float]]]:
     known = (*metrics_of(run.config), *accounting.METRICS)
     kinds = {metric.key: metric.kind for metric in known}
     scored = sorted(run.scores())
+    if _all_possible([scores for _, scores in scored], kinds):
+        return scored
     for name, scores in scored:
         for key, value in scores.items():
             if not _possible(kinds.get(key, ""), value):
@@ -232,6 +236,21 @@ def _scored(run: RecordedRun) -> list[tuple[str, dict[str, float]]]:
                     " delete its line, and the same command plays it again"
                 )
     return scored
+
+
+def _all_possible(scored: Sequence[Mapping[str, float]], kinds: Mapping[str, str]) -> bool:
+    """As ``_possible`` for each of them, metric by metric: a run may have a million episodes."""
+    for key in dict.fromkeys(key for scores in scored for key in scores):
+        try:
+            values = np.array([scores[key] for scores in scored if key in scores], dtype=float)
+        except OverflowError:
+            return False
+        kind = kinds.get(key, "")
+        low = -1e-9 if kind == "rate" else 0.0 if kind in _NEVER_NEGATIVE else -math.inf
+        high = 1.0 + 1e-9 if kind == "rate" else math.inf
+        if not bool(np.all((values >= low) & (values <= high))):  # a nan is neither
+            return False
+    return True
 
 
 _NEVER_NEGATIVE = ("metres", "count", "hops", "seconds", "tokens", "dollars")

@@ -3,7 +3,7 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
-.PHONY: help install demo test chaos test-vision test-train test-envs test-ray test-stores lint docs bench constraints clean
+.PHONY: help install demo test chaos test-vision test-train test-envs test-ray test-stores lint docs bench constraints audit sbom clean
 
 help:
 	@echo 'make demo     install, then run a trained policy and an embedded model in generated houses'
@@ -14,6 +14,7 @@ help:
 	@echo 'make test-envs    tests with TRL, verifiers, Inspect and OpenEnv, in an environment of their own'
 	@echo 'make test-ray     tests of --engine ray, with Ray in an environment of its own'
 	@echo 'make test-stores  tests of run folders in an S3 store, with a mock of it, likewise'
+	@echo 'make audit    known holes in what constraints.txt pins; make sbom lists it all for others'
 	@echo 'make bench    speed as ratios against plain reference implementations'
 	@echo 'make lint     ruff, mypy and the import contract alone'
 	@echo 'make install  the environment of all of these, in .venv'
@@ -85,6 +86,15 @@ bench: install
 constraints: $(UV)
 	$(UV) pip compile --quiet --generate-hashes --no-header --no-emit-index-url --no-annotate \
 	  --universal --python-version 3.11 --extra local --group dev pyproject.toml -o constraints.txt
+
+# Both tools in environments of their own, so that they audit nothing of themselves.
+audit: $(UV)
+	$(UV) tool run --quiet pip-audit --requirement constraints.txt --require-hashes --disable-pip
+
+sbom: $(UV)
+	@mkdir -p dist
+	$(UV) tool run --quiet --from cyclonedx-bom cyclonedx-py requirements constraints.txt \
+	  --pyproject pyproject.toml --output-reproducible --of JSON -o dist/sbom.json
 
 clean:
 	rm -rf .venv .uv .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

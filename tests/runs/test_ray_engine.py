@@ -12,6 +12,7 @@ import pytest
 from helpers.one_process_ray import at_random, cluster_of, one_process_ray
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunFolder, RunResult, ray_engine, ray_players, run
+from wayword.runs.progress import Reporter
 
 Dies = Callable[..., float | None]
 EPISODES = 30
@@ -116,6 +117,15 @@ def test_a_machine_with_other_data_is_refused(
     monkeypatch.setattr(ray_players, "config_of", other)
     with pytest.raises(UsageError, match=r":\d+: would play another run: 'data_checksum' is 'abc'"):
         engine(_plan(tmp_path / "run"))
+
+
+def test_progress_names_the_processes_while_episodes_end(tmp_path: Path) -> None:
+    reporter = Reporter(tmp_path, 9, 5)
+    reporter.told(1, [{"id": "e1", "step": 2}], ["here:7"])
+    reporter._written = 0.0
+    reporter.ended("e0", 2)
+    told = json.loads((tmp_path / ".progress.json").read_text())
+    assert (told["done"], told["workers"], told["episodes"][0]["id"]) == (2, ["here:7"], "e1")
 
 
 def test_people_and_engines_that_are_not_there(tmp_path: Path) -> None:

@@ -5,23 +5,20 @@ Skipped only where no chromium is on PATH; CONTRIBUTING says how CI gets it.
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from axe_playwright_python.base import AXE_FILE_PATH
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from helpers.in_a_browser import CHROMIUM, listen, wrong
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
 from wayword.viewer.library import Library
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(
     CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"
 )
@@ -30,22 +27,6 @@ RUNS = (
     ("oracle", "houses", ""),
     ("expert", "grounding", ""),
 )
-OVERLAPS = """() => {
-  const found = [];
-  const meet = (p, q) => p.left < q.right - 1 && q.left < p.right - 1
-    && p.top < q.bottom - 1 && q.top < p.bottom - 1;
-  for (const map of document.querySelectorAll("svg.map")) {
-    const boxes = [...map.querySelectorAll(".stop text")].map(
-      (each) => [each.textContent, each.getBoundingClientRect()]);
-    boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
-      if (meet(p, q)) found.push(a + " and " + b);
-    }));
-  }
-  const wide = document.documentElement.scrollWidth;
-  if (wide > innerWidth + 1) found.push("the page is " + wide + " wide");
-  return found;
-}"""
-"""Labels of a map that cover each other, and a page that is wider than its window."""
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +56,10 @@ def look(
 ) -> tuple[Page, list[str]]:
     """The page, once its script has run, and everything that was wrong until then."""
     page = browser.new_page(viewport={"width": wide, "height": 900}, color_scheme=scheme)
-    wrong: list[str] = []
-    page.on("console", lambda m: wrong.append(m.text) if m.type in ("error", "warning") else None)
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("request", lambda r: None if r.url.startswith(address) else wrong.append(r.url))
+    told = listen(page, address)
     page.goto(address + path)
     page.wait_for_selector("body[data-ready]", timeout=20_000)
-    return page, wrong
+    return page, told
 
 
 @pytest.mark.parametrize(("wide", "scheme"), [(1400, "light"), (390, "dark")])
@@ -99,22 +77,14 @@ def test_every_kind_of_page_is_sound(
     )
     page.close()
     for path in paths:
-        page, wrong = look(browser, address, path, wide, scheme)
-        assert not wrong, path
-        assert page.evaluate(OVERLAPS) == [], path
-        page.evaluate(Path(AXE_FILE_PATH).read_text(encoding="utf-8"))
-        found = page.evaluate("async () => (await axe.run()).violations")
-        serious = [
-            (v["id"], v["nodes"][0]["target"])
-            for v in found
-            if v["impact"] in ("serious", "critical")
-        ]
-        assert not serious, path
+        page, told = look(browser, address, path, wide, scheme)
+        assert wrong(page) == [], path
+        assert not told, path
         page.close()
 
 
 def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, address: str) -> None:
-    page, wrong = look(browser, address, "/run/houses-navgpt/", 1400, "light")
+    page, told = look(browser, address, "/run/houses-navgpt/", 1400, "light")
     page.fill("#search", "0000")
     assert page.locator("#count").inner_text() == "1 of 2"
     assert page.url.endswith("#q=0000")
@@ -129,5 +99,5 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, add
     page.locator("#step-2 button.ask").first.click()
     page.wait_for_selector("#step-2 .tools pre")
     assert "plan:" in page.locator("#step-2 .tools pre").inner_text()
-    assert not wrong
+    assert not told
     page.close()

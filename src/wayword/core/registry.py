@@ -29,7 +29,16 @@ from wayword.core.errors import UsageError, suggest
 _YAML = (".yaml", ".yml")
 
 Kind = Literal[
-    "agent", "world", "dataset", "model", "perceiver", "family", "verbalizer", "scorer", "map"
+    "agent",
+    "world",
+    "dataset",
+    "model",
+    "perceiver",
+    "family",
+    "verbalizer",
+    "scorer",
+    "map",
+    "display",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PACKAGES: Mapping[Kind, str] = {
@@ -42,6 +51,7 @@ PACKAGES: Mapping[Kind, str] = {
     "verbalizer": "wayword.verbalize",
     "scorer": "wayword.metrics",
     "map": "wayword.viewer.maps",
+    "display": "wayword.viewer",
 }
 OF_A_FAMILY: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
 """Kinds whose parts are named for a family; other modules beside them are no parts."""
@@ -52,6 +62,11 @@ RENAMED: Mapping[Kind, Mapping[str, str]] = {
     "world": {"rooms": "household", "grid": "babyai", "finding": "objectnav"},
 }
 """Old names that are still accepted; ``homes``, too, as it is easily taken for ``houses``."""
+
+
+def displayed(thing: object) -> str:
+    """What a notebook shows of a thing, as HTML: the display that is called ``notebook``."""
+    return str(load("display", "notebook")(thing))
 
 
 def current(kind: Kind, name: str) -> str:
@@ -104,7 +119,7 @@ def _modules(kind: Kind) -> Mapping[str, str]:
     for module in pkgutil.iter_modules([str(folder)]):
         name = f"{PACKAGES[kind]}.{module.name}"
         if not module.ispkg:
-            if kind != "perceiver" or _assigns(folder / f"{module.name}.py", kind):
+            if kind not in ("perceiver", "display") or _assigns(folder / f"{module.name}.py", kind):
                 found[module.name] = name
         elif (folder / module.name / f"{kind}.py").is_file():
             found[module.name] = f"{name}.{kind}"

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wayword.core import registry
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.model import Choice, Completion, Prompt, Sampling
@@ -160,6 +161,9 @@ class Trajectory:
     def noted(self, kind: str) -> list[Mapping[str, Json]]:
         """The details of every note of that kind, in order."""
         return [note.details for note in self.notes() if note.kind == kind]
+
+    def _repr_html_(self) -> str:
+        return registry.displayed(self)
 
     def trials(self) -> tuple[Trajectory, ...]:
         """Every trial in order, the last one being this."""

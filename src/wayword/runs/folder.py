@@ -10,6 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from wayword.core import registry
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.trajectory import Trajectory
@@ -49,6 +50,9 @@ class EpisodeRecord:
     episode_id: str
     scores: Mapping[str, float]
     trajectory: Trajectory
+
+    def _repr_html_(self) -> str:
+        return registry.displayed(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,6 +70,7 @@ class Reporter:
         self._path, self._total = run / NAME, total
         self._moves = Moves(max_steps)
         self._written = 0.0
+        self._elsewhere: dict[str, Any] = {}
 
     def stepped(self, episode: str, step: Step, done: int) -> None:
         """An episode has moved."""
@@ -82,27 +83,27 @@ class Reporter:
         self._write(done)
 
     def told(self, done: int, moves: list[dict[str, Any]], workers: list[str]) -> None:
-        """What the processes that play (``machine:number``) tell."""
-        self._write(done, moves=moves[:_MOST], workers=workers)
+        """What the processes that play (``machine:number``) tell, until they tell more."""
+        self._elsewhere = {"episodes": moves[:_MOST], "workers": workers}
+        self._write(done)
 
     def over(self, done: int) -> None:
         """The run is over: what it says last."""
         self._written = 0.0
-        self._write(done, moves=[], over=True)
+        self._elsewhere = {"episodes": []}
+        self._write(done, over=True)
 
-    def _write(self, done: int, over: bool = False, **more: Any) -> None:
+    def _write(self, done: int, over: bool = False) -> None:
         now = time.monotonic()
         if now - self._written < _EVERY:
             return
         self._written = now
-        moves = more.pop("moves", None)
         told = {
             "process": os.getpid(),
             "done": done,
             "total": self._total,
             "over": over,
-            "episodes": self._moves.now() if moves is None else moves,
-            **more,
+            **(self._elsewhere or {"episodes": self._moves.now()}),
         }
         beside = self._path.with_name(f"{NAME}.new")
         with suppress(OSError, TypeError, ValueError):

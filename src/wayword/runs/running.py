@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.agents.parts.person import PERSON, Person, Terminal, Watching, answered_by
+from wayword.core import registry
 from wayword.core.agent import Reflecting, Shared, TrialSettings
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import RecordingError
@@ -147,6 +148,9 @@ class RunResult:
     outcome: Outcome
     resumed: int
     notices: Sequence[str] = ()
+
+    def _repr_html_(self) -> str:
+        return registry.displayed(self)
 
 
 @dataclass(slots=True)

@@ -125,7 +125,7 @@ def board(table: Table, actor: str, link: str) -> Html:
             waits = "Loading …" if table.state == "loading" else "It is not your turn yet."
             parts.append(tag("p", waits if actor else None, class_="lead"))
         if not actor:
-            parts.append(_log(table.lines, "Every turn"))
+            parts.append(_log(table.lines, "Every turn", Letters()))
         return tag(
             "div", *parts, id="board", data_version=table.version, data_state=table.state,
             data_asking=seat.waiting if seat else 0, data_turn=shown.turn if shown else 0,
@@ -162,10 +162,10 @@ def _turn(table: Table, seat: Seat, now: Situation) -> Html:
         "section", last, waits, _choices(now, seat.letters, bool(seat.waiting)),
         class_="card todo",
     )  # fmt: skip
+    before = _log(seat.lines, "Up to now", seat.letters)
     return tag(
         "div",
-        tag("div", tag("figure", drawn) if drawn else None, _log(seat.lines, "Up to now"),
-            class_="sides-left"),
+        tag("div", tag("figure", drawn) if drawn else None, before, class_="sides-left"),
         tag("div", choices, look, class_="steps"),
         class_="two",
     )  # fmt: skip
@@ -227,11 +227,11 @@ def _spoken(space: ActionSpace, waiting: bool) -> Html | None:
     return shown if presses else None
 
 
-def _log(lines: Sequence[Line], title: str) -> Html | None:
+def _log(lines: Sequence[Line], title: str, letters: Letters) -> Html | None:
     if not lines:
         return None
     items = [
-        tag("li", tag("b", line.who, " ") if line.who else None, tag("bdi", line.text),
+        tag("li", tag("b", line.who, " ") if line.who else None, tag("bdi", letters.put(line.text)),
             class_=line.style or None)
         for line in lines[-_LINES:]
     ]  # fmt: skip

@@ -128,7 +128,7 @@ def _write(
     config, path = rows.run.config, rows.run.path
     ids = [head.episode_id for head in listed]
     sources = open_sources(config, ids, data, trusted)
-    known, row = metrics(config, rows.metrics()), _row(path, listed)
+    known, row = metrics(config, rows.metrics()), row_of_run(path, listed)
     name = path.resolve().name
     names = {each: file_name(each) for each in ids}
     there = {each for each in ids if (folder / "episodes" / names[each]).is_file()}
@@ -171,7 +171,7 @@ def _links(files: Sequence[str]) -> dict[str, Links]:
     return {file: Links(around[at], around[at + 2]) for at, file in enumerate(files)}
 
 
-def _row(path: Path, listed: Sequence[Head]) -> Mapping[str, Any]:
+def row_of_run(path: Path, listed: Sequence[Head]) -> Mapping[str, Any]:
     """The run's means and intervals; nothing where no episode was scored."""
     if not any(head.scores for head in listed):
         return {}

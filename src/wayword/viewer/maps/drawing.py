@@ -109,13 +109,14 @@ def svg(where: Map) -> Html:
     paper = _paper(where)
     wide, tall = paper.size
     layer = where.layer
+    numbered: list[tuple[float, float, float]] = []
     parts = [
         _rooms(where, paper),
         layer.paint(paper.at) if layer else None,
         _graph(where, paper),
         _gold(where, paper),
         *(
-            _walk(stands, n, paper, layer.views.get(actor) if layer else None)
+            _walk(stands, n, paper, numbered, layer.views.get(actor) if layer else None)
             for n, (actor, stands) in enumerate(where.walks.items())
         ),
         _bar(where, paper),
@@ -232,9 +233,11 @@ def _walk(
     stands: Sequence[Stand],
     number: int,
     paper: _Paper,
+    numbered: list[tuple[float, float, float]],
     views: Mapping[int, Sequence[Point]] | None = None,
 ) -> Html:
-    """One actor's way. ``views`` tell what it saw at each step; else a cone stands for it."""
+    """One actor's way. ``views`` tell what it saw at each step; else a cone stands for it.
+    ``numbered`` are the markers with a number up to now, of all actors."""
     moves = []
     for before, after in pairwise(stands):
         (x1, y1), (x2, y2) = paper.at(before.point), paper.at(after.point)
@@ -258,7 +261,7 @@ def _walk(
     poses: list[Html | None] = [_pose(stand, after, paper) for stand, after in pairwise(stands)]
     if views:
         poses = [_field_of_view(rim, step, paper.at) for step, rim in views.items()]
-    spots = _spots(_gathered(stands), paper)
+    spots = _spots(_gathered(stands), paper, numbered)
     return tag("g", *moves, *poses, *spots, class_=f"walk walk{number % 4}")
 
 
@@ -292,9 +295,10 @@ def _gathered(stands: Sequence[Stand]) -> list[list[Stand]]:
     return list(found.values())
 
 
-def _spots(groups: Sequence[list[Stand]], paper: _Paper) -> list[Html]:
+def _spots(
+    groups: Sequence[list[Stand]], paper: _Paper, numbered: list[tuple[float, float, float]]
+) -> list[Html]:
     """Markers, numbered where there is room: the start and the end first, then in order."""
-    numbered: list[tuple[float, float, float]] = []
     dots, labels = [], []
     for group in [groups[0], *groups[:0:-1][:1], *groups[1:-1]]:
         x, y = paper.at(group[0].point)

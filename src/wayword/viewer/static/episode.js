@@ -43,7 +43,7 @@
     mark(target);
     quiet = Date.now() + 400;
     card.scrollIntoView({ block: "start" });
-    history.replaceState(null, "", "#step-" + target);
+    try { history.replaceState(null, "", "#step-" + target); } catch (error) { /* a frame has no address */ }
   }
 
   // Prompts: a folded passage is lines of an earlier call's block, which may be folded there too.
@@ -178,7 +178,8 @@
   }, { passive: true });
 
   // The map: zoom with the wheel and ctrl, or the buttons; drag to move.
-  for (const map of document.querySelectorAll("svg.map")) {
+  const maps = document.querySelectorAll("svg.map");
+  for (const map of maps) {
     const whole = map.viewBox.baseVal;
     const start = { x: whole.x, y: whole.y, width: whole.width, height: whole.height };
     const view = { ...start };
@@ -237,6 +238,7 @@
     pre.before(copy);
   }
 
+  if (maps.length) unclutter(maps);
   const asked = /^#step-(\d+)$/.exec(location.hash);
   if (asked) go(Number(asked[1]));
   else if (steps.length) mark(1);

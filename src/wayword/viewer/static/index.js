@@ -43,7 +43,9 @@
   }
   function keep() {
     const asking = query().toString();
-    history.replaceState(null, "", asking ? "#" + asking : location.pathname + location.search);
+    try {
+      history.replaceState(null, "", asking ? "#" + asking : location.pathname + location.search);
+    } catch (error) { /* a frame has no address */ }
   }
 
   // Rows: from the page, or from the server.

@@ -53,6 +53,7 @@
     const again = arrived.querySelector(".answer input");
     if (typed && again) again.value = typed.value;
     old.replaceWith(document.adoptNode(arrived));
+    unclutter(board().querySelectorAll("svg.map"));
     if (typed && again) again.focus();
     filter();
   }

@@ -1,0 +1,174 @@
+"""Published data in a real browser: pages are sound, and an episode of each world can be won.
+
+One browser, one page a world; whoever plays clicks what an expert did.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from helpers.in_a_browser import CHROMIUM, listen, wrong
+from wayword.core.action import Decision
+from wayword.runs.config import success_of
+from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.parts import open_dataset, shared_datasets
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+from wayword.viewer.app import Server
+from wayword.viewer.content import Content
+from wayword.viewer.library import Library
+
+pytestmark = [
+    pytest.mark.real,
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: apt-get install chromium"),
+]
+DO = """(action) => {
+  const press = [...document.querySelectorAll(".act")].find((e) => e.dataset.action === action);
+  if (press) { press.click(); return true; }
+  const say = document.getElementById("say");
+  say.elements.words.value = action;
+  say.requestSubmit();
+  return false;
+}"""
+"""Press the button of an action, or type it."""
+
+
+@dataclass(frozen=True)
+class OneWorld:
+    """A run of one episode, won by an agent that is shown the answer."""
+
+    name: str
+    on: str
+    agent: str
+    high: bool = False
+
+    def plan(self, agent: str, data: Path, out: Path, **more: Any) -> Plan:
+        settings = {"dataset": {"actions": "high"}} if self.high else {}
+        return Plan(agent, self.on, settings=settings, data=data, out=out, **more)
+
+
+WORLDS = (
+    OneWorld("r2r", "r2r:val_seen", "oracle"),
+    OneWorld("map2seq", "map2seq:unseen_dev", "oracle"),
+    OneWorld("robothor", "robothor:debug", "oracle"),
+    OneWorld("alfred", "household:valid_seen", "expert", high=True),
+    OneWorld("teach", "ma_household:valid_seen", "team", high=True),
+    OneWorld("babyai", "grounding", "expert"),
+    OneWorld("two_phase", "two_phase", "oracle"),
+)
+each_world = pytest.mark.parametrize("world", WORLDS, ids=lambda world: world.name)
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
+    top = tmp_path_factory.mktemp("browser") / "runs"
+    with shared_datasets():
+        for world in WORLDS:
+            run(world.plan(world.agent, data, top / world.name, episodes=(short(world, data),)))
+    return top
+
+
+@pytest.fixture(scope="module")
+def server(top: Path, data: Path) -> Iterator[Server]:
+    with Server(Content(Library([top]), data)) as running:
+        thread = threading.Thread(target=running.serve, daemon=True)
+        thread.start()
+        yield running
+        running.stop()
+        thread.join(20)
+
+
+@pytest.fixture(scope="module")
+def browser(server: Server) -> Iterator[Browser]:
+    # after the runs, which need an event loop of their own
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+def short(world: OneWorld, data: Path) -> str:
+    """The id of an episode with a short way, where ways differ much."""
+    tasks = open_dataset(world.plan(world.agent, data, data)).tasks[:40]
+    return min(tasks, key=lambda task: len(getattr(task.reference, "path", ()))).episode.id
+
+
+def record_of(path: Path) -> EpisodeRecord:
+    (record,) = RunFolder.read(path).records()
+    return record
+
+
+def ready(page: Page) -> None:
+    page.wait_for_selector("body[data-ready]", timeout=30_000)
+
+
+@each_world
+def test_pages_of_published_data_are_sound(
+    world: OneWorld, browser: Browser, server: Server
+) -> None:
+    address = server.address.rstrip("/")
+    page = browser.new_page(viewport={"width": 1400, "height": 900}, color_scheme="light")
+    told = listen(page, address)
+    page.goto(f"{address}/run/{world.name}/")
+    ready(page)
+    page.wait_for_selector("#episodes a")
+    for wide, scheme in ((390, "dark"), (1400, "light")):
+        page.set_viewport_size({"width": wide, "height": 900})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        assert wrong(page, axe=world is WORLDS[0]) == [], f"run page, {wide} px, {scheme}"
+    page.locator("#episodes a").first.click()
+    page.wait_for_selector(".step")
+    ready(page)
+    for wide, scheme in ((1400, "light"), (390, "dark"), (1400, "dark"), (390, "light")):
+        page.set_viewport_size({"width": wide, "height": 900})
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        axe = wide == 390 and (scheme == "dark" or world.name == "alfred")
+        assert wrong(page, axe) == [], f"episode page, {wide} px, {scheme}"
+    page.keyboard.press("ArrowRight")
+    assert page.locator("#now").input_value() == "2"
+    assert told == []
+    page.close()
+
+
+@each_world
+def test_an_episode_of_each_world_is_won_in_the_browser(
+    world: OneWorld, browser: Browser, server: Server, top: Path, data: Path
+) -> None:
+    record = record_of(top / world.name)
+    plan = world.plan("human", data, top / f"me-{world.name}", episode=record.episode_id)
+    table = server.games.begin(plan, others="human" if world.name == "teach" else "")
+    pages: dict[str, Page] = {}
+    told: list[str] = []
+    turns: dict[str, int] = {}
+    for step in record.trajectory.steps:
+        assert isinstance(step.decision, Decision)
+        page = pages.get(step.actor)
+        if page is None:
+            page = pages[step.actor] = browser.new_page(viewport={"width": 1400, "height": 900})
+            told = listen(page, server.address.rstrip("/"))
+            page.goto(f"{server.address}play/{table.name}/")
+            page.wait_for_selector("a[href^=seat], #board[data-turn]", timeout=30_000)
+            page.goto(f"{server.address}play/{table.name}/seat?as={step.actor}")
+        turns[step.actor] = turns.get(step.actor, 0) + 1
+        page.wait_for_selector(f"#board[data-asking='{turns[step.actor]}']", timeout=30_000)
+        if turns[step.actor] == 2:
+            assert wrong(page) == []
+            page.set_viewport_size({"width": 390, "height": 900})
+            assert wrong(page, axe=False) == []
+        page.evaluate(DO, str(step.decision.action))
+    page = next(iter(pages.values()))
+    page.wait_for_selector("#end", timeout=30_000)
+    assert wrong(page, axe=False) == []
+    assert told == []
+    played = RunFolder.read(top / f"me-{world.name}")
+    (mine,) = played.records()
+    assert mine.scores[success_of(played.config)] == 1.0
+    for each in pages.values():
+        each.close()

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
+from wayword.runs.codec import to_json
 from wayword.runs.folder import EpisodeRecord
 from wayword.viewer import figures, maps
 from wayword.viewer import words as seeing
+from wayword.viewer.causes import CAUSES, causes
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Html, join, page, tag
@@ -103,9 +105,22 @@ def _head(record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources) ->
             tag("span", f"scene {scene}", class_="chip") if scene else None,
         ),
         tag("p", told.error, class_="why") if told.error else None,
+        _signs(record, sources),
         _scores(record.scores, metrics),
         class_="head",
     )
+
+
+def _signs(record: EpisodeRecord, sources: Sources) -> Html | None:
+    """Why an episode without success failed, by the look of its record."""
+    told, scores = record.trajectory, record.scores
+    if told.ended == "failed" or scores.get(sources.success, 1.0) > 0.5:
+        return None
+    found = causes(to_json(told), scores, sources.instruction(record.episode_id))
+    signs = [
+        tag("li", tag("b", name.replace("_", " ")), f": {CAUSES.get(name, '')}") for name in found
+    ]
+    return tag("ul", *signs, class_="signs", aria_label="Signs of why it failed") if signs else None
 
 
 def _scene_seen(told: Trajectory) -> str:

@@ -15,7 +15,7 @@ from wayword.agents.parts.strategy import Strategy
 class ReAct(Strategy):
     """Thinks in words before it acts, in any world."""
 
-    recipe: ClassVar[str] = "react"
+    recipe: ClassVar[str] = "react"  # prompts/strategies/react.txt
 
 
 agent = ReAct

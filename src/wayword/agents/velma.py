@@ -37,7 +37,7 @@ from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
 from wayword.agents.parts.legal import Refusal, pick
 from wayword.agents.parts.sentences import quotable
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
-from wayword.core.agent import Demonstration, Keeping, Toolkit
+from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Sampling
@@ -116,7 +116,7 @@ class VelmaSettings:
             raise UsageError("velma: decoding=choose takes the likeliest word; temperature is void")
 
 
-_LISTED = Keeping[dict[str, Landmarks]]("landmarks by episode")
+_LISTED = SharedKey[dict[str, Landmarks]]("landmarks by episode")
 
 
 class Velma:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import Literal, overload
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,12 @@ class ListedLater(Sequence[Action]):
 class ActionSpace:
     """What an actor may decide now: the choices it is shown, and everything that is legal.
 
-    ``listed`` are the closed choices that make sense, in the world's order. ``open_verbs`` take
-    free text as their one argument (``chat``, ``ask``, ``stop`` with an answer). ``accepts`` says
-    what else is legal, and must accept all that is listed: a house takes every well-formed action
-    and answers what cannot be done with a failure. Without it, only what is listed is legal.
-    ``named`` says, without making the list, whether an action is legal and its words are names as
-    they are written here, so that they need no reading; without it the list is looked through.
+    ``listed`` are the actions shown, each complete (no free text), in the world's order.
+    ``open_verbs`` take free text as their one argument (``chat``, ``ask``, ``stop`` with an
+    answer). ``accepts`` says what else is legal, and must accept all that is listed: a house takes
+    every well-formed action and answers what cannot be done with a failure. Without it, only what
+    is listed is legal. ``named`` is a fast test, without making the list, that an action is legal
+    and spelled exactly as it would be listed; without it the list is looked through.
 
     >>> space = ActionSpace((STOP,), accepts=lambda action: action.name in ("stop", "wait"))
     >>> Action("wait") in space, Action("wait") in space.listed
@@ -94,9 +94,9 @@ class ActionSpace:
 # replaced by a default action. Where a paper's recipe has a fallback (VELMA: forward; LGX: a
 # random direction), the decision carries the rejection that led to it.
 
-RejectionKind = str
-"""``empty``, ``no_action``, ``several_actions``, ``unknown``, ``illegal``, ``too_long``,
-``cut_off``."""
+RejectionKind = Literal[
+    "empty", "no_action", "several_actions", "unknown", "illegal", "too_long", "cut_off"
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,12 +60,12 @@ class ManyRoles(Protocol):
         ...
 
 
-Kept = TypeVar("Kept")
+Value = TypeVar("Value")
 
 
-@dataclass(frozen=True)  # no slots: ``Keeping[...]("...")`` writes an attribute
-class Keeping(Generic[Kept]):
-    """A name for one kind of thing that agents keep over a run: ``Keeping[list[str]]("lists")``."""
+@dataclass(frozen=True)  # no slots: ``SharedKey[...]("...")`` writes an attribute
+class SharedKey(Generic[Value]):
+    """A name for what agents share over a run: ``SharedKey[list[str]]("lists")``."""
 
     name: str
 
@@ -73,17 +73,17 @@ class Keeping(Generic[Kept]):
 class Shared(dict[Hashable, Any]):
     """What the agents of one run keep between episodes, because it does not depend on the episode.
 
-    >>> LISTS = Keeping[list[str]]("lists")
+    >>> LISTS = SharedKey[list[str]]("lists")
     >>> shared = Shared()
     >>> shared.once(LISTS, 3, lambda: ["made"]), shared.once(LISTS, 3, lambda: ["again"])
     (['made'], ['made'])
     """
 
-    def once(self, kind: Keeping[Kept], key: Hashable, make: Callable[[], Kept]) -> Kept:
+    def once(self, kind: SharedKey[Value], key: Hashable, make: Callable[[], Value]) -> Value:
         """The thing of that kind and key, made at the first call."""
         if (kind, key) not in self:
             self[kind, key] = make()
-        kept: Kept = self[kind, key]
+        kept: Value = self[kind, key]
         return kept
 
 
@@ -154,8 +154,8 @@ class Reflecting(Protocol):
     async def reflect(self, verdict: Verdict) -> bool:
         """Learn from a trial that is over, and say whether to try again.
 
-        It is not asked after a success that is told, or after the last trial. Where there are
-        several actors, one that wants another trial is enough.
+        Not called after the last trial, nor after a trial that the judge called a success. Where
+        there are several actors, one that wants another trial is enough.
         """
         ...
 

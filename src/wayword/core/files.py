@@ -64,9 +64,9 @@ def find(folder: Path, name: str) -> Path:
 
 
 MOST_BYTES = 4 << 30
-"""Of an unzipped file; the largest published one has a tenth of it."""
+"""The largest unzipped file that is read: ten times the largest published one."""
 _MOST_TIMES = 100
-"""How much smaller a zipped file can be: published ones come to 20, a bomb to 1,000."""
+"""The highest ratio of unzipped to zipped size: published files come to 20, a bomb to 1,000."""
 _PIECE = 1 << 20
 
 
@@ -157,8 +157,8 @@ _STUMBLES = (
     RecursionError,
     MemoryError,
 )
-_NUMBERS = ("number", "index", "line", "row")
-_NAMES = ("where", "task_id", "episode_id", "name", "scan", "scene")
+_NUMBER_VARIABLES = ("number", "index", "line", "row")
+_NAME_VARIABLES = ("where", "task_id", "episode_id", "name", "scan", "scene")
 
 
 @contextmanager
@@ -166,7 +166,9 @@ def reading(what: str, remedy: str = "fetch it again") -> Iterator[None]:
     """Reading the files of ``what``: an error that no reader has foreseen becomes a ``DataError``.
 
     It names the file, the record and the field as far as the place where it happened tells them:
-    the innermost reader's path, its record's number or name, and the key that was not there.
+    the innermost reader's path, its record's number or name, and the key that was not there. They
+    are found by the local variables of these names in the traceback: a reader that calls its record
+    otherwise loses it from the message.
     """
     try:
         yield
@@ -182,8 +184,12 @@ def _place(error: BaseException) -> tuple[Path | None, str]:
     """The file and the record that the readers on the way to the error were at."""
     frames = [frame.f_locals for frame, _ in traceback.walk_tb(error.__traceback__)][::-1]
     files = (v for told in frames for v in told.values() if isinstance(v, Path) and v.is_file())
-    numbers = (f"record {v}" for told in frames for k in _NUMBERS if type(v := told.get(k)) is int)
-    names = (v for told in frames for k in _NAMES if isinstance(v := told.get(k), str) and v)
+    numbers = (
+        f"record {v}" for told in frames for k in _NUMBER_VARIABLES if type(v := told.get(k)) is int
+    )
+    names = (
+        v for told in frames for k in _NAME_VARIABLES if isinstance(v := told.get(k), str) and v
+    )
     return next(files, None), next(numbers, "") or next(names, "")
 
 

@@ -53,8 +53,8 @@ def sector(heading: float, sectors: int = 8) -> int:
 def unit(heading: float) -> Point:
     """The direction (east, north) of a heading.
 
-    Exact at the four main ones: cos(90°) is 6e-17 in floating point, and a body that walks along
-    an axis must not drift off it.
+    Exact at the four cardinal directions: cos(90°) is 6e-17 in floating point, and a body that
+    walks along an axis must not drift off it.
     """
     found = _EXACT.get(heading)
     if found is None:

@@ -264,7 +264,7 @@ def _piece(piece: str) -> int:
 
 
 def lessons_of(model: Model) -> Sequence[str]:
-    """What a server has refused and is done without since, in words; none for most models."""
+    """Features of requests that a server refused and later calls leave out, one sentence each."""
     return tuple(getattr(model, "lessons", ()))
 
 

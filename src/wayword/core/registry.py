@@ -61,7 +61,7 @@ RENAMED: Mapping[Kind, Mapping[str, str]] = {
     "dataset": {"lost_things": "apartments", "homes": "household"},
     "world": {"rooms": "household", "grid": "babyai", "finding": "objectnav"},
 }
-"""Other names that parts answer to: those of earlier versions, and ``homes`` beside ``houses``."""
+"""Old names that are still accepted; ``homes``, too, as it is easily taken for ``houses``."""
 
 
 def displayed(thing: object) -> str:

@@ -51,8 +51,8 @@ class Turn:
 
     @cached_property
     def decision(self) -> Decision | Rejection:
-        over = isinstance(self._given, Rejection) or not self._world.done(self.actor)
-        return legal(self._given, self.space if over else ActionSpace(()))
+        playing = isinstance(self._given, Rejection) or not self._world.done(self.actor)
+        return legal(self._given, self.space if playing else ActionSpace(()))
 
     @property
     def action(self) -> Action | None:

@@ -71,8 +71,8 @@ class Setup:
     :class:`~wayword.core.agent.Toolkit`. ``trials`` is how often agents that learn may play an
     episode, and ``judge`` ends that at a success; with none they are told nothing. ``purse``
     decides whether another episode can be paid for.
-    ``demonstrations`` draws solved examples, where not the dataset does. ``continued`` holds the
-    recorded steps that an episode goes on from, by its id.
+    ``demonstrations`` replaces the dataset's own way of drawing solved examples. ``continued``
+    holds the recorded steps that an episode goes on from, by its id.
     """
 
     dataset: Dataset
@@ -227,7 +227,7 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
 async def _turn(actor: str, agent: Agent, world: World, log: Log) -> Step:
     began = time.perf_counter()
     observation, space = world.observe(actor), world.action_space(actor)
-    decision = legal(await agent.act(observation, space), space)  # however the agent is written
+    decision = legal(await agent.act(observation, space), space)  # so that no agent has to check
     feedback = carry_out(world, actor, decision)
     agent.on_feedback(decision, feedback)
     calls, notes = log.take()

@@ -16,9 +16,10 @@ MASK = "[redacted]"
 ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """Names of environment variables, and of fields, that end like this hold secrets."""
 
-_TELLING = 8
+_LEAST_IN_ENVIRONMENT = 8
 """A shorter value of an environment variable may be an ordinary word: ``SORT_KEY=name``."""
 _LEAST = 4
+"""Characters below which a remembered word is no secret."""
 
 _remembered: set[str] = set()
 
@@ -29,7 +30,7 @@ def remember(secret: str) -> None:
     A short word is no secret: local servers are given keys such as ``none``, and to take that out
     of every text would break the pages and records in which it stands.
     """
-    word = len(secret) < _TELLING and secret.isalpha()
+    word = len(secret) < _LEAST_IN_ENVIRONMENT and secret.isalpha()
     if len(secret) >= _LEAST and not word:
         _remembered.add(secret)
 
@@ -73,7 +74,7 @@ def without_secrets(address: str) -> str:
 def _known(environment: Mapping[str, str]) -> Iterator[str]:
     """Longest first, so that a secret inside another one does not leave half of it standing."""
     values = {environment[name] for name in environment if is_secret(name)}  # few are read
-    every = {value for value in values if len(value) >= _TELLING} | _remembered
+    every = {value for value in values if len(value) >= _LEAST_IN_ENVIRONMENT} | _remembered
     forms = {form for secret in every for form in (secret, _in_json(secret), quote(secret, ""))}
     yield from sorted(forms, key=len, reverse=True)
 

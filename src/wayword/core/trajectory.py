@@ -46,7 +46,7 @@ ASKED = "asked"
 GROUNDED = "grounded"
 """A searcher took a thing at a ``distance`` in metres for its target."""
 TURN = "turn"
-"""A searcher began its turn of that ``number``: a look all around, then a way."""
+"""A searcher finished its full turn ``number`` and now chooses where to go."""
 GAVE_UP = "gave_up"
 """A searcher ended without having found its target; ``why``."""
 SCENE_EXPERT = "scene_expert"
@@ -104,16 +104,16 @@ class Verdict:
 class Trajectory:
     """An episode from start to end.
 
-    ``start`` gives each actor's place before the first step. ``opening`` holds the calls and notes
-    made while an agent began (landmark extraction, say), before any observation. ``state`` is the
-    world's final state. ``ended`` says how: every actor ``stopped``, the ``step_limit`` was hit,
-    or it ``failed`` (``error`` says why, and the episode is not finished: a resumed run tries it
-    again).
+    ``start`` gives each actor's place before the first step. ``opening_calls`` and
+    ``opening_notes`` are those made while an agent began (landmark extraction, say), before any
+    observation. ``state`` is the world's final state. ``ended`` says how: every actor ``stopped``,
+    the ``step_limit`` was hit, or it ``failed`` (``error`` says why, and the episode is not
+    finished: a resumed run tries it again).
 
     An episode may have taken several trials. This is the last one, which counts; ``earlier`` holds
     those before it, the first one first, each whole. ``verdict`` is what agents were told at a
-    trial's end, and ``closing`` holds the calls and notes they then made: reflections. ``seconds``
-    are those of the whole episode, and in an earlier trial its own.
+    trial's end, and ``closing_calls`` and ``closing_notes`` are those they then made: reflections.
+    ``seconds`` are those of the whole episode, and in an earlier trial its own.
     """
 
     episode_id: str

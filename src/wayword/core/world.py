@@ -65,7 +65,7 @@ class World(Protocol):
         ...
 
     def step(self, actor: str, action: Action) -> Feedback:
-        """Carry out an action that is on the menu. Raises ``ValueError`` for any other."""
+        """Carry out an action in the action space. Raises ``ValueError`` for any other."""
         ...
 
     def done(self, actor: str) -> bool:

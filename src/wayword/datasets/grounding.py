@@ -134,7 +134,7 @@ class Grounding(SolvableLevels):
 
         >>> grounding = Grounding(settings=Grounding.Settings(levels="GoToObj", episodes=2))
         >>> [task.episode.instruction for task in grounding.tasks]
-        ['go to the green key', 'go to the yellow box']
+        ['go to the green key', 'go to the green ball']
 
     The levels are those of LangSuitE's list that the package has (32 of 36), and any other of its
     levels by name. Success, reward and step limit are the level's own. Test and train episodes are

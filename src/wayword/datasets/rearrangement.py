@@ -62,9 +62,9 @@ class Rearrangement(SourcedTasks[RearrangementSettings]):
 
     Splits ``2021_train``, ``2021_val``, ``2021_test``: the published episodes of Weihs et al.
     (2021) in iTHOR's rooms. A thing that moved along one piece of furniture is in place within
-    half a metre of its target. See ``thor.restoring`` for what counts as a change; ``omissions``
-    counts the episodes left out, by cause. All of ``settings`` but ``actions``, ``body`` and
-    ``told`` is for generated homes.
+    half a metre of its target. See ``sources.ithor.rearranging`` for what counts as a change;
+    ``omissions`` counts the episodes left out, by cause. All of ``settings`` but ``actions``,
+    ``body`` and ``told`` is for generated homes.
     """
 
     name: ClassVar[str] = "rearrangement"

@@ -52,7 +52,8 @@ class RobothorSettings:
 
     ``field_of_view`` (degrees) and ``depth`` (metres) are the camera's: the LoCoBot that RoboTHOR
     models sees 79 degrees. ``simulator``: ``words`` is the world inferred from the published
-    files, ``thor`` is AI2-THOR itself, where its package is installed (see ``worlds.thor``).
+    files, ``thor`` is AI2-THOR itself, where its package is installed (see
+    ``worlds.objectnav.thor``).
     """
 
     order: Literal["spread", "file"] = "spread"

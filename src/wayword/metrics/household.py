@@ -84,7 +84,7 @@ class HouseholdScorer:
 
         >>> from wayword.metrics.scoring import scorer
         >>> [metric.key for metric in scorer("household").metrics][:4]
-        ['sr', 'goal_sr', 'misplaced', 'fixed_strict']
+        ['sr', 'goal_sr', 'sr_strict', 'misplaced']
 
     An episode gets the metrics of its kind of task alone. The path-weighted ones are left out
     where the expert does not solve the episode. One that failed before its end is scored 0.

@@ -32,10 +32,24 @@ from wayword.worlds.indoor import SUCCESS_METRES
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import ObjectReference
 
+_NEAR = f"less than {SUCCESS_METRES:g} m from the goal"
+
 METRICS: tuple[Metric, ...] = (
-    Metric("sr", "SR", "rate", "higher", "final viewpoint less than 3 m from the goal"),
+    Metric(
+        "sr",
+        "SR",
+        "rate",
+        "higher",
+        f"final viewpoint {_NEAR}",
+    ),
     Metric("spl", "SPL", "rate", "higher", "success weighted by g / max(TL, g)"),
-    Metric("osr", "OSR", "rate", "higher", "any viewpoint less than 3 m from the goal"),
+    Metric(
+        "osr",
+        "OSR",
+        "rate",
+        "higher",
+        f"any viewpoint {_NEAR}",
+    ),
     Metric("ne", "NE", "metres", "lower", "geodesic distance from the final viewpoint to the goal"),
     Metric("tl", "TL", "metres", None, "length of the path"),
     Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / (3 m x places of the reference))"),

@@ -4,10 +4,11 @@
     >>> detector.name
     'simulated:perfect'
 
-:class:`Detector` is the protocol; neural ones implement it on ``View.image``. Without pixels,
-:class:`SimulatedDetector` reads what is truly in view through a bounded quality, stated in numbers:
-see :class:`Quality`. Its presets ``clip``, ``owl`` and ``glip`` are *stand-ins*: they order as the
-networks of the same names do in LGX's Table III and are not measurements of them.
+Detectors are :class:`~wayword.core.perceiver.Perceiver`; neural ones implement it on
+``View.image``. Without pixels, :class:`SimulatedDetector` reads what is truly in view through a
+bounded quality, stated in numbers: see :class:`Quality`. Its presets ``clip``, ``owl`` and ``glip``
+are *stand-ins*: they order as the networks of the same names do in LGX's Table III and are not
+measurements of them.
 
 Errors are seeded and belong to what is looked at: a lamp that is taken for a mug from a place is
 taken for it again from there, in any run of the seed. Source of the roles: LGX (Dorbala et al.

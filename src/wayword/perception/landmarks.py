@@ -2,10 +2,10 @@
 
 A scorer looks in several directions from a panorama and says how well each landmark fits each
 view. Raw similarities cannot be compared between landmarks, so each is standardised with the mean
-and the deviation of its own scores over the training area; from ``TAU`` on it counts as seen, and
-it is told in its best direction only.
+and the deviation of its own scores over the training area; at ``TAU`` or above it counts as seen,
+and it is told in its best direction only.
 
-Kinds: ``recorded`` (``landmark_records``), ``neural`` (``landmark_clip``), and the symbolic ones
+Kinds: ``recorded`` (``features``), ``neural`` (``networks.matching``), and the symbolic ones
 of generated towns, which know what can be seen and need no standardisation.
 
 Source: VELMA (Schumann et al. 2023), section 5.2, equation 3, and appendix D (traffic).

@@ -63,7 +63,7 @@ def recorded_scorer(scores: str) -> Perceiver:
 
 
 def neural_scorer(model: str, images: str, training: str) -> Perceiver:
-    """A CLIP or SigLIP model on panorama pictures (see ``landmark_clip``).
+    """A CLIP or SigLIP model on panorama pictures (see ``networks.matching``).
 
     Raises ``UsageError`` where a folder or a package is missing.
     """
@@ -111,7 +111,7 @@ EYES: Mapping[Kind, Mapping[str, str]] = {
     "matcher": {"clip": "matching:Clip"},
     "depth": {"depth": "network:MonocularDepth"},
 }
-"""Kind of eye -> name -> module and class in ``perception.neural``; ``chat`` is there for words."""
+"""Kind of eye -> name -> module and class in ``perception.networks``; ``chat`` is for words."""
 SPOKEN: tuple[Kind, ...] = ("captioner", "questioner")
 
 

@@ -69,8 +69,8 @@ class FailedEpisode:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeLine:
-    """A finished episode as it is written, but for its sum: made where it was played, which may be
-    another process than the folder's writer."""
+    """A finished episode as it is written, without its checksum; made by the process that played
+    it, which may be another than the folder's writer."""
 
     episode_id: str
     scores: Mapping[str, float]
@@ -80,9 +80,9 @@ class EpisodeLine:
     @staticmethod
     def of(record: EpisodeRecord) -> EpisodeLine:
         """Raises ``RecordingError`` where the record holds what cannot be written."""
-        told = record.trajectory
-        body = line_of(record.episode_id, told, scores=record.scores)
-        return EpisodeLine(record.episode_id, record.scores, told.ended, body)
+        played = record.trajectory
+        body = line_of(record.episode_id, played, scores=record.scores)
+        return EpisodeLine(record.episode_id, record.scores, played.ended, body)
 
 
 def line_of(episode_id: str, told: Trajectory | None, **more: Any) -> bytes:
@@ -145,9 +145,9 @@ class RecordedRun:
     def _record(self, number: int, line: bytes) -> EpisodeRecord:
         parsed = parse_line(self._episodes, number, line)
         episode, scores = head(self._episodes, number, parsed)
-        told = trajectory(self._episodes, number, parsed["trajectory"])
-        self.seal.check(self._episodes, number, line)  # last: what is wrong with it tells more
-        return EpisodeRecord(episode, scores, told)
+        played = trajectory(self._episodes, number, parsed["trajectory"])
+        self.seal.check(self._episodes, number, line)  # last: a parse error says more
+        return EpisodeRecord(episode, scores, played)
 
     def failures(self) -> Iterator[FailedEpisode]:
         """Every failure, in the order they happened, of episodes finished since then too."""
@@ -156,8 +156,8 @@ class RecordedRun:
             self.seal.check(self._failures, number, line)
             if not isinstance(parsed.get("episode"), str):
                 raise corrupt(self._failures, number, "has no field 'episode'")
-            told = parsed.get("trajectory")
-            tried = None if told is None else trajectory(self._failures, number, told)
+            written = parsed.get("trajectory")
+            tried = None if written is None else trajectory(self._failures, number, written)
             yield FailedEpisode(parsed["episode"], str(parsed.get("reason", "")), tried)
 
 
@@ -297,7 +297,8 @@ class RunFolder(RecordedRun):
         self._finished = {entry.episode_id for entry in found}
         if len(known) != len(found) or (not known and path.is_file()):
             whole(path, [index_line(entry, self.seal) for entry in found])
-        os.utime(path) if path.is_file() else None
+        if path.is_file():
+            os.utime(path)  # not older than the episodes, or readers would make it anew
         writer = LineWriter(path)
         opened.callback(writer.close)
         return writer

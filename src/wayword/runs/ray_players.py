@@ -26,7 +26,7 @@ from wayword.runs.jsonl import plain
 from wayword.runs.parts import model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.progress import Moves
-from wayword.runs.running import config_of, open_models, trials
+from wayword.runs.running import config_of, open_models, trial_setup
 from wayword.runs.showing import demonstrations
 
 
@@ -233,7 +233,7 @@ class Player:
             most,
             on_step=moves.stepped,
             demonstrations=demonstrations(dataset),
-            **trials(agent, dataset),
+            **trial_setup(agent, dataset),
         )
         return where, ""
 

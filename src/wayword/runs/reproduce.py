@@ -2,7 +2,7 @@
 
     >>> recipe = open_recipe("navgpt/table-1")
     >>> recipe.rows[0].name, recipe.rows[0].published["sr"]
-    ('NavGPT', 34)
+    ('NavGPT', 34.0)
 
 A recipe is one YAML file under ``recipe_files``: the rows of a table as published, and the run that
 stands for each. A row without a run says under ``absent`` why it cannot be had.

@@ -116,7 +116,7 @@ def _recorded(folder: str) -> Iterable[ModelCall]:
 # How often a run's episodes may be tried, and who tells whether a trial succeeded.
 
 
-def trials(agent: AgentParts, dataset: Dataset) -> Mapping[str, Any]:
+def trial_setup(agent: AgentParts, dataset: Dataset) -> Mapping[str, Any]:
     """``trials`` and ``judge`` of a :class:`~wayword.core.rollout.Setup`, by the agents' settings.
 
     Of several agents the one that may try most often decides; there is a judge where one of them
@@ -350,7 +350,7 @@ def _setup(going: Going, models: Mapping[str, Model], account: Account) -> Setup
         demonstrations=demonstrations(going.dataset),
         purse=account,
         continued=going.continued,
-        **trials(going.agent, going.dataset),
+        **trial_setup(going.agent, going.dataset),
     )
 
 

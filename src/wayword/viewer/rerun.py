@@ -52,7 +52,7 @@ def record(
         raise UsageError(f"{run}: has no finished episode {', '.join(missing)}".rstrip())
     known = open_sources(folder.config, [each.episode_id for each in found], data, trusted)
     out.parent.mkdir(parents=True, exist_ok=True)
-    stream = rerun.RecordingStream(f"wayword/{run.name}")
+    stream = rerun.RecordingStream(f"wayword-{run.name}")
     stream.save(str(out))
     for each in found:
         _episode(rerun, stream, each, known, each.episode_id if len(found) > 1 else "")

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from wayword.agents.parts.legal import MARKER, unmarked
-from wayword.core.action import Rejection
+from wayword.core.action import Rejection, RejectionKind
 from wayword.core.episode import Json
 from wayword.core.model import Completion, Sampling
 
@@ -67,7 +67,7 @@ class Reply:
             text = _UNFINISHED.sub("", text)
         return cls(text, reasoning, cut_off)
 
-    def reject(self, kind: str, reason: str, thought: str = "") -> Rejection:
+    def reject(self, kind: RejectionKind, reason: str, thought: str = "") -> Rejection:
         """Why the answer does not count; one that was cut off is ``cut_off`` whatever it lacks."""
         if self.cut_off:
             kind, reason = "cut_off", self.cut_off

@@ -1,9 +1,9 @@
 r"""Choice: a thought, and one of some names or the end of the walk (NavGPT, DiscussNav).
 
 >>> read_choice("I see it.\n**Action Input:** b.", ["b", "c"])
-Answer(thought='I see it.', choice='b')
+NamedAnswer(thought='I see it.', choice='b')
 >>> read_choice('{"thought": "there", "arrived": true}', ["b", "c"])
-Answer(thought='there', choice=None)
+NamedAnswer(thought='there', choice=None)
 >>> read_choice("Action Input: b or c", ["b", "c"]).kind
 'several_actions'
 """
@@ -157,8 +157,6 @@ def _not_legal(
         return reply.reject("empty", "the action named no ID", thought)
     if refused.kind != "unknown":
         return reply.reject(refused.kind, refused.reason, thought)
-    kind, why = "unknown", f"is not {asked.name}"
-    if said in known:
-        kind, why = "illegal", "cannot be reached from here in one move"
+    why = "cannot be reached from here in one move" if said in known else f"is not {asked.name}"
     reason = f"{said[:80]!r} {why}; choose one of: {', '.join(legal) or 'none'}"
-    return reply.reject(kind, reason, thought)
+    return reply.reject("illegal" if said in known else "unknown", reason, thought)

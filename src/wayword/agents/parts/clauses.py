@@ -2,7 +2,7 @@
 
     >>> told = "Turn left and walk to the sofa, then stop by the lamp."
     >>> [clause.text for clause in clauses(told, within=True)]
-    ['Turn left and walk to the sofa', 'stop by the lamp']
+    ['Turn left, walk to the sofa', 'stop by the lamp']
 
 Cut is at ends of sentences; ``within`` sentences also at "then", and before a verb of motion that
 follows a comma or an "and". Words that say how a step begins or what is met on it, but make none

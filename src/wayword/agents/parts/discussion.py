@@ -1,6 +1,6 @@
 r"""Forms: what an expert's answer consists of, as labelled lines or as a JSON object.
 
-    >>> form = Form(Field("thought", "why"), Field("actions", "in order", many=True))
+    >>> form = AnswerForm(Field("thought", "why"), Field("actions", "in order", many=True))
     >>> form.read("Thought: easy\nActions:\n1. Turn left.\n2. Stop.")
     {'thought': 'easy', 'actions': ['Turn left.', 'Stop.']}
     >>> form.read('{"thought": "easy", "actions": ["Stop."]}')

@@ -22,7 +22,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
 
 LONGEST_ACTION = 2_000
 """Characters that an action may have, message included."""
@@ -59,7 +59,7 @@ _CLAUSE = re.compile(r"[,.;:!?\n]|\b(?:but|because|since|so)\b")
 class Refusal:
     """Why words are no legal choice; ``kind`` as in :class:`~wayword.core.action.Rejection`."""
 
-    kind: str
+    kind: RejectionKind
     reason: str
 
 

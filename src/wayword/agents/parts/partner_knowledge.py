@@ -1,10 +1,10 @@
 """Speech: the fixed sentences that scripted actors say to each other.
 
-    >>> text = render([Seen("plate_1", "on", "shelf_2", "kitchen"), Taking("plate_1")])
+    >>> text = render([KnownSpot("plate_1", "on", "shelf_2", "kitchen"), Taking("plate_1")])
     >>> text
     'I see plate_1 on shelf_2 in the kitchen. I take plate_1.'
     >>> parse(text)
-    (Seen(thing='plate_1', preposition='on', place='shelf_2', room='kitchen'),
+    (KnownSpot(thing='plate_1', preposition='on', place='shelf_2', room='kitchen'),
      Taking(thing='plate_1', place=''))
 
 Whatever else is said (by a person, by a model) is passed over, sentence by sentence; a message that

@@ -3,20 +3,22 @@
 A strategy is a subclass with one method::
 
     class Mine(Searcher):
-        async def choose(self, views: Sequence[View]) -> Choice | None:
-            return Choice(self.point_towards(views[0].heading))
+        async def choose(self, views: Sequence[View]) -> NextPoint | None:
+            point = self.point_towards(views[0].heading)
+            return NextPoint(point) if point else None
 
 ``choose`` is called after each full turn with its views and says where to go next; None gives up.
 What it can use: ``self.target`` (the phrase), ``self.toolkit`` (models, rng, notes),
 ``self.costmap``, ``self.reachable()``, ``self.point_towards(heading)``, ``self.detector``, and
-``exploring.around`` for the names and captions of a turn.
+``listing.names_around`` and ``listing.directions`` for the names and captions of a turn.
 
-The searcher grounds the target in each view of a turn. A score from the threshold on ends the
-search: it goes up to the thing if it is set to, faces it, and stops. What was gone up to and not
-seen from near by is looked for further; in the end it goes back to the nearest sighting and stops
-there. Notes: ``turn`` (a full turn has ended), ``grounded`` (score, distance), ``not_there`` (what
-was gone up to does not look like the target from near by), ``went_back`` (to the nearest sighting),
-``blocked`` (ran into something), ``gave_up`` (it stops without believing that it found anything).
+The searcher grounds the target in each view of a turn. A score at or above the threshold ends the
+search: the agent walks up to the thing if ``approach`` is set, faces it, and stops. If the thing is
+not confirmed from close by, the search goes on; in the end the agent goes back to the nearest
+sighting and stops there. Notes: ``turn`` (a full turn has ended), ``grounded`` (score, distance),
+``not_there`` (what was gone up to does not look like the target from near by), ``went_back`` (to
+the nearest sighting), ``blocked`` (ran into something), ``gave_up`` (it stops without believing
+that it found anything).
 
 Source: LGX (Dorbala et al. 2024, section III).
 """
@@ -62,13 +64,13 @@ class SearchSettings:
     """``grounding`` names the detector that looks for the target: ``glip``, ``owl``, ``clip`` or
     ``perfect``, or a network for real pictures (``owlv2:WEIGHTS``). ``quality`` changes numbers of
     a simulated one (``--set quality.recall=0.8``), and ``detector_seed`` draws other errors. A
-    score from ``grounding_threshold`` on (LGX's G_th) counts as found; with ``approach`` the
-    searcher then goes up to what it found, else it faces it and stops.
+    score at or above ``grounding_threshold`` (LGX's G_th) counts as found; with ``approach`` the
+    searcher then walks up to what it found, else it faces it and stops.
 
     ``turns`` (n_r) is how often it rotates in place, and chooses where to go, before it gives up:
-    after the last choice it goes there, and does not look around again. 0 for as long as it is let.
-    ``resolution`` (r) is the degrees between captures, ``distance`` (e_d) how far it goes in a
-    chosen direction, metres. ``radius`` is the body's for planning, metres.
+    after the last choice it goes there, and does not look around again. 0: no limit but the run's
+    ``max_steps``. ``resolution`` (r) is the degrees between captures, ``distance`` (e_d) how far it
+    goes in a chosen direction, metres. ``radius`` is the body's for planning, metres.
     """
 
     grounding: str = "glip"
@@ -96,7 +98,7 @@ class SearchSettings:
 
     @property
     def captures(self) -> int:
-        """Views of a turn: 360 / r. (A capture more would only repeat the first.)"""
+        """Views of a turn: 360 / r. (One more would only repeat the first.)"""
         return max(1, round(360 / self.resolution))
 
 
@@ -106,8 +108,8 @@ APPROACHES = 4
 """Things gone up to before the nearest sighting is taken for the target."""
 ON = 0.03
 """Metres from the centre of a cell within which a body counts as on it."""
-FANS = (60.0, 90.0, 135.0, 180.0)
-"""Degrees to each side that a direction is opened up to, where nothing lies in the view's own."""
+WIDENING = (60.0, 90.0, 135.0, 180.0)
+"""Degrees to each side, tried in turn when the field of view holds no cell that can be reached."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +347,7 @@ class Searcher(ABC):
         """A reachable point at the exploratory distance in a direction (absolute degrees).
 
         One at random of those within ``width`` degrees (the field of view by default) that come
-        nearest to the distance; where nothing lies there, the direction is opened up. None where
+        nearest to the distance; where there is none, the direction is widened. None where
         the body cannot move at all.
         """
         view, steps = self.here, self.reachable()
@@ -354,7 +356,7 @@ class Searcher(ABC):
         dy = self.costmap.y + cells[:, 0] * CELL - view.y
         off = angles_apart(bearings(dx, dy), heading)
         away = np.hypot(dx, dy)
-        for half in ((width or view.field_of_view) / 2, *FANS):
+        for half in ((width or view.field_of_view) / 2, *WIDENING):
             there = np.flatnonzero((off <= half) & (away >= 2 * CELL))
             if len(there):
                 miss = np.abs(away[there] - self.settings.distance)

@@ -1,6 +1,6 @@
 """Sentence forms: one template that renders what a scripted actor says, and reads it back.
 
-    >>> form = Form("I see {thing}[ {preposition:on|in} {place}]")
+    >>> form = SentenceForm("I see {thing}[ {preposition:on|in} {place}]")
     >>> form.render({"thing": "mug_1", "preposition": "on", "place": "table_1"})
     'I see mug_1 on table_1'
     >>> form.read("I see mug_1")

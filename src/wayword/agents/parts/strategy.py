@@ -40,7 +40,7 @@ from wayword.agents.parts.reading import (
     read_answer,
 )
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Demonstration, Keeping, Toolkit
+from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling
@@ -180,7 +180,7 @@ class StrategySettings:
             raise UsageError("strategies: examples are drawn (shots) or read (examples_file)")
 
 
-_EXAMPLES = Keeping[list[Turn]]("in-context examples")
+_EXAMPLES = SharedKey[list[Turn]]("in-context examples")
 
 
 class Strategy:

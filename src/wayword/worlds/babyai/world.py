@@ -5,7 +5,7 @@
     >>> world = BabyAIWorld("GoToObj")
     >>> world.reset(Episode("1", "go to the green key", "GoToObj", {"seed": 0}))
     >>> [(seen.name, seen.ahead, seen.right) for seen in world.observe("agent").things]
-    [('green_key_1', 3, -1)]
+    [('green_key_1', 2, 1)]
     >>> world.step("agent", Action("pick_up")).status
     'nothing_there'
 

@@ -3,7 +3,8 @@
 Conditions count in parts, as ALFRED's do: goal-condition success is the share of parts that hold.
 They name objects by id; where an instruction says "a mug", a condition lists every mug.
 
-Source: ALFRED (Shridhar et al. 2020, section 4.3); the state is ``worlds.housework.report``'s.
+Source: ALFRED (Shridhar et al. 2020, section 4.3); the state is that of
+``worlds.household.house.report``.
 """
 
 from __future__ import annotations

@@ -55,12 +55,12 @@ class HouseholdWorld:
 
     ``Episode.start`` holds ``"poses"``: actor -> ``{"x", "y", "heading"}`` (metres, degrees), one
     for each of the episode's actors; optionally ``"scene"``, the name the scene must have, and
-    ``"bodies"``: actor -> fields of ``Body`` that differ. ``body`` is everybody's body else.
-    ``answerer`` answers ``ask``, and may be set later. With ``shared_names`` a thing that
-    one actor has named has that name for all, so that they can talk about it; each still sees only
-    its own view. With ``named`` everything has such a name from the start, in the scene's order, so
-    that one who knows the house can tell of it. ``layout`` may be one made before from a scene with
-    the same rooms, doors and furniture.
+    ``"bodies"``: actor -> fields of ``Body`` that differ. ``body`` is that of every actor not
+    named there. ``answerer`` answers ``ask``, and may be set later. With ``shared_names`` a thing
+    that one actor has named has that name for all, so that they can talk about it; each still sees
+    only its own view. With ``named`` everything has such a name from the start, in the scene's
+    order, so that an actor who knows the house can refer to it. ``layout`` may be one made before
+    from a scene with the same rooms, doors and furniture.
     """
 
     def __init__(
@@ -121,7 +121,9 @@ class HouseholdWorld:
         """Carry out any well-formed action of the body's; others raise ``ValueError``."""
         me, verb, words = self._actor(actor), action.name, action.arguments
         if me.stopped or verb not in me.body.actions or not well_formed(verb, words):
-            raise ValueError(f"{action} is not on the menu of {actor}")
+            raise ValueError(
+                f"{actor} cannot attempt {action}: it has stopped, or that is no action of its body"
+            )
         self.house.mailbox.read(actor)
         try:
             details = self._do(me, verb, words)
@@ -268,7 +270,7 @@ class HouseholdWorld:
             if near or not fits(self.layout, a.body.radius, (a.x, a.y), shut):
                 where = f"in scene {self.scene.name}, pose of {a.name!r}"
                 problem = f"({a.x}, {a.y}) is in a wall, in furniture, outside, or taken"
-                remedy = "housework.collision.nearest_place finds a free one"
+                remedy = "wayword.worlds.household.layout.nearest_place finds a free one"
                 raise DataError(f"episode {episode.id}", where, problem, remedy)
 
 

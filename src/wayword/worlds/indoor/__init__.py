@@ -3,6 +3,8 @@
 from wayword.core.family import Family
 
 SUCCESS_METRES = 3.0
-"""An episode succeeds strictly within this distance of the goal (Anderson et al. 2018)."""
+"""An episode succeeds strictly within this distance of the goal (Anderson et al. 2018).
+
+nDTW and CLS decay over the same distance (Ilharco et al. 2019, Jain et al. 2019)."""
 
 family = Family("indoor", place="viewpoint", goal_radius=SUCCESS_METRES)

@@ -59,8 +59,8 @@ class Ground:
     def at(self, x: float, y: float) -> bool:
         """Whether a place is free."""
         j, i = self.cell(x, y)
-        high, wide = self.free.shape
-        return 0 <= j < high and 0 <= i < wide and bool(self.free[j, i])
+        rows, columns = self.free.shape
+        return 0 <= j < rows and 0 <= i < columns and bool(self.free[j, i])
 
     def clear(self, p: Point, q: Point) -> bool:
         """Whether the straight way is free, looked at every half cell."""
@@ -86,7 +86,7 @@ class Ground:
         return self.point(self._numbers[int(np.argmin(away))])
 
     def reach(self, start: Point) -> Floats:
-        """(H, W) metres of the shortest way by eighths of a turn; infinite where there is none."""
+        """(H, W) metres of the shortest way in eight directions; infinite where there is none."""
         return self._field(start)[0].reshape(self.free.shape)
 
     def way(self, start: Point, goals: Sequence[Point]) -> list[Point] | None:
@@ -130,9 +130,9 @@ class Ground:
     def _under(self, xs: Floats, ys: Floats) -> Bools:
         i = grid_indices(xs, self.x, self.spacing)
         j = grid_indices(ys, self.y, self.spacing)
-        high, wide = self.free.shape
-        inside = (i >= 0) & (j >= 0) & (i < wide) & (j < high)
-        found = inside & self.free[np.clip(j, 0, high - 1), np.clip(i, 0, wide - 1)]
+        rows, columns = self.free.shape
+        inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
+        found = inside & self.free[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
         return np.asarray(found)
 
     def _field(self, start: Point) -> tuple[Floats, NDArray[np.int32]]:
@@ -191,8 +191,7 @@ def grid_graph(free: Bools, spacing: float) -> Any:
 
 def ground_of(scene: Scene, radius: float) -> Ground:
     """The ground of a scene for a body of that radius (metres): its published floor where it has
-    one, else what is indoors and off walls, solid furniture and doors that cannot be opened and
-    are shut. Doors that are open are no obstacle."""
+    one, else what is indoors and clear of walls, solid furniture and shut doors."""
     if scene.floor is not None:
         wide = max(len(row) for row in scene.floor.rows)
         rows = [list(row.ljust(wide, "#")) for row in scene.floor.rows]

@@ -37,7 +37,7 @@ class StreetGraph:
     """A directed street graph. Read-only once made, and shared by every episode on it.
 
         >>> graph = build("corner", ["a", "b", "c"], [("a", 0, "b"), ("b", 90, "c")])
-        >>> graph.ways(graph.index["b"])
+        >>> graph.exits(graph.index["b"])
         [(90, 2)]
 
     N panoramas, E links. ``names`` holds the panoramas' ids, one a line. The links out of

@@ -1,8 +1,9 @@
 """The floor plan of a home: one room, a few in a row, rooms along a hallway, or wings of such.
 
-Metres, x to the east and y to the north. Rooms along a hallway are ``wayword.datasets.housing``'s.
-Larger homes have several such wings, each with a hallway of its own, to both sides of a corridor
-that joins them; rooms of the second wing are called ``kitchen 2`` and so on.
+Metres, x to the east and y to the north. Rooms along a hallway are
+``wayword.datasets.procedural.floorplans``'s. Larger homes have several such wings, each with a
+hallway of its own, to both sides of a corridor that joins them; rooms of the second wing are called
+``kitchen 2`` and so on.
 """
 
 from __future__ import annotations

@@ -210,7 +210,7 @@ def _named(plan: Mapping[str, Any]) -> list[tuple[str, Point3]]:
 # Furniture, lamps and taps are those of iTHOR's metadata; every small thing there gives way to
 # those of the trajectory, as in ALFRED's simulator. Published are a label, a pivot and a turn for
 # each. Inferred are its box (that of a thing of the same label, in the same scene where there is
-# one) and what it lies in or on (by boxes: ``thor.support``). The metadata is of a later build of
+# one) and what it lies in or on (by boxes). The metadata is of a later build of
 # AI2-THOR than the trajectories: furniture it lacks is looked up by place, see :func:`furniture`.
 
 LOOKS_LIKE = {"Glassbottle": "Bottle"}

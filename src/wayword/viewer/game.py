@@ -235,8 +235,8 @@ def _log(lines: Sequence[Line], title: str, letters: Letters) -> Html | None:
             class_=line.style or None)
         for line in lines[-_LINES:]
     ]  # fmt: skip
-    return tag("details", tag("summary", title), tag("ol", *items, class_="log"), open=True,
-               data_key="log")  # fmt: skip
+    listed = tag("ol", *items, class_="log", tabindex=0)
+    return tag("details", tag("summary", title), listed, open=True, data_key="log")
 
 
 def _end(table: Table, link: str) -> Html:

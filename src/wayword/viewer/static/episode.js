@@ -228,6 +228,7 @@
     addEventListener("pointerup", () => { from = null; });
   }
 
+  for (const wide of document.querySelectorAll(".scroll")) wide.tabIndex = 0; // by keyboard, too
   for (const pre of document.querySelectorAll("pre.said, pre.text")) {
     pre.tabIndex = 0;
     if (!navigator.clipboard || pre.textContent.length < 40) continue;

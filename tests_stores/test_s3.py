@@ -23,16 +23,24 @@ from wayword.runs.merging import merge
 from wayword.runs.reports import table
 
 DATASET = {"dataset": {"houses": 1, "episodes": 24}}
-SLOW = """
+STALLING = """
 import asyncio
+import os
+from itertools import count
+
 from wayword.agents.random import RandomAgent
 
-class Slow(RandomAgent):
+asked = count(1)
+
+
+class Stalling(RandomAgent):
     async def act(self, observation, space):
-        await asyncio.sleep(0.2)
+        if next(asked) > int(os.environ.get("STALL_AFTER", "1000000")):
+            await asyncio.sleep(3600)
         return await super().act(observation, space)
 
-agent = Slow
+
+agent = Stalling
 """
 
 
@@ -78,8 +86,8 @@ def test_the_store_decides_who_is_first(bucket: s3fs.S3FileSystem) -> None:
 def test_shards_with_a_writer_killed_are_resumed_and_merged(
     bucket: s3fs.S3FileSystem, tmp_path: Path, machine: Path
 ) -> None:
-    agent = tmp_path / "slow.py"
-    agent.write_text(SLOW, encoding="utf-8")
+    agent = tmp_path / "stalling.py"
+    agent.write_text(STALLING, encoding="utf-8")
 
     def plan(out: str, shard: str = "") -> Plan:
         given: dict[str, Any] = {"settings": DATASET, "max_steps": 4, "shard": shard}
@@ -92,7 +100,11 @@ def test_shards_with_a_writer_killed_are_resumed_and_merged(
         *("--set", "dataset.houses=1", "--set", "dataset.episodes=24", "--max-steps", "4"),
         *("--concurrency", "1", "--shard", "2/2", "--out", "s3://runs/s2"),
     ]
-    running = subprocess.Popen(command, stderr=subprocess.PIPE, env={**os.environ})
+    # Stalls in the third episode at the earliest: some have ended and some have not, however fast
+    # or slow the machine is. The first upload comes seconds later.
+    running = subprocess.Popen(
+        command, stderr=subprocess.PIPE, env={**os.environ, "STALL_AFTER": "9"}
+    )
     deadline = time.monotonic() + 120
     while time.monotonic() < deadline and not bucket.exists("runs/s2/episodes.jsonl"):
         time.sleep(0.5)

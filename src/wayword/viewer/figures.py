@@ -82,7 +82,8 @@ def bins(metric: Metric, scores: Sequence[float]) -> list[Bin]:
         if set(finite) <= {0.0, 1.0}:
             return [Bin(0.0, 0.5, finite.count(0.0)), Bin(0.5, 1.0, finite.count(1.0))]
         return _binned(finite, 0.0, 1.0, 10) if low >= 0 and high <= 1 else _even(finite)
-    if all(score.is_integer() for score in map(float, finite)) and high - low < _BINS:
+    whole = all(score.is_integer() for score in map(float, finite))
+    if whole and high - low < _BINS and abs(high) < 2**53:
         return _binned(finite, low, high + 1, int(high - low) + 1)
     return _even(finite)
 
@@ -100,7 +101,11 @@ def _words(metric: Metric, each: Bin, held: set[float]) -> str:
 
 def _even(finite: Sequence[float]) -> list[Bin]:
     low, high = min(finite), max(finite)
-    return _binned(finite, low, high if high > low else low + 1, _BINS if high > low else 1)
+    size = max(abs(low), abs(high), 1.0)
+    # What differs by rounding alone is one value: twelve bins of it would have no width.
+    if high - low <= 1e-9 * size:
+        return _binned(finite, low, low + size, 1)
+    return _binned(finite, low, high, _BINS)
 
 
 def _binned(finite: Sequence[float], low: float, high: float, count: int) -> list[Bin]:

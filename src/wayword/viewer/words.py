@@ -147,6 +147,8 @@ def observation(seen: Any, taken: str) -> Html:
     held = as_mapping(seen)
     around = _ways(held)
     rest = {key: value for key, value in held.items() if not _elsewhere(key, value)}
+    if "walls" in rest:
+        rest["walls"] = _walls(rest["walls"])
     dialled = dial(around, taken) if around else None
     return tag("div", dialled, tag("div", facts(rest), _way_table(held, taken)), class_="seen")
 
@@ -156,6 +158,18 @@ def _elsewhere(key: str, value: Any) -> bool:
     return key in ("neighbors", "angles", "scene", "actor", "messages", "image") or (
         key == "elevation" and value == 0
     )
+
+
+def _walls(walls: Any) -> Any:
+    """Steps to the walls of a grid ahead, to the left and to the right, None beyond the view, in
+    words; anything else that a run folder may hold, as it is."""
+    if not isinstance(walls, list | tuple) or len(walls) != 3:
+        return walls
+    if not all(steps is None or isinstance(steps, int) for steps in walls):
+        return walls
+    sides = zip(walls, ("ahead", "left", "right"), strict=True)
+    seen = [f"{way} {n} {'step' if n == 1 else 'steps'}" for n, way in sides if n is not None]
+    return ", ".join(seen) or "none in view"
 
 
 def things_in(held: Mapping[str, Any]) -> list[str]:
@@ -249,7 +263,7 @@ def _listed(value: Sequence[Any], depth: int) -> Html | str:
     if value and all(isinstance(item, Mapping) for item in value):
         return _table(value, depth)
     if all(isinstance(item, str | int | float | bool) or item is None for item in value):
-        return tag("bdi", ", ".join(str(item) for item in value))
+        return tag("bdi", ", ".join("–" if item is None else str(item) for item in value))
     return tag("ul", *(tag("li", shown(item, "", depth + 1)) for item in value))
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from wayword.cli import main
+from wayword.runs.folder import RunFolder
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,36 @@ def test_run_ends_in_a_table_and_the_folder(tmp_path: Path) -> None:
     assert "5" in done.stdout
     assert "of 180" in done.stdout
     assert done.stdout.rstrip().endswith(str(out))
+
+
+def test_a_language_model_is_a_partner_by_one_switch(tmp_path: Path) -> None:
+    """The scripted commander and a model that follows it talk, and a command is carried out."""
+    turns = [
+        ("chat", "Where is door_1?"),
+        ("goto[hallway]", ""),
+        ("goto[door_1]", ""),
+        ("open[door_1]", ""),
+        ("chat", "Done."),
+        ("stop", ""),
+    ]
+    answers = tmp_path / "answers.jsonl"
+    said = [json.dumps({"thought": "", "action": a, "argument": told}) for a, told in turns]
+    answers.write_text("".join(json.dumps(line) + "\n" for line in said), encoding="utf-8")
+    done = wayword(
+        *("run", "team", "--on", "ma_household", "--actor", "follower=react"),
+        *("--model", f"scripted:{answers}", "--limit", 1, "--max-steps", 7),
+        *("--set", "dataset.homes=1", "--set", "dataset.episodes=1", "--out", tmp_path / "run"),
+    )
+    assert done.returncode == 0, done.stderr
+    (record,) = RunFolder.read(tmp_path / "run").records()
+    asked = {step.actor: len(step.calls) for step in record.trajectory.steps}
+    assert asked == {"commander": 0, "follower": 1}
+    assert [step.feedback.status for step in record.trajectory.of("follower")] == ["ok"] * 6
+    talk = [(actor, text) for actor, _, text in record.trajectory.state["messages"]]
+    assert [actor for actor, _ in talk] == ["commander", "follower"] * 2 + ["commander"]
+    assert talk[0] == ("commander", "Please open door_1 in the hallway.")
+    assert talk[2][1].startswith("door_1 is in "), "the question is answered"
+    assert talk[4][1].startswith("Please bring "), "and the next command follows"
 
 
 def test_a_folder_is_found_again_without_naming_it(

@@ -93,8 +93,9 @@ def test_each_task_tells_its_rules() -> None:
 
 def test_only_a_question_is_stopped_with_an_answer() -> None:
     asked = told(InteractiveQuestions(settings=InteractiveQuestions.Settings(homes=1, episodes=1)))
-    assert "stop[answer]" in asked
-    assert "stop[answer]" not in told(Household(settings=Household.Settings(homes=1, episodes=1)))
+    errand = told(Household(settings=Household.Settings(homes=1, episodes=1)))
+    assert ("stop[answer]: " in asked, "\nstop: " in asked) == (True, False)
+    assert ("stop[answer]: " in errand, "\nstop: " in errand) == (False, True)
 
 
 def test_a_rearrangement_tells_how_everything_was_or_the_changes() -> None:

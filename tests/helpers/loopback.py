@@ -14,6 +14,13 @@ Answerer = Callable[[str, dict[str, Any], dict[str, str]], tuple[int, Any]]
 """From route, body and headers to status and JSON."""
 
 
+class Server(ThreadingHTTPServer):
+    """Takes bursts: with Python's backlog of 5, some of 200 connections at once are reset."""
+
+    daemon_threads = True
+    request_queue_size = 256
+
+
 @dataclass
 class Loopback:
     """A running server: its address, and what it was asked (posts only)."""
@@ -72,8 +79,7 @@ def serving(answer: Answerer, models: Any = None) -> Iterator[Loopback]:
         def log_message(self, *words: object) -> None:
             pass
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    server = Server(("127.0.0.1", 0), Handler)
     here.address = f"http://127.0.0.1:{server.server_address[1]}/v1"
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()

@@ -128,9 +128,9 @@ def test_recorded_landmark_lists_are_read_for_every_route(map2seq: Map2seq) -> N
 class First:
     """A dataset whose first task is another's task of that number."""
 
-    family, max_steps = "street", 55
+    max_steps = 55
 
     def __init__(self, whole: Map2seq, number: int = 0) -> None:
-        self.tasks = [whole.tasks[number]]
+        self.tasks, self.family = [whole.tasks[number]], whole.family
         self.world, self.graph, self.perceiver = whole.world, whole.graph, whole.perceiver
         self.demonstrations: Callable[..., Any] = whole.demonstrations

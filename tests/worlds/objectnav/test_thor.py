@@ -145,7 +145,10 @@ def test_an_episode_of_frontier_exploration_is_judged_by_thors_own_sight() -> No
     episode = Episode("1", "Find the vase.", "flat", start, extra={"target": "vase"})
     task = Task(episode, ObjectNavReference("1", frozenset({"vase"}), (), 5.0))
     dataset: Any = SimpleNamespace(
-        world=lambda episode: thor(), perceiver=lambda: None, demonstrations=lambda n, seed: ()
+        family=Robothor.family,
+        world=lambda episode: thor(),
+        perceiver=lambda: None,
+        demonstrations=lambda n, seed: (),
     )
     trajectory = asyncio.run(rollout(task, Setup(dataset, build, {}, 0, 150)))
     assert (trajectory.ended, trajectory.error) == ("stopped", "")

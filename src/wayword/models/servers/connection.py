@@ -164,7 +164,8 @@ def _unreachable(error: Exception, address: str) -> ModelError:
     cause = error.__cause__ or error
     nobody = type(cause).__name__ == "ConnectError"
     remedy = "; start the server, or set model.base_url to where it listens" if nobody else ""
-    line = redacted(f"no connection to {address}: {cause}{remedy}")
+    said = str(cause) or type(cause).__name__  # a connection that is reset says nothing itself
+    line = redacted(f"no connection to {address}: {said}{remedy}")
     return ModelError(line, retryable=True, fatal=nobody, away=True)
 
 

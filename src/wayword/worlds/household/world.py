@@ -122,7 +122,8 @@ class HouseholdWorld:
         me, verb, words = self._actor(actor), action.name, action.arguments
         if me.stopped or verb not in me.body.actions or not well_formed(verb, words):
             raise ValueError(
-                f"{actor} cannot attempt {action}: it has stopped, or that is no action of its body"
+                f"{actor} cannot attempt {action}: it has stopped, its body has no such action, or "
+                "the words in brackets are not as many as that takes"
             )
         self.house.mailbox.read(actor)
         try:

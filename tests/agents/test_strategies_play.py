@@ -130,7 +130,7 @@ def test_only_the_verbs_of_the_body_are_told() -> None:
     _, model = play_in(SmallFlat(body=body), Act, ["Action: stop"], decoding="free")
     told = model.prompts[0].partition("brackets:\n")[2].partition("\n\n")[0]
     verbs = [line.partition(":")[0] for line in told.splitlines()]
-    assert verbs == ["turn_left", "go_grab[object]", "stop", "stop[answer]"]
+    assert verbs == ["turn_left", "go_grab[object]", "stop[answer]"]
 
 
 def test_rules_of_the_task_come_with_the_episode() -> None:

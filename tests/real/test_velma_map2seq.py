@@ -19,6 +19,7 @@ from wayword.agents.parts.landmarks import tidy
 from wayword.agents.velma import VelmaSettings
 from wayword.core.action import Decision
 from wayword.datasets.map2seq import Map2seq
+from wayword.worlds import street
 
 pytestmark = pytest.mark.real
 GOLD_STEPS = 22
@@ -128,9 +129,9 @@ def test_recorded_landmark_lists_are_read_for_every_route(map2seq: Map2seq) -> N
 class First:
     """A dataset whose first task is another's task of that number."""
 
-    max_steps = 55
+    family, max_steps = street.family, 55
 
     def __init__(self, whole: Map2seq, number: int = 0) -> None:
-        self.tasks, self.family = [whole.tasks[number]], whole.family
+        self.tasks = [whole.tasks[number]]
         self.world, self.graph, self.perceiver = whole.world, whole.graph, whole.perceiver
         self.demonstrations: Callable[..., Any] = whole.demonstrations

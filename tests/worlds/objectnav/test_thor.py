@@ -24,6 +24,7 @@ from wayword.datasets.apartments import Apartments, ApartmentsSettings
 from wayword.datasets.robothor import Robothor, RobothorSettings
 from wayword.metrics.scoring import scorer
 from wayword.testing.contracts import check_world
+from wayword.worlds import objectnav
 from wayword.worlds.objectnav.base import Base, goto, rotate
 from wayword.worlds.objectnav.simulated import SimulatedScene
 from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, ThorWorld, png
@@ -145,7 +146,7 @@ def test_an_episode_of_frontier_exploration_is_judged_by_thors_own_sight() -> No
     episode = Episode("1", "Find the vase.", "flat", start, extra={"target": "vase"})
     task = Task(episode, ObjectNavReference("1", frozenset({"vase"}), (), 5.0))
     dataset: Any = SimpleNamespace(
-        family=Robothor.family,
+        family=objectnav.family,
         world=lambda episode: thor(),
         perceiver=lambda: None,
         demonstrations=lambda n, seed: (),

@@ -121,10 +121,7 @@ class HouseholdWorld:
         """Carry out any well-formed action of the body's; others raise ``ValueError``."""
         me, verb, words = self._actor(actor), action.name, action.arguments
         if me.stopped or verb not in me.body.actions or not well_formed(verb, words):
-            raise ValueError(
-                f"{actor} cannot attempt {action}: it has stopped, its body has no such action, or "
-                "the words in brackets are not as many as that takes"
-            )
+            raise ValueError(f"{action} is not on the menu of {actor}")
         self.house.mailbox.read(actor)
         try:
             details = self._do(me, verb, words)

@@ -112,6 +112,8 @@ def test_a_changed_or_foreign_signature_is_refused(signed: Path) -> None:
     (signed / NAME).unlink()
     with pytest.raises(RecordingError, match="is not signed; run it again with --sign"):
         verify(signed)
+    with pytest.raises(RecordingError, match="no such run folder"):
+        verify(signed / "nowhere")
 
 
 @pytest.mark.parametrize("given", ["", "/no/such/file", "-----BEGIN x", "12"])

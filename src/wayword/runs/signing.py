@@ -125,6 +125,8 @@ def _read(path: Path) -> tuple[dict[str, Any], str, str]:
         if not all(isinstance(each, list) for each in signed["lines"].values()):
             raise ValueError("not of this form")
     except FileNotFoundError:
+        if not (path.parent / "config.json").is_file():
+            raise RecordingError(f"{path.parent}: no such run folder") from None
         raise RecordingError(f"{path.parent}: is not signed; run it again with --sign") from None
     except OSError as error:
         raise unusable(path, error) from error

@@ -17,7 +17,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from benchmarks._server import slow_server
 from wayword.core.action import Action, ActionSpace, Decision
@@ -70,6 +70,8 @@ class Corridor:
 
 class Walker:
     """An agent that asks the model once a step and goes on."""
+
+    families: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, toolkit: Toolkit) -> None:
         self._model = toolkit.model()

@@ -127,6 +127,8 @@ def round_trip(steps: int = 300) -> float:
     server = serve("two_phase", "127.0.0.1", 0, max_steps=10**9)
     socket = server.config.bind_socket()
     threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True).start()
+    while not server.started:
+        time.sleep(0.01)
     with Remote(f"http://127.0.0.1:{socket.getsockname()[1]}") as env:
         env.reset()
         times = sorted(block(env.step, ["sing"]) for _ in range(steps))

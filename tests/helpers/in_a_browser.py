@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from axe_playwright_python.base import AXE_FILE_PATH
-from playwright.sync_api import Page
+from playwright.sync_api import Browser, Page, sync_playwright
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FAULTS = """() => {
@@ -37,6 +39,15 @@ FAULTS = """() => {
   return found;
 }"""
 """Labels of a map that cover each other, a page wider than its window, words cut in two."""
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Debian's browser, without a window."""
+    with sync_playwright() as play:
+        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 def wrong(page: Page, axe: bool = True) -> list[str]:

@@ -5,14 +5,13 @@ Skipped only where no chromium is on PATH; CONTRIBUTING says how CI gets it.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from helpers.in_a_browser import CHROMIUM, listen, wrong
+from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.app import Server
@@ -34,21 +33,14 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     top = tmp_path_factory.mktemp("browser") / "runs"
     for agent, on, model in RUNS:
         run(Plan(agent, on, model, limit=2, max_steps=8, out=top / f"{on}-{agent}"))
-    with Server(Content(Library([top]))) as server:
-        thread = threading.Thread(target=server.serve, daemon=True)
-        thread.start()
+    with Server(Content(Library([top]))) as server, server.beside():
         yield server.address.rstrip("/")
-        server.stop()
-        thread.join(20)
 
 
 @pytest.fixture(scope="module")
 def browser(address: str) -> Iterator[Browser]:
-    # after the runs, which need an event loop of their own
-    with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as opened:  # after the runs, which need an event loop of their own
         yield opened
-        opened.close()
 
 
 def look(

@@ -5,16 +5,15 @@ One browser, one page a world; whoever plays clicks what an expert did.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
-from helpers.in_a_browser import CHROMIUM, listen, wrong
+from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
 from wayword.core.action import Decision
 from wayword.runs.config import success_of
 from wayword.runs.folder import EpisodeRecord, RunFolder
@@ -77,21 +76,14 @@ def top(tmp_path_factory: pytest.TempPathFactory, data: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def server(top: Path, data: Path) -> Iterator[Server]:
-    with Server(Content(Library([top]), data)) as running:
-        thread = threading.Thread(target=running.serve, daemon=True)
-        thread.start()
+    with Server(Content(Library([top]), data)) as running, running.beside():
         yield running
-        running.stop()
-        thread.join(20)
 
 
 @pytest.fixture(scope="module")
 def browser(server: Server) -> Iterator[Browser]:
-    # after the runs, which need an event loop of their own
-    with sync_playwright() as play:
-        opened = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    with chromium() as opened:  # after the runs, which need an event loop of their own
         yield opened
-        opened.close()
 
 
 def short(world: OneWorld, data: Path) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,12 +28,8 @@ from wayword.viewer.play import Seat, Table
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     (tmp_path / "runs").mkdir()
-    with Server(Content(Library([tmp_path / "runs"]))) as running:
-        thread = threading.Thread(target=running.serve, daemon=True)
-        thread.start()
+    with Server(Content(Library([tmp_path / "runs"]))) as running, running.beside():
         yield running
-        running.stop()
-        thread.join(10)
 
 
 def ask(server: Server, path: str, body: Any = None, **headers: str) -> tuple[int, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,12 +26,8 @@ from wayword.viewer.library import Library, Rows
 
 @contextmanager
 def serving(*paths: Path, **options: Any) -> Iterator[Server]:
-    with Server(Content(Library(list(paths))), **options) as server:
-        thread = threading.Thread(target=server.serve, daemon=True)
-        thread.start()
+    with Server(Content(Library(list(paths))), **options) as server, server.beside():
         yield server
-        server.stop()
-        thread.join(10)
 
 
 @pytest.fixture(scope="module")

@@ -180,12 +180,7 @@ class Human:
         self._episode, self._turn = episode, 0
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        self._verbalizer = generic.verbalizer(observation)
-        now = self._situation(observation, space)
-        if isinstance(self._person, Face):
-            self._person.show(now)
-        else:
-            self._tell(now)
+        now = self._show(observation, space)
         while True:
             words = await hear(self._person, "> ")
             if words.lower() in LEAVING:
@@ -202,14 +197,19 @@ class Human:
         self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
         """See what somebody else saw, and hear what was decided."""
+        self._show(observation, space)
+        said = decision.reason if isinstance(decision, Rejection) else str(decision.action)
+        self._person.tell(f"before you: {said}", "dim")
+
+    def _show(self, observation: Observation, space: ActionSpace) -> Situation:
+        """Tell the person what there is now."""
         self._verbalizer = generic.verbalizer(observation)
         now = self._situation(observation, space)
         if isinstance(self._person, Face):
             self._person.show(now)
         else:
             self._tell(now)
-        said = decision.reason if isinstance(decision, Rejection) else str(decision.action)
-        self._person.tell(f"before you: {said}", "dim")
+        return now
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         words = generic.feedback(feedback, self._verbalizer)

@@ -234,17 +234,13 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
     if not watch and plan.ask != "browser":
         yield None
         return
-    from threading import Thread
-
     from wayword.viewer.app import Server
     from wayword.viewer.content import Content
     from wayword.viewer.library import Library
 
     folder = plan.out.parent if plan.out else Path("runs")
     folder.mkdir(parents=True, exist_ok=True)
-    with Server(Content(Library([folder]), plan.data)) as server:
-        serving = Thread(target=server.serve, daemon=True)
-        serving.start()
+    with Server(Content(Library([folder]), plan.data)) as server, server.beside() as serving:
         asks = plan.ask == "browser"
         table = server.games.open(f"{Path(plan.agent).stem} on {plan.on}") if asks else None
         address = server.address + (f"play/{table.name}/watch" if table else "")
@@ -253,15 +249,11 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
             import webbrowser
 
             webbrowser.open(address)
-        try:
-            yield table
-            if sys.stdout.isatty():
-                show.notice("the pages stay until Ctrl-C")
-                with suppress(KeyboardInterrupt):
-                    serving.join()
-        finally:
-            server.stop()
-            serving.join(10)
+        yield table
+        if sys.stdout.isatty():
+            show.notice("the pages stay until Ctrl-C")
+            with suppress(KeyboardInterrupt):
+                serving.join()
 
 
 def carry_out_sweep(plan: Plan, recipe: RunRecipe) -> None:

@@ -1,6 +1,6 @@
 """Result files of other benchmarks: outcomes of episodes, without the walks, and their intervals.
 
-* ALFWorld 0.3 and later (``scripts/run_eval.py``): a ``.json`` with ``res_points``, ``res_steps``,
+* ALFWorld (its ``scripts/run_eval.py``): a ``.json`` with ``res_points``, ``res_steps``,
   ``res_info`` and, from goal-condition scoring on, ``res_gcs``, a number or line a game. A line of
   ``res_info`` begins with the game, ``pick_and_place_simple-Mug-None-Desk-308/trial_T2019…``, which
   names its type of task and its room.

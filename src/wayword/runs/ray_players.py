@@ -17,7 +17,7 @@ from typing import Any
 
 from wayword.core.errors import BudgetExhausted, ModelUnusable, WaywordError
 from wayword.core.model import lessons_of, prepare, warnings_of
-from wayword.core.rollout import Setup, rollout
+from wayword.core.rollout import rollout
 from wayword.models.middleware.budget import Account, Meter, play_as, under_way
 from wayword.models.middleware.rate import Limiter
 from wayword.runs import config as configs
@@ -26,8 +26,7 @@ from wayword.runs.jsonl import plain
 from wayword.runs.parts import model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.progress import Moves
-from wayword.runs.running import config_of, open_models, trial_setup
-from wayword.runs.showing import demonstrations
+from wayword.runs.running import config_of, open_models, setup_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,18 +222,8 @@ class Player:
         if found := configs.difference({"identity": identity}, plain(own)):
             name, was, now = found
             return where, f"would play another run: {name!r} is {now!r} there, and {was!r} here"
-        most = plan.max_steps or dataset.max_steps
-        self._moves = moves = Moves(most)
-        self._setup = Setup(
-            dataset,
-            agent.maker(),
-            self._models,
-            plan.seed,
-            most,
-            on_step=moves.stepped,
-            demonstrations=demonstrations(dataset),
-            **trial_setup(agent, dataset),
-        )
+        self._moves = moves = Moves(plan.max_steps or dataset.max_steps)
+        self._setup = setup_of(plan, dataset, agent, self._models, moves.stepped)
         return where, ""
 
     async def play(self, number: int) -> Played | Ended:

@@ -26,6 +26,8 @@ from wayword.settings import load_yaml, make, merge
 
 _RENAMED = {"continue": "continues", "actor": "actors", "True": "on"}
 """Options whose names are no names of fields. YAML 1.1 reads the key ``on`` as true."""
+_OPTIONS = {"tokens": "max_tokens", "dollars": "max_dollars", "requests_per_minute": "rpm"}
+"""Fields of a plan that the command line calls otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,32 +65,9 @@ class RunRecipe:
 
     def plan(self) -> Plan:
         """The plan of its run. Raises ``UsageError`` for values that cannot be."""
-        return Plan(
-            self.agent,
-            self.on,
-            self.model,
-            self.settings,
-            limit=self.limit,
-            shuffle=self.shuffle,
-            shard=self.shard,
-            max_steps=self.max_steps,
-            seed=self.seed,
-            concurrency=self.concurrency,
-            data=self.data,
-            out=self.out,
-            tokens=self.max_tokens,
-            dollars=self.max_dollars,
-            cache=self.cache,
-            requests_per_minute=self.rpm,
-            prices=self.prices,
-            retries=self.retries,
-            actors=self.actors,
-            ask=self.ask,
-            episodes=self.episodes,
-            continues=self.continues,
-            engine=self.engine,
-            workers=self.workers,
-        )
+        names = {each.name: _OPTIONS.get(each.name, each.name) for each in fields(Plan)}
+        own = {each.name for each in fields(self)}
+        return Plan(**{name: getattr(self, mine) for name, mine in names.items() if mine in own})
 
     def over(self, below: RunRecipe, given: Collection[str]) -> RunRecipe:
         """The fields named in ``given`` from here, all others from ``below``; of settings, those

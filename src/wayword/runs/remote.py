@@ -64,7 +64,8 @@ def local(path: Path) -> Path:
     if not url:
         return path
     store = Store(url)
-    store.fetch()
+    if not store.fetch():
+        raise RecordingError(f"{url}: is no run folder: it has no config.json")
     return store.copy
 
 
@@ -105,8 +106,8 @@ class Store:
 
     # Reading.
 
-    def fetch(self) -> None:
-        """Bring the working copy up to what the store holds.
+    def fetch(self) -> bool:
+        """Bring the working copy up to what the store holds; False where that is no run.
 
         What the copy has beyond that stays: it is of a writer on this machine that was killed. A
         copy that says otherwise than the store is made anew from it.
@@ -114,7 +115,7 @@ class Store:
         try:
             config = self._files.cat_file(f"{self._root}/config.json")
         except FileNotFoundError:
-            raise RecordingError(f"{self.url}: is no run folder: it has no config.json") from None
+            return False
         except Exception as error:  # noqa: BLE001 - each store has errors of its own
             raise self._unreachable(error) from None
         self.copy.mkdir(parents=True, exist_ok=True)
@@ -125,6 +126,7 @@ class Store:
             self._fetch(name)
         for name in WHOLE:
             self._fetch_whole(name)
+        return True
 
     def _fetch_whole(self, name: str) -> None:
         path = self.copy / name
@@ -188,11 +190,7 @@ class Store:
         """Take the lease, bring the working copy up to date, and send from now on."""
         self._take()
         try:
-            try:
-                self.fetch()
-            except RecordingError as error:
-                if "is no run folder" not in str(error):
-                    raise
+            if not self.fetch():
                 self._forget()
                 self.copy.mkdir(parents=True, exist_ok=True)
         except BaseException:

@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -116,7 +116,7 @@ def _recorded(folder: str) -> Iterable[ModelCall]:
 # How often a run's episodes may be tried, and who tells whether a trial succeeded.
 
 
-def trial_setup(agent: AgentParts, dataset: Dataset) -> Mapping[str, Any]:
+def _trials(agent: AgentParts, dataset: Dataset) -> Mapping[str, Any]:
     """``trials`` and ``judge`` of a :class:`~wayword.core.rollout.Setup`, by the agents' settings.
 
     Of several agents the one that may try most often decides; there is a judge where one of them
@@ -338,19 +338,34 @@ async def _play(
 
 
 def _setup(going: Going, models: Mapping[str, Model], account: Account) -> Setup:
-    plan, person = going.plan, going.person
-    return Setup(
-        answered_by(going.dataset, person) if person else going.dataset,
-        going.agent.maker(),
-        models,
-        plan.seed,
-        plan.max_steps or going.dataset.max_steps,
-        on_step=going.stepped,
+    person = going.person
+    setup = setup_of(going.plan, going.dataset, going.agent, models, going.stepped)
+    return replace(
+        setup,
+        dataset=answered_by(going.dataset, person) if person else going.dataset,
         shared=Shared({PERSON: person} if person else {}),
-        demonstrations=demonstrations(going.dataset),
         purse=account,
         continued=going.continued,
-        **trial_setup(going.agent, going.dataset),
+    )
+
+
+def setup_of(
+    plan: Plan,
+    dataset: Dataset,
+    agent: AgentParts,
+    models: Mapping[str, Model],
+    on_step: Callable[[str, Step], None],
+) -> Setup:
+    """What a plan's episodes share, in whichever process they are played."""
+    return Setup(
+        dataset,
+        agent.maker(),
+        models,
+        plan.seed,
+        plan.max_steps or dataset.max_steps,
+        on_step=on_step,
+        demonstrations=demonstrations(dataset),
+        **_trials(agent, dataset),
     )
 
 

@@ -17,8 +17,10 @@ import asyncio
 import json
 import secrets
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
 from shlex import quote as quoted
+from threading import Thread
 from typing import Any, Self
 from urllib.parse import quote
 
@@ -341,8 +343,7 @@ class Server:
         self.games = Games(content.library.add)
         self._socket = _bound(host, port)
         number = self._socket.getsockname()[1]
-        asked = f"?token={token}" if token else ""
-        self.address = f"http://{host}:{number}/{asked}"
+        self.address = f"http://{host}:{number}/{f'?token={token}' if token else ''}"
         config = uvicorn.Config(
             application(content, host, token, self.games), log_level="critical", access_log=False,
             lifespan="off", timeout_graceful_shutdown=1, timeout_keep_alive=5,
@@ -355,6 +356,17 @@ class Server:
             self._server.run([self._socket])
         finally:
             self.games.end()
+
+    @contextmanager
+    def beside(self) -> Iterator[Thread]:
+        """Serve on a thread of its own while this is open."""
+        thread = Thread(target=self.serve, daemon=True)
+        thread.start()
+        try:
+            yield thread
+        finally:
+            self.stop()
+            thread.join(10)
 
     def stop(self) -> None:
         """End ``serve``, from another thread."""

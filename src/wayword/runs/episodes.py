@@ -1,18 +1,24 @@
 """Which episodes a plan plays, chosen by their numbers first and made only when they are played;
-and what comes back of one that has ended."""
+what comes back of one that has ended; and what all of them share."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from wayword.core.agent import Reflecting, TrialSettings
 from wayword.core.dataset import Dataset, DrawnTasks, Task, task_id
 from wayword.core.errors import UsageError, suggest
-from wayword.core.trajectory import Trajectory
-from wayword.metrics.scoring import score
+from wayword.core.model import Model
+from wayword.core.rollout import Setup
+from wayword.core.trajectory import Step, Trajectory
+from wayword.metrics.scoring import judge, score
 from wayword.runs.folder import EpisodeLine, EpisodeRecord, line_of
+from wayword.runs.parts import AgentParts
 from wayword.runs.plan import Plan
+from wayword.runs.showing import demonstrations
 
 
 def choose_tasks(
@@ -117,3 +123,42 @@ class Played:
             line = EpisodeLine.of(EpisodeRecord(name, scores, trajectory))
         notes = frozenset(note.kind for note in trajectory.notes())
         return Played(name, line, trajectory.error if failed else "", notes, len(trajectory.steps))
+
+
+# What all episodes of a run share, in whichever process they are played.
+
+
+def setup_of(
+    plan: Plan,
+    dataset: Dataset,
+    agent: AgentParts,
+    models: Mapping[str, Model],
+    on_step: Callable[[str, Step], None],
+) -> Setup:
+    """What a plan's episodes share, in whichever process they are played."""
+    return Setup(
+        dataset,
+        agent.maker(),
+        models,
+        plan.seed,
+        plan.max_steps or dataset.max_steps,
+        on_step=on_step,
+        demonstrations=demonstrations(dataset),
+        **_trials(agent, dataset),
+    )
+
+
+def _trials(agent: AgentParts, dataset: Dataset) -> Mapping[str, Any]:
+    """``trials`` and ``judge`` of a :class:`~wayword.core.rollout.Setup`, by the agents' settings.
+
+    Of several agents the one that may try most often decides; there is a judge where one of them
+    is told. Agents that do not learn try once, whatever their settings are called.
+    """
+    learners = [
+        parts.settings
+        for parts in agent.playing()
+        if issubclass(parts.cls, Reflecting) and isinstance(parts.settings, TrialSettings)
+    ]
+    most = max((settings.trials for settings in learners), default=1)
+    told = any(settings.verdict == "told" for settings in learners)
+    return {"trials": most, "judge": judge(dataset) if told and most > 1 else None}

@@ -19,7 +19,7 @@ from typing import Any
 
 from wayword.agents.parts.person import PERSON, Person, Terminal, Watching, answered_by
 from wayword.core import registry
-from wayword.core.agent import Reflecting, Shared, TrialSettings
+from wayword.core.agent import Shared
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import RecordingError
 from wayword.core.model import Model, lessons_of, prepare, warnings_of
@@ -34,7 +34,7 @@ from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs import remote
 from wayword.runs.config import Checksums, Session, Spending, add_session, sessions
 from wayword.runs.continuing import Continuation
-from wayword.runs.episodes import Played, choose, made, unfinished
+from wayword.runs.episodes import Played, choose, made, setup_of, unfinished
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import (
     AgentParts,
@@ -49,7 +49,6 @@ from wayword.runs.parts import (
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.progress import Reporter
 from wayword.runs.remote import Store
-from wayword.runs.showing import demonstrations
 
 # The models of a run, one a role, with the run's wrappers around them.
 
@@ -111,25 +110,6 @@ def _recorded(folder: str) -> Iterable[ModelCall]:
     """The model calls of a run folder, for ``replay:RUN``."""
     for record in RunFolder.read(folder).records():
         yield from record.trajectory.calls()
-
-
-# How often a run's episodes may be tried, and who tells whether a trial succeeded.
-
-
-def _trials(agent: AgentParts, dataset: Dataset) -> Mapping[str, Any]:
-    """``trials`` and ``judge`` of a :class:`~wayword.core.rollout.Setup`, by the agents' settings.
-
-    Of several agents the one that may try most often decides; there is a judge where one of them
-    is told. Agents that do not learn try once, whatever their settings are called.
-    """
-    learners = [
-        parts.settings
-        for parts in agent.playing()
-        if issubclass(parts.cls, Reflecting) and isinstance(parts.settings, TrialSettings)
-    ]
-    most = max((settings.trials for settings in learners), default=1)
-    told = any(settings.verdict == "told" for settings in learners)
-    return {"trials": most, "judge": scoring.judge(dataset) if told and most > 1 else None}
 
 
 OnProgress = Callable[[int, int, Mapping[str, float]], None]
@@ -346,26 +326,6 @@ def _setup(going: Going, models: Mapping[str, Model], account: Account) -> Setup
         shared=Shared({PERSON: person} if person else {}),
         purse=account,
         continued=going.continued,
-    )
-
-
-def setup_of(
-    plan: Plan,
-    dataset: Dataset,
-    agent: AgentParts,
-    models: Mapping[str, Model],
-    on_step: Callable[[str, Step], None],
-) -> Setup:
-    """What a plan's episodes share, in whichever process they are played."""
-    return Setup(
-        dataset,
-        agent.maker(),
-        models,
-        plan.seed,
-        plan.max_steps or dataset.max_steps,
-        on_step=on_step,
-        demonstrations=demonstrations(dataset),
-        **_trials(agent, dataset),
     )
 
 

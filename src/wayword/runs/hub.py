@@ -94,8 +94,8 @@ def _write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 
 
 def _pack(duckdb: Any, path: Path, images: Path | None) -> None:
-    """A table as Parquet in place of JSON lines; its pictures go in as ``datasets.Image`` has them,
-    and the folder of ``images`` goes."""
+    """A table as Parquet in place of JSON lines; its pictures go in as Hugging Face's library has
+    them (bytes and path), and the folder of ``images`` goes."""
     source = f"read_json({_quoted(path)}, format='newline_delimited', maximum_object_size=100000000"
     table = f"SELECT * FROM {source})"
     if images is not None:

@@ -93,7 +93,7 @@ def data(name: str, value: Json) -> Html:
 def page(title: str, body: Html, script: str, served: bool = False) -> str:
     """A whole document with the shipped style and the shipped script of that name."""
     style, code = _static("page.css"), _static(f"{script}.js")
-    code = _static("maps.js") + code if "<svg" in body or script == "play" else code
+    code = _static("maps.js") + code if "<svg" in body or script in ("play", "live") else code
     own = "form-action 'self'; connect-src 'self'" if served else "form-action 'none'"
     policy = (
         f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(style)}'; "

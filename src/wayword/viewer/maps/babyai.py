@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from wayword.core.errors import WaywordError
-from wayword.core.replay import replay
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.drawing import At, Layer, Map, Point, Stand, render
@@ -55,20 +54,12 @@ def _north_up(stand: Stand) -> Stand:
 
 def _replayed(trajectory: Trajectory, sources: Sources) -> list[list[Thing]] | None:
     """The things before each step and at the end, None where that is not known."""
-    name = trajectory.episode_id
+    found: list[list[Thing]] = []
     try:
-        world = sources.world(name)
-        if world is None or name not in sources.tasks:
-            return None
-        turns = replay(world, sources.tasks[name].episode, trajectory)
-        found = []
-        for turn, step in zip(turns, trajectory.steps, strict=True):
-            found.append(_things(world.state()))
-            if turn.take().status != step.feedback.status:
-                return None
-        return [*found, _things(world.state())]
+        played = sources.played(trajectory, lambda world, *_: found.append(_things(world.state())))
     except (WaywordError, LookupError, TypeError, ValueError):
         return None  # the page does without
+    return None if played is None else found
 
 
 def _things(state: Mapping[str, Any]) -> list[Thing]:

@@ -80,15 +80,42 @@ def test_a_walk_off_the_gold_path_says_at_which_step() -> None:
     assert len(flown.values) == 3, "what cannot be played again is measured as the crow flies"
 
 
-def test_a_goal_condition_is_a_curve_and_says_when_it_came_to_hold(tmp_path: Path) -> None:
-    done = run(Plan("expert", "grounding", limit=1, out=tmp_path / "run"))
+def test_goal_conditions_are_a_curve_and_say_when_they_came_to_hold(tmp_path: Path) -> None:
+    several = {"dataset": {"levels": "GoToSeqS5R2"}}
+    done = run(Plan("expert", "grounding", settings=several, limit=1, out=tmp_path / "run"))
+    recorded = RunFolder.read(done.path)
+    for record in recorded.records():
+        sources = open_sources(recorded.config, [record.episode_id], None)
+        course = course_and_map(record.trajectory, sources)[0]
+        assert course.of == sources.instruction(record.episode_id).count("go to")
+        assert list(course.values) == sorted(course.values)
+        assert (course.values[0], course.values[-1]) == (0, course.of)
+        page = Page.parse(episode_page(record, [], sources, "run", Links()))
+        assert len(page.all("polyline", class_="curve")) == 1
+        better = [each.text for each in page.all("span", class_="better")]
+        assert better[-1] == f"{course.of} of {course.of} goal conditions hold, 1 more"
+        assert page.all("rect", class_="meant"), "what the instruction means is marked"
+
+
+def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
+    done = run(Plan("frontier", "apartments", limit=1, max_steps=16, out=tmp_path / "run"))
     recorded = RunFolder.read(done.path)
     (record,) = recorded.records()
     sources = open_sources(recorded.config, [record.episode_id], None)
-    course = course_and_map(record.trajectory, sources)[0]
-    assert course.of == 1
-    assert course.values == (0.0,) * len(record.trajectory.steps) + (1.0,)
     page = Page.parse(episode_page(record, [], sources, "run", Links()))
-    assert len(page.all("polyline", class_="curve")) == 1
-    (better,) = page.all("span", class_="better")
-    assert better.text == "1 of 1 goal conditions hold, 1 more"
+    assert not page.all("path", class_="seenfree"), "the costmap has it"
+    turns = [n for n, step in enumerate(record.trajectory.steps, 1)
+             if any(note.kind == "turn" for note in step.notes)]  # fmt: skip
+    frontiers = page.all("path", class_="frontier")
+    assert [int(each.attributes["data-first"] or 0) for each in frontiers] == turns
+    known = page.all("path", class_="knownfree")
+    cells = [(each.attributes["d"] or "").count("M") for each in known]
+    told = next(n for n in record.trajectory.steps[turns[0] - 1].notes if n.kind == "turn")
+    walls = [(each.attributes["d"] or "").count("M") for each in page.all("path", class_="occupied")
+             if int(each.attributes["data-first"] or 0) <= turns[0]]  # fmt: skip
+    until = [count for count, each in zip(cells, known, strict=True)
+             if int(each.attributes["data-first"] or 0) <= turns[0]]  # fmt: skip
+    assert sum(until) <= told.details["known"] <= sum(until) + sum(walls)
+    plain = run(Plan("random", "apartments", limit=1, out=tmp_path / "plain"))
+    (other,) = RunFolder.read(plain.path).records()
+    assert "seenfree" in episode_page(other, [], sources, "run", Links())

@@ -49,8 +49,8 @@ T = TypeVar("T")
 REMOTE = 10_000
 """Runs of more episodes have their rows asked for, some at a time."""
 PAGE = 200
-_QUICK = 150
-"""Episodes up to which intervals are worked out with the page."""
+_TASKS = 20_000
+"""Tasks of a dataset that are kept, more or less."""
 _PATIENCE = 20.0
 """Seconds after which the causes that are known by then are shown."""
 
@@ -110,7 +110,9 @@ class Content:
         missing = {name for name in ids if name not in sources.tasks}
         if missing and sources.dataset is not None:
             with self._asking:
-                sources.tasks.update(of_ids(sources.dataset.tasks, missing))
+                if len(sources.tasks) > _TASKS:
+                    sources.tasks = {}  # pages that are being made keep the old ones
+                sources.tasks.update(of_ids(sources.dataset.tasks, {*missing, *ids}))
         return replace(sources, success=rows.success)
 
     def _ready(self, rows: Rows) -> Sources:

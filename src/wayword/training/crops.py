@@ -18,6 +18,8 @@ _LISTED = re.compile(rf"^(?:{'|'.join(NUMBERS)}): .*\n", re.MULTILINE)
 
 def cropped(example: Example) -> list[Example]:
     """The pieces of a walk; the walk itself where it lists no clauses."""
+    if any(not choice.taken for choice in example.choices):
+        return _places(example)
     text, first = example.text, example.choices[0].at if example.choices else 0
     listed = list(_LISTED.finditer(text, 0, first))
     if not listed:
@@ -40,6 +42,23 @@ def cropped(example: Example) -> list[Example]:
             line = text.find("\n", at)
             followed = text[text.rindex("\n", 0, at) + 1 : line if line >= 0 else None] + "\n"
         here, choices = end + 1, []
+    return pieces
+
+
+def _places(example: Example) -> list[Example]:
+    """A piece a place, of a walk that weighs its ways one by one and writes no answers down."""
+    text, pieces, choices = example.text, [], list[Choosing]()
+    begin = text.rindex("\n\n", 0, example.choices[0].at) + 2
+    for number, choice in enumerate(example.choices):
+        choices.append(choice)
+        after = example.choices[number + 1 : number + 2]
+        if after and (choice.taken or not after[0].taken):
+            continue
+        end = choice.at + len(choice.taken)
+        moved = tuple(Choosing(one.at - begin, one.taken, one.label) for one in choices)
+        piece = text[begin:end] + "\n"
+        pieces.append(Example(example.episode, example.source, piece, moved, example.success))
+        begin, choices = end + 1, []
     return pieces
 
 

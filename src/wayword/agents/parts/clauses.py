@@ -158,6 +158,63 @@ def marked(text: str, clause: str, dull: Collection[str] = ()) -> str:
     return _LETTERS.sub(lambda word: word[0] + "*" * (_plain(word[0]) in named), text)
 
 
+_TURN = re.compile(
+    r"\b(?:turn|make|take|go|head|hang|keep|curve|(bear|veer))\s+(?:a\s+|to\s+the\s+|all\s+the\s+way\s+)*"
+    r"(?:(slight|slightly|sharp|sharply|hard)\s+)?(left|right|around|straight|u-turn)\b",
+    re.IGNORECASE,
+)
+
+
+def turn_of(clause: str) -> float | None:
+    """The turn that a clause speaks of first, degrees to the right; None where it tells none.
+
+    >>> turn_of("make a sharp left and pass the sofa"), turn_of("veer right"), turn_of("stop")
+    (-135.0, 45.0, None)
+    """
+    found = _TURN.search(clause)
+    if found is None:
+        return None
+    bears, how, where = (part.lower() if part else "" for part in found.groups())
+    if where in ("around", "u-turn"):
+        return 180.0
+    if where == "straight":
+        return 0.0
+    size = 45.0 if bears or how.startswith("slight") else 135.0 if how else 90.0
+    return size if where == "right" else -size
+
+
+_LEADING = re.compile(
+    r".*\b(?:to|into|through|by|beside|towards?|reach)\b", re.IGNORECASE | re.DOTALL
+)
+_THROUGH = re.compile(
+    r"\b(?:through|into|door|doors|doorway|enter|exit|leave|out|past|pass)\b", re.IGNORECASE
+)
+
+
+def last_parts(clause: str) -> tuple[str, str]:
+    """Where a clause ends, in two widths: behind its last "to" or "through", and its last comma.
+
+    >>> last_parts("turn left, walk along the hallway to the kitchen")
+    (' the kitchen', ' walk along the hallway to the kitchen')
+    """
+    last = clause.rpartition(",")[2]
+    return _LEADING.sub("", last), last
+
+
+def goes_through(clause: str) -> bool:
+    """Whether a clause ends beyond what it names last, as a doorway, and not merely by it."""
+    return _THROUGH.search(last_parts(clause)[1]) is not None
+
+
+def plain_words(text: str) -> frozenset[str]:
+    """The words of a text as they are compared: lower case, singular.
+
+    >>> sorted(plain_words("Doorways to the hall"))
+    ['doorway', 'hall', 'the', 'to']
+    """
+    return frozenset(_plain(word) for word in _LETTERS.findall(text))
+
+
 def _plain(word: str) -> str:
     word = _ORDINALS.get(word.lower(), word.lower())
     return word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word

@@ -34,10 +34,12 @@ from typing import ClassVar
 
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.clauses import (
-    FOLLOW,
+    NO,
+    YES,
     Clause,
     clauses,
     goes_through,
+    if_done,
     last_parts,
     plain_words,
     turn_of,
@@ -72,8 +74,6 @@ AT, BY = 0.9, 1.9
 
 AGREES = 45.0
 """A neighbor lies in a told direction if it is the nearest to it, within so many degrees."""
-
-YES, NO = "yes", "no"
 
 _WORD = re.compile(r"[a-z]+")
 _NUMBER = re.compile(r"\s*_\d+$")
@@ -159,8 +159,7 @@ class Walker:
         here, signs = self._place(percept)
         clause = self.clauses[self.followed - 1].text
         self.prompt += self._prompts.fill("place", clause=clause, here=here, signs=signs)
-        on = STOP if self.followed == len(self.clauses) else _follow(self.followed + 1)
-        self.answers = {_follow(self.followed): NO, on: YES}
+        self.answers = if_done(self.followed, len(self.clauses), STOP)
         done = await self._yes() > 0
         self.prompt += f" {YES if done else NO}\n"
         return done
@@ -254,10 +253,6 @@ class Walker:
 
 def _listed(joint: str, parts: Iterable[str]) -> str:
     return joint.join(filter(None, parts))
-
-
-def _follow(number: int) -> Action:
-    return Action(FOLLOW, (str(number),))
 
 
 def _around(percept: Percept, near: Neighbor) -> list[tuple[float, str]]:

@@ -14,7 +14,7 @@ only passes something is a step of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,9 +25,6 @@ MOST = 9
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 """What clauses are called: words, because each is one token for most models."""
-
-SAME, NEXT = "same", "next"
-"""Answers to the question which clause is followed now: the one followed before, or the next."""
 
 FOLLOW = "follow"
 """The name of the decision to follow a clause; its argument is the clause's number from 1."""
@@ -72,11 +69,20 @@ class Clause:
     last: bool = True
 
 
-def options(followed: int, count: int) -> dict[Action, str]:
-    """To stay with the clause ``followed`` of ``count``, or go on to the next, and what each is
-    called: two words that need no look at the clause's name."""
-    found = {Action(FOLLOW, (str(followed),)): SAME}
-    return found if followed == count else {**found, Action(FOLLOW, (str(followed + 1),)): NEXT}
+YES, NO = "yes", "no"
+"""Answers to the question whether the clause that is followed is done."""
+
+
+def following(number: int) -> Action:
+    """The decision to follow a clause, by its number from 1."""
+    return Action(FOLLOW, (str(number),))
+
+
+def if_done(followed: int, count: int, last: Action | None = None) -> dict[Action, str]:
+    """What is decided by no and by yes: to go on with the clause ``followed`` of ``count``, or with
+    the next one; behind the last one ``last``, where that is an answer."""
+    beyond = last if followed == count else following(followed + 1)
+    return {following(followed): NO, **({beyond: YES} if beyond is not None else {})}
 
 
 def clauses(instruction: str, *, within: bool) -> tuple[Clause, ...]:
@@ -146,35 +152,28 @@ _ORDINALS = {
 }  # fmt: skip
 
 
-def marked(text: str, clause: str, dull: Collection[str] = ()) -> str:
-    """The text with a ``*`` behind each word that the clause has, too, save the ``dull`` ones.
-
-    >>> marked("doorways kitchen oak bench", "go through the doorway to the kitchen", {"the"})
-    'doorways* kitchen* oak bench'
-
-    A plural counts as its singular, "second" as "two".
-    """
-    named = {_plain(word) for word in _LETTERS.findall(clause)} - set(dull)
-    return _LETTERS.sub(lambda word: word[0] + "*" * (_plain(word[0]) in named), text)
-
-
 _TURN = re.compile(
-    r"\b(?:turn|make|take|go|head|hang|keep|curve|(bear|veer))\s+(?:a\s+|to\s+the\s+|all\s+the\s+way\s+)*"
+    r"\b(?:turn|make|take|go|head|hang|keep|curve|(bear|veer))\s+"
+    r"(?:a\s+|the\s+|to\s+the\s+|all\s+the\s+way\s+)*"
     r"(?:(slight|slightly|sharp|sharply|hard)\s+)?(left|right|around|straight|u-turn)\b",
     re.IGNORECASE,
 )
 
 
 def turn_of(clause: str) -> float | None:
-    """The turn that a clause speaks of first, degrees to the right; None where it tells none.
+    """The first turn that a clause tells, degrees to the right, 0 where it only goes straight; None
+    where it tells neither.
 
     >>> turn_of("make a sharp left and pass the sofa"), turn_of("veer right"), turn_of("stop")
     (-135.0, 45.0, None)
+    >>> turn_of("Head straight to the light and turn left")
+    -90.0
     """
-    found = _TURN.search(clause)
-    if found is None:
+    found = list(_TURN.finditer(clause))
+    if not found:
         return None
-    bears, how, where = (part.lower() if part else "" for part in found.groups())
+    turned = next((one for one in found if one[3].lower() != "straight"), found[0])
+    bears, how, where = (part.lower() if part else "" for part in turned.groups())
     if where in ("around", "u-turn"):
         return 180.0
     if where == "straight":
@@ -204,6 +203,49 @@ def last_parts(clause: str) -> tuple[str, str]:
 def goes_through(clause: str) -> bool:
     """Whether a clause ends beyond what it names last, as a doorway, and not merely by it."""
     return _THROUGH.search(last_parts(clause)[1]) is not None
+
+
+_KIND = r"(?:traffic |stop )?(light|intersection|corner|block|step)s?"
+_NUMBER = r"(one|two|three|four|five|six|seven|eight|nine|\d+)"
+_COUNTS = (
+    (re.compile(rf"\bthrough (?:the )?(?:next )?{_NUMBER} {_KIND}.*\bat the next\b"), 1),
+    (re.compile(rf"\b(first|second|third|fourth|fifth|next|\d)(?:st|nd|rd|th)? {_KIND}"), 0),
+    (re.compile(rf"\b{_NUMBER} (?:more )?{_KIND}"), 0),
+    (re.compile(rf"\b(the) (?:end of the )?{_KIND}"), 0),
+)
+
+
+def count_of(clause: str) -> tuple[int, str] | None:
+    """What a clause counts by and how many: ``(2, "lights")``; None where it counts nothing.
+
+    >>> count_of("Go through one intersection, and at the next one make a left")
+    (2, 'intersections')
+    >>> count_of("turn right at the light"), count_of("Take four steps and stop")
+    ((1, 'lights'), (4, 'steps'))
+    """
+    words = clause.lower()
+    for pattern, more in _COUNTS:
+        if found := pattern.search(words):
+            number, kind = found.groups()
+            kind = kind if kind in ("light", "step") else "intersection"
+            return _number(number) + more, f"{kind}s"
+    return None
+
+
+def _number(word: str) -> int:
+    if word.isdigit():
+        return int(word)
+    plain = _ORDINALS.get(word, word)
+    return NUMBERS.index(plain) + 1 if plain in NUMBERS else 1
+
+
+_WARNS = re.compile(r"\btoo far\b|\bpassed it\b|\bif you (?:see|reach|come)\b", re.IGNORECASE)
+
+
+def goal_part(clause: str) -> str:
+    """The last part of a clause that is no warning of having gone too far."""
+    parts = [part for part in clause.split(",") if not _WARNS.search(part)]
+    return parts[-1] if parts else clause
 
 
 def plain_words(text: str) -> frozenset[str]:
@@ -248,6 +290,10 @@ class Since:
             self.steps += 1
         elif word != "stop":
             self.turn, self.steps, self.junctions, self.lights = word, 0, 0, 0
+
+    def count(self, kind: str) -> int:
+        """How many ``steps``, ``intersections`` or ``lights``."""
+        return {"steps": self.steps, "intersections": self.junctions, "lights": self.lights}[kind]
 
     def words(self) -> dict[str, str]:
         """The slots of a sentence: ``{"steps": "two steps", "lights": "no lights"}`` and so on."""

@@ -11,7 +11,7 @@ help:
 	@echo 'make chaos    kills, damaged files and server storms in their long form: about half an hour'
 	@echo 'make test-vision  tests that need torch, in an environment of their own'
 	@echo 'make test-train   tests of training, with torch in an environment of its own'
-	@echo 'make test-envs    tests with TRL, verifiers, Inspect and OpenEnv, in an environment of their own'
+	@echo 'make test-envs    tests with TRL, verifiers, Inspect, OpenEnv and trackers, in an environment of their own'
 	@echo 'make test-ray     tests of --engine ray, with Ray in an environment of its own'
 	@echo 'make test-stores  tests of run folders in an S3 store, with a mock of it, likewise'
 	@echo 'make audit    known holes in what constraints.txt pins; make sbom lists it all for others'
@@ -64,7 +64,7 @@ test-train:
 test-envs: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-envs
 	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 openenv-core==0.3.0 pytest \
-	  -e '.[trl,verifiers,inspect,serve,mcp,babyai,parquet]'
+	  -e '.[trl,verifiers,inspect,serve,mcp,babyai,parquet,images,trackio,wandb,mlflow]'
 	HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_envs
 
 # WAYWORD_RAY_EPISODES=5000 is the long form; workers are killed all the while.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -108,3 +109,25 @@ def test_a_file_of_another_form_is_refused_by_its_line(tmp_path: Path) -> None:
     file.write_text('{"messages": [{"role": "assistant", "content": "go"}]}\n')
     with pytest.raises(UsageError, match=r"own\.jsonl.*line 1.*take turns"):
         first_prompts(tmp_path / "run", "iqa", {}, examples_file=str(file))
+
+
+def test_examples_hold_the_experts_reasons_on_request(tmp_path: Path) -> None:
+    """Why each step is taken, and nothing of what the actor of the example had not seen by name."""
+    given = {"actions": "high", "kind": "pick_and_place_simple"}
+    told = []
+    for thoughts in (True, False):
+        out = tmp_path / f"{thoughts}"
+        prompts, _ = first_prompts(out, "household", given, "react", shots=1, thoughts=thoughts)
+        turns = [json.loads(m.content) for m in prompts[0] if m.role == "assistant"]
+        told.append([turn.get("thought", "") for turn in turns])
+        before = ""
+        for message in prompts[0][2:]:
+            if message.role == "assistant":
+                named = set(re.findall(r"\w+_\d+", json.loads(message.content).get("thought", "")))
+                assert named <= set(re.findall(r"\w+_\d+", before))
+            before += message.content
+    reasons, without = told
+    assert not any(without)
+    assert all(reasons)
+    assert reasons[-1] == "All that was asked for is done, so I stop."
+    assert any("should be" in reason for reason in reasons)

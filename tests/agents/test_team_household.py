@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from helpers.playing import Scripted
+from wayword.agents.parts.commander import Commander
 from wayword.agents.parts.commands import (
     Brief,
     Command,
@@ -242,3 +243,24 @@ def test_either_side_answers_what_it_does_not_understand() -> None:
         assert answers, (actor, told)
         assert '"Lovely weather."' in answers[0]
         assert shown in answers[0]
+
+
+def test_a_door_is_said_to_be_in_one_room_whenever_it_is_named() -> None:
+    """In the command, in the answer to a question, and when the command is given again."""
+    dataset = pairs()
+    task = dataset.tasks[0]  # the first command opens a door on the way
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    commander = Commander(Brief("commander", task.episode, task.reference, world, Toolkit()))
+    door = "door_1"
+    rooms = []
+    for heard in ("", str(WhereQuestion(door)), "Done.", "I cannot: goto door_1: no_path."):
+        if heard:
+            world.step("follower", Action("chat", (heard,)))
+        decision = commander.act(world.observe("commander"), world.action_space("commander"))
+        assert isinstance(decision, Decision)
+        sentence = parse(decision.action.arguments[0])
+        if isinstance(sentence, Command | WhereAnswer) and sentence.thing == door:
+            rooms.append(sentence.room)
+    assert len(rooms) == 4
+    assert len(set(rooms)) == 1

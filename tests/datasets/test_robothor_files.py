@@ -2,65 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from helpers.robothor_files import SCENE, apartment, episode, point, write
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.robothor import Robothor, RobothorSettings
 from wayword.testing.contracts import check_dataset, check_world
 from wayword.worlds.objectnav.world import ObjectNavReference
 
-SCENE = "FloorPlan_Train1_1"
-
-
-def point(x: float, z: float, y: float = 0.9) -> dict[str, float]:
-    return {"x": x, "y": y, "z": z}
-
-
-def thing(label: str, x: float, z: float, size: tuple[float, float, float]) -> dict[str, Any]:
-    box = {"center": point(x, z, size[1] / 2), "size": dict(zip("xyz", size, strict=True))}
-    return {
-        "objectId": f"{label}|{x}|{z}", "name": f"{label}_1", "objectType": label,
-        "position": point(x, z), "rotation": point(0, 0, 0), "aabb": box,
-        "pickupable": label == "Mug", "receptacle": label != "Mug",
-    }  # fmt: skip
-
-
-def episode(number: int, x: float, z: float, **other: Any) -> dict[str, Any]:
-    end = point(2.0, 2.0, 0.0)
-    return {
-        "id": f"{SCENE}_Mug_{number}", "scene": SCENE, "object_type": "Mug",
-        "initial_position": point(x, z), "initial_orientation": 90, "initial_horizon": 30,
-        "shortest_path": [point(x, z, 0.0), end],
-        "shortest_path_length": ((x - 2.0) ** 2 + (z - 2.0) ** 2) ** 0.5, **other,
-    }  # fmt: skip
-
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
-    episodes = [episode(0, 0.5, 0.5)]
-    for i in range(2, 15):
-        for j in range(2, 10):
-            if (i, j) != (2, 2) and not (6 < i < 10 and j > 8):
-                episodes.append(episode(len(episodes), i * 0.25, j * 0.25))
-    write(tmp_path, "train", episodes)
-    things = [
-        thing("SideTable", 2.0, 2.6, (0.5, 0.6, 0.5)),
-        thing("Mug", 2.0, 2.6, (0.1, 0.7, 0.1)),
-    ]
-    metadata = tmp_path / "robothor" / "robothor_scene_objects_75.json"
-    metadata.write_text(json.dumps({SCENE: things}))
+    apartment(tmp_path)
     return tmp_path
-
-
-def write(folder: Path, split: str, episodes: list[dict[str, Any]], scene: str = SCENE) -> None:
-    path = folder / "robothor" / "episodes" / split / f"{scene}.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(episodes))
 
 
 def test_an_episode_is_read_in_the_projects_frame(folder: Path) -> None:

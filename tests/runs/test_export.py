@@ -251,6 +251,16 @@ def test_thoughts_that_a_run_has_are_kept_on_request(tmp_path: Path) -> None:
         assert said[0] == f"{first}Action: turn_left"
 
 
+def test_an_experts_run_is_exported_with_its_reasons(tmp_path: Path) -> None:
+    ran = run(Plan("expert", HOMES, settings=SMALL, limit=1, out=tmp_path / "ran")).path
+    out = tmp_path / "gold.jsonl"
+    card = export([ran], out, Export("react", settings={"decoding": "free"}, thoughts=True))
+    said = [m["content"] for m in lines(out)[0]["messages"] if m["role"] == "assistant"]
+    assert all(text.startswith("Thought: ") for text in said)
+    assert said[-1] == "Thought: All that was asked for is done, so I stop.\nAction: stop"
+    assert not card.untold
+
+
 def test_high_level_gold_is_exported(tmp_path: Path) -> None:
     tree = {"dataset": {**SMALL["dataset"], "actions": "high"}}
     ran = run(Plan("expert", HOMES, settings=tree, limit=1, out=tmp_path / "high")).path

@@ -6,9 +6,12 @@ import importlib.util
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
+from PIL import Image as Pillow
 
+from helpers.tours import walked_tour
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import Plan, run
 from wayword.runs.export import Export
@@ -52,3 +55,21 @@ def test_a_folder_with_something_in_it_is_left_alone(played: Path, tmp_path: Pat
 def test_parquet_without_duckdb_says_what_to_install(played: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"wayword\[parquet\]"):
         publish([played], tmp_path / "made", Export(), parquet=True)
+
+
+def test_pictures_are_a_table_of_their_own(tmp_path: Path) -> None:
+    out = tmp_path / "made"
+    publish([walked_tour(tmp_path)], out, Export())
+    table = rows(out / "data" / "trajectory.jsonl")
+    assert [row["action"] for row in table] == ["goto[lab]", "stop"]
+    assert {row["instruction"] for row in table} == {"Go to the lab."}
+    for row, channel in zip(table, (0, 2), strict=True):  # red in the hall, blue in the lab
+        pixels = np.asarray(Pillow.open(out / str(row["image"])))
+        assert pixels.mean(axis=(0, 1)).argmax() == channel
+    assert "| `trajectory` | 2 |" in (out / "README.md").read_text(encoding="utf-8")
+
+
+def test_without_pictures_there_is_no_such_table(played: Path, tmp_path: Path) -> None:
+    publish([played], tmp_path / "made", Export())
+    assert not (tmp_path / "made" / "images").exists()
+    assert "trajectory" not in (tmp_path / "made" / "README.md").read_text(encoding="utf-8")

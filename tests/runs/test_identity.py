@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from wayword.core.errors import RecordingError, UsageError
-from wayword.runs.config import sampled
+from wayword.runs.config import pictures_checksum
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan
@@ -190,13 +191,35 @@ def test_an_edited_file_that_a_setting_names_is_another_run(tmp_path: Path) -> N
         run(plan)
 
 
-def test_pictures_drawn_anew_are_others(tmp_path: Path) -> None:
+def test_pictures_drawn_anew_are_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
     scan = tmp_path / "pictures" / "scan"
     scan.mkdir(parents=True)
-    (scan / "a.jpg").write_bytes(b"head" + bytes(20_000) + b"tail")
-    before = sampled([scan / "a.jpg"])
-    assert before == sampled([scan / "a.jpg"]) != ""
-    (scan / "a.jpg").write_bytes(b"head" + bytes(20_000) + b"TAIL")
-    assert sampled([scan / "a.jpg"]) != before
-    (scan / "a.jpg").rename(scan / "b.jpg")
-    assert sampled([scan / "b.jpg"]) not in (before, sampled([]))
+    one, other = scan / "a.jpg", scan / "b.jpg"
+    one.write_bytes(bytes(30_000))
+    before = pictures_checksum(scan, [one])
+    assert before == pictures_checksum(scan, [one]) != ""
+    one.write_bytes(bytes(15_000) + b"x" + bytes(14_999))  # the same size, another middle
+    changed = pictures_checksum(scan, [one])
+    assert changed != before
+    one.rename(other)
+    assert pictures_checksum(scan, [other]) not in (before, changed, pictures_checksum(scan, []))
+
+
+def test_pictures_that_stay_as_they_are_are_read_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
+    picture = tmp_path / "a.jpg"
+    picture.write_bytes(b"before")
+    os.utime(picture, (1_000, 1_000))
+    before = pictures_checksum(tmp_path, [picture])
+
+    def refuse(path: Path) -> str:
+        raise AssertionError(f"{path} is read again")
+
+    monkeypatch.setattr("wayword.runs.config.sha256", refuse)
+    assert pictures_checksum(tmp_path, [picture]) == before
+    os.utime(picture, (2_000, 2_000))
+    with pytest.raises(AssertionError, match="read again"):
+        pictures_checksum(tmp_path, [picture])

@@ -21,11 +21,12 @@ from wayword.testing.contracts import check_agent, check_dataset, check_world
 
 AGENTS = registry.names("agent")
 DATASETS = registry.names("dataset")
-OWN = ("procthor", "r4r", "robot", "rxr", "tour")
+OWN = ("pasture", "procthor", "r4r", "robot", "rxr", "tour")
 """What a user brings, and what is not in the folder of published data: their own tests make some.
 """
 NEED_FILES = {"map2seq": "--data", "r2r": "--data", "robothor": "--data", "touchdown": "--data"}
-NEED_FILES |= {"procthor": "--data", "r4r": "--data", "reverie": "--data", "rxr": "--data"}
+NEED_FILES |= {"r4r": "--data", "reverie": "--data", "rxr": "--data"}
+NEED_FILES |= {"pasture": "--data", "procthor": "--data"}
 NEED_FILES |= {"robot": "dataset.target", "tour": "dataset.folder"}
 """Datasets that generate nothing, and what their refusal must name; all others must open."""
 

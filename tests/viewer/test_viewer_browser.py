@@ -5,7 +5,11 @@ Skipped only where no chromium is on PATH; CONTRIBUTING says how CI gets it.
 
 from __future__ import annotations
 
+import socket
+import time
 from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -93,3 +97,95 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, add
     assert "plan:" in page.locator("#step-2 .tools pre").inner_text()
     assert not told
     page.close()
+
+
+SLOW = """
+import asyncio
+from pathlib import Path
+from wayword.core.action import STOP, Decision
+from wayword.agents.random import RandomSettings
+
+class Slow:
+    \"\"\"Takes a step whenever the file ``steps`` beside it allows one more.\"\"\"
+    Settings = RandomSettings
+    families = frozenset()
+    needs_model = False
+
+    def __init__(self, settings, toolkit):
+        self.rng, self.taken = toolkit.rng, 0
+
+    async def begin(self, episode):
+        pass
+
+    async def act(self, observation, space):
+        while int(Path(__file__).with_name("steps").read_text() or 0) <= self.taken:
+            await asyncio.sleep(0.01)
+        moves = [each for each in space.listed if each != STOP]
+        return Decision(STOP if self.taken > 5 else self.rng.choice(moves))
+
+    def on_feedback(self, decision, feedback):
+        self.taken += 1
+
+agent = Slow
+"""
+
+
+def deaf(address: str, path: str) -> socket.socket:
+    """A browser that asks for events and never reads one."""
+    host, port = address.removeprefix("http://").split(":")
+    line = socket.create_connection((host, int(port)), timeout=5)
+    line.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1)
+    line.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+    return line
+
+
+def test_a_run_is_watched_while_it_goes_on(
+    browser: Browser, address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("wayword.runs.progress._EVERY", 0.0)
+    agent, allowed = tmp_path / "slow.py", tmp_path / "steps"
+    agent.write_text(SLOW)
+    allowed.write_text("2")
+    top = tmp_path / "runs"
+    top.mkdir()
+    plan = Plan(str(agent), "houses", limit=1, max_steps=9, out=top / "slow")
+    going = Thread(target=lambda: run(plan), daemon=True)
+    with Server(Content(Library([top]))) as server, server.beside():
+        own = server.address.rstrip("/")
+        going.start()
+        until(lambda: (top / "slow" / ".progress.json").exists())
+        page, told = look(browser, own, "/?all=1", 1400, "light")
+        assert "going on" in page.locator("#runs").inner_text()
+        page.goto(own + "/run/slow/")
+        page.wait_for_selector("#under-way li")
+        until(lambda: "step 2 of 9" in page.locator("#under-way").inner_text(), page)
+        assert wrong(page) == []
+        lost = [deaf(own, "/run/slow/live") for _ in range(9)]
+        lost.pop().close()
+        allowed.write_text("3")
+        until(lambda: "step 3 of 9" in page.locator("#under-way").inner_text(), page)
+        page.locator("#under-way a").click()
+        page.wait_for_selector("body[data-ready]")
+        assert page.locator("#at").inner_text() == "Step 3 of 9"
+        assert page.locator("#moves svg.map .stop").count() > 0
+        assert wrong(page) == []
+        allowed.write_text("5")
+        until(lambda: page.locator("#at").inner_text() == "Step 5 of 9", page)
+        assert page.locator(".moves li").count() == 5
+        began = time.monotonic()
+        allowed.write_text("99")
+        going.join(10)
+        assert time.monotonic() - began < 3, "browsers that do not read cost the run nothing"
+        page.wait_for_selector("#step-7")
+        assert told == []
+        for line in lost:
+            line.close()
+        page.close()
+
+
+def until(holds: Any, page: Page | None = None) -> None:
+    """Wait until something holds; ten seconds at most."""
+    end = time.monotonic() + 10
+    while not holds():
+        assert time.monotonic() < end, "nothing came of it"
+        page.wait_for_timeout(50) if page else time.sleep(0.02)

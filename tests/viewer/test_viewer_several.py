@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from helpers.parsed_page import Page, check_safe
@@ -21,3 +22,6 @@ def test_a_page_shows_what_each_actor_alone_was_told_and_what_they_said(tmp_path
         assert "Only you know this task." in page.text
         assert "Please " in page.text
         assert "Done." in page.text
+        assert len(page.all("polyline", class_="curve")) == 1
+        better = [each.text for each in page.all("span", class_="better")]
+        assert re.match(r"(\d+) of \1 goal conditions hold", better[-1])

@@ -12,7 +12,7 @@ from typing import ClassVar
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
-from wayword.core.replay import ActionPlan, PlanningFailed
+from wayword.core.replay import ActionPlan, PlanningFailed, thought_of
 from wayword.core.world import Feedback, Observation, World
 
 PATIENCE = 60
@@ -66,7 +66,8 @@ class Expert:
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         try:
-            return Decision(self._next())
+            action = self._next()
+            return Decision(action, thought_of(self._plan) if self._plan else "")
         except StopIteration:
             return Decision(STOP)
         except PlanningFailed as reason:

@@ -240,7 +240,7 @@ def export(
     """Write finished episodes as training data in chat format.
 
     Each line is what a strategy would have been asked, and the answers that take the recorded
-    actions. An expert has no thoughts; with --thoughts those of a model's run are kept.
+    actions. With --thoughts the run's thoughts are kept: a model's own, or the expert's reasons.
     `OUT.card.json` says what is in the file.
 
     \b

@@ -25,14 +25,16 @@ from wayword.core.world import Feedback, World
 class Demonstration:
     """A solved episode of a *training* split, for in-context examples: replay it in ``world()``.
 
-    ``actions`` are those of the first actor. Where several act, ``turns`` are everybody's, each
-    with its actor's name, in the order in which they were taken.
+    ``actions`` are those of the first actor, and ``thoughts`` why its solver took each of them,
+    where it says so. Where several act, ``turns`` are everybody's, each with its actor's name, in
+    the order in which they were taken.
     """
 
     episode: Episode
     actions: tuple[Action, ...]
     world: Callable[[], World]
     turns: tuple[tuple[str, Action], ...] = ()
+    thoughts: tuple[str, ...] = ()
 
     def replay(self) -> Iterator[Turn]:
         """Every turn of it, in a fresh world."""

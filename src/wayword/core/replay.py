@@ -11,8 +11,9 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import Any
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
 from wayword.core.episode import Episode, Json
@@ -21,6 +22,29 @@ from wayword.core.world import Feedback, Observation, World
 
 ActionPlan = Generator[Action, Feedback, None]
 """Actions that depend on what came of those before: send each one's feedback to get the next."""
+
+
+class ReasonedPlan(Generator[Action, Feedback, None]):
+    """A plan that says why it takes its actions: ``why`` is asked after each of them."""
+
+    def __init__(self, actions: ActionPlan, why: Callable[[], str]) -> None:
+        self._actions, self._why = actions, why
+
+    def send(self, feedback: Any) -> Action:
+        return self._actions.send(feedback)
+
+    def throw(self, *raised: Any) -> Action:
+        return self._actions.throw(*raised)
+
+    @property
+    def thought(self) -> str:
+        """Why the latest action is taken, as a thought."""
+        return self._why()
+
+
+def thought_of(plan: ActionPlan) -> str:
+    """Why the latest action of a plan is taken; empty where the plan does not say."""
+    return plan.thought if isinstance(plan, ReasonedPlan) else ""
 
 
 class PlanningFailed(Exception):
@@ -108,7 +132,7 @@ def follow(world: World, actor: str, plan: ActionPlan) -> Iterator[Turn]:
     try:
         action = next(plan)
         while True:
-            turn = Turn(world, actor, Decision(action))
+            turn = Turn(world, actor, Decision(action, thought_of(plan)))
             yield turn
             feedback = turn.take()
             if world.done(actor):

@@ -80,13 +80,14 @@ class Robothor(SolvableSearches):
     family: ClassVar[Family] = objectnav.family
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "debug", "test")
     max_steps: ClassVar[int] = 500
+    name: ClassVar[str] = "robothor"
 
     def __init__(
         self, split: str, folder: Path | None, settings: RobothorSettings | None = None
     ) -> None:
         if split not in self.splits:
             raise UsageError(
-                f"robothor has no split {split!r}; {suggest(split, list(self.splits))}"
+                f"{self.name} has no split {split!r}; {suggest(split, list(self.splits))}"
             )
         self.split, self.settings = split, settings or RobothorSettings()
         if self.settings.simulator == "thor":

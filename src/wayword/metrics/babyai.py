@@ -45,11 +45,10 @@ class BabyAIScorer:
         return [_one(dataset, task, trajectory) for task, trajectory in pairs]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
-        """The level's own verdict."""
+        """The level's own verdict; the parts of an instruction of several are conditions."""
         if not isinstance(world, BabyAIWorld):
             return None
-        done = world.level.reward > 0
-        return Standing(done, int(done))
+        return Standing(world.level.reward > 0, *world.level.met())
 
 
 def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:

@@ -103,13 +103,15 @@ class Standing:
     """How an episode stands while it goes on: what it would be worth if it ended here.
 
     ``success`` is by the family's metric; ``met`` of ``parts`` goal conditions hold. ``distance``:
-    what is still to go (metres; links of a street graph), None where the family has no such thing.
+    what is still to go, in ``unit`` (``m``; ``links`` of a street graph), None where the family has
+    no such thing.
     """
 
     success: bool
     met: int
     parts: int = 1
     distance: float | None = None
+    unit: str = "m"
 
 
 @runtime_checkable

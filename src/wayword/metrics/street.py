@@ -99,7 +99,7 @@ class StreetScorer:
         goal = graph.index[task.reference.goal]
         there, back = graph.hops([here, goal], [goal, here]).tolist()
         near = min(there, back) <= 1
-        return Standing(near, int(near), 1, float(there))
+        return Standing(near, int(near), 1, float(there), "links")
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:
         """Moves along no link, and a start that is not the episode's.

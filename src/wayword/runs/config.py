@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import os
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 from wayword.core import registry
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError
-from wayword.core.files import sha256
+from wayword.core.files import cache_folder, keep, sha256
 from wayword.core.metric import Metric
 from wayword.core.secrets import redacted
 from wayword.metrics.scoring import scorer
@@ -71,27 +72,33 @@ def _texts(value: Json, path: str) -> Iterator[tuple[str, str]]:
 _SHORT = 12
 
 
+FileState = tuple[Path, int, int]
+"""A file's absolute path, its size (bytes) and when it was modified (nanoseconds)."""
+
+
 class Checksums:
     """SHA-256 of files, each read once as long as its size and modification time stay the same.
+
+    ``known`` are those of files that were read before.
 
     >>> Checksums().combined({})
     ''
     """
 
-    def __init__(self) -> None:
-        self._known: dict[tuple[Path, int, int], str] = {}
+    def __init__(self, known: Mapping[FileState, str] | None = None) -> None:
+        self.known: dict[FileState, str] = dict(known or {})
 
     def of(self, path: Path) -> str:
         """The file's SHA-256 in hex, 64 digits. Raises ``DataError`` where it cannot be read."""
         try:
             status = path.stat()
             key = (path.absolute(), status.st_size, status.st_mtime_ns)
-            if key not in self._known:
-                self._known[key] = sha256(path)
+            if key not in self.known:
+                self.known[key] = sha256(path)
         except OSError as error:
             problem = (error.strerror or str(error)).lower()
             raise DataError(path, "", problem, "fetch the data again") from error
-        return self._known[key]
+        return self.known[key]
 
     def each(self, files: Mapping[str, Path]) -> dict[str, str]:
         """The SHA-256 of every file by its name, sorted, for ``config.json``."""
@@ -111,25 +118,42 @@ class Checksums:
         return digest.hexdigest()[:_SHORT]
 
 
-_ENDS = 4096
-"""Bytes at either end of a picture that its checksum covers."""
+_SETTLED = 2.0
+"""Seconds after which a file's modification time tells a later change apart: file systems write it
+down in ticks, so that two writes in a row may have the same."""
 
 
-def sampled(pictures: Sequence[Path]) -> str:
-    """A checksum of many pictures: the name, the size and both ends of each; empty for none.
+def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
+    """Twelve hex digits for the names and the whole content of a folder's pictures; empty for none.
 
-    A scan has gigabytes of them. One that is taken or drawn anew differs at its ends, where formats
-    keep their tables and checksums.
+    Scans have gigabytes of them: what was read once is remembered in the cache folder, as long as
+    a picture's size and modification time stay the same.
     """
-    digest = hashlib.sha256()
-    for path in sorted(pictures):
-        size = path.stat().st_size
-        digest.update(f"{path.parent.name}/{path.name} {size}\n".encode())
-        with path.open("rb") as file:
-            digest.update(file.read(_ENDS))
-            file.seek(max(0, size - _ENDS))
-            digest.update(file.read(_ENDS))
-    return digest.hexdigest()[:_SHORT] if pictures else ""
+    known = _remembered(folder)
+    sums, now = Checksums(known), time.time()
+    digest = sums.combined({str(path.relative_to(folder)): path for path in pictures})
+    settled = {key: sums.known[key] for key in sums.known if now - key[2] / 1e9 > _SETTLED}
+    if settled != known:
+        lines = [
+            [str(path), size, changed, found] for (path, size, changed), found in settled.items()
+        ]
+        text = json.dumps(lines).encode()
+        keep(_memory(folder), lambda file: file.write(text))
+    return digest
+
+
+def _memory(folder: Path) -> Path:
+    name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
+    return cache_folder() / "checksums" / f"{name}.json"
+
+
+def _remembered(folder: Path) -> dict[FileState, str]:
+    """The checksums of an earlier run; none where there are none, or they cannot be read."""
+    try:
+        lines = json.loads(_memory(folder).read_bytes())
+        return {(Path(p), int(size), int(at)): str(found) for p, size, at, found in lines}
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 # What each session of a run took: wall time, and what was spent on episodes that were dropped.

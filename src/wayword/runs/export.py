@@ -170,7 +170,7 @@ def _lines(
     seen: set[bytes] = set()
     shared = Shared()
     for run in runs:
-        dataset = _dataset_of(run, what.data)
+        dataset = dataset_of(run, what.data)
         tasks = of_ids(dataset.tasks, {name for name, _ in run.scores()})
         card.runs.append(run.path.name)
         split = str(run.config["identity"]["dataset"])
@@ -261,7 +261,7 @@ def _line(text: Mapping[str, Any], about: Mapping[str, Any]) -> str:
     return json.dumps({**text, **about}, ensure_ascii=False) + "\n"
 
 
-def _dataset_of(run: RecordedRun, data: Path | None) -> Dataset:
+def dataset_of(run: RecordedRun, data: Path | None) -> Dataset:
     """The dataset of a run, with the run's own settings and data."""
     identity = run.config["identity"]
     settings = {"dataset": identity.get("dataset_settings") or {}}

@@ -21,7 +21,7 @@ from wayword.core.files import reading
 from wayword.core.model import Model, identity_of
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
-from wayword.runs.config import Checksums, sampled
+from wayword.runs.config import Checksums, pictures_checksum
 from wayword.runs.plan import Plan, data_folder
 from wayword.settings import make, merge
 
@@ -324,6 +324,10 @@ def _named_files(settings: Mapping[str, Any], but: str = "") -> dict[str, str]:
     return {"files_checksum": Checksums().combined(files)} if files else {}
 
 
+def _checksum_of(folder: Path) -> str:
+    return pictures_checksum(folder, _files(folder))
+
+
 def _files(top: Path) -> list[Path]:
     if top.is_file():
         return [top]
@@ -373,7 +377,7 @@ def identity(
         **({"ask": plan.ask} if plan.ask else {}),
         **({"dataset_checksum": own_file} if own_file else {}),
         **({"dataset_files": named["files_checksum"]} if named else {}),
-        **({"pictures_checksum": sampled(_files(Path(pictures)))} if pictures else {}),
+        **({"pictures_checksum": _checksum_of(Path(pictures))} if pictures else {}),
         **_perceiver_identity(plan),
     }
 

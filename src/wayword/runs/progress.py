@@ -5,7 +5,8 @@ holds nothing that the run folder would not: a run can be resumed, scored and re
 
     {"process": 4711, "done": 3, "total": 20, "over": false,
      "episodes": [{"id": "5593_0", "step": 4, "of": 15, "actor": "agent", "action": "goto[…]",
-                   "ok": true, "pose": {…}}]}
+                   "ok": true, "pose": {…},
+                   "moves": [{"actor": …, "action": …, "ok": …, "pose": …}]}]}
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections import deque
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -28,39 +30,49 @@ _EVERY = 0.5
 _MOST = 64
 """Episodes under way that are told of."""
 _LONG = 200
+_TRAIL = 400
+"""Moves that are told of: about 60 kB at each writing."""
 
 
 class Moves:
-    """Where the episodes under way stand."""
+    """Where the episodes under way stand. ``trail`` moves of them are told of, shared by all."""
 
-    def __init__(self, max_steps: int) -> None:
-        self._most = max_steps
+    def __init__(self, max_steps: int, trail: int = _TRAIL) -> None:
+        self._most, self._trail = max_steps, trail
         self._going: dict[str, dict[str, Any]] = {}
         self._counts: dict[str, int] = {}
+        self._trails: dict[str, deque[dict[str, Any]]] = {}
 
     def stepped(self, episode: str, step: Step) -> None:
         """An episode has moved."""
         self._counts[episode] = self._counts.get(episode, 0) + 1
         decision = step.decision
         said = f"rejected: {decision.kind}" if isinstance(decision, Rejection) else decision.action
-        self._going[episode] = {
-            "id": episode,
-            "step": self._counts[episode],
-            "of": self._most,
+        move = {
             "actor": step.actor,
             "action": str(said)[:_LONG],
             "ok": step.feedback.ok,
             "pose": plain(step.pose),
         }
+        self._going[episode] = {
+            "id": episode,
+            "step": self._counts[episode],
+            "of": self._most,
+            **move,
+        }
+        self._trails.setdefault(episode, deque(maxlen=self._trail)).append(move)
 
     def ended(self, episode: str) -> None:
         """An episode is over."""
         self._going.pop(episode, None)
         self._counts.pop(episode, None)
+        self._trails.pop(episode, None)
 
     def now(self) -> list[dict[str, Any]]:
-        """The first of them."""
-        return list(islice(self._going.values(), _MOST))
+        """The first of them, each with its latest moves."""
+        told = list(islice(self._going.values(), _MOST))
+        each = max(1, self._trail // max(1, len(told)))
+        return [{**one, "moves": list(self._trails[one["id"]])[-each:]} for one in told]
 
 
 class Reporter:

@@ -222,7 +222,7 @@ class Player:
         if found := configs.difference({"identity": identity}, plain(own)):
             name, was, now = found
             return where, f"would play another run: {name!r} is {now!r} there, and {was!r} here"
-        self._moves = moves = Moves(plan.max_steps or dataset.max_steps)
+        self._moves = moves = Moves(plan.max_steps or dataset.max_steps, trail=40)
         self._setup = setup_of(plan, dataset, agent, self._models, moves.stepped)
         return where, ""
 

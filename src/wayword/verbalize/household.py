@@ -111,8 +111,17 @@ STATES: dict[str, str] = {
 
 def describe(view: HouseholdObservation) -> str:
     """An observation in words: where, holding, what is where, what was said; a line each."""
-    lines = [f"You are in the {spoken(view.room)}, facing {facing(view.heading)}."]
-    lines.append(f"You hold {listed([_held(h) for h in view.holding])}.")
+    return f"{_standing(view)}\n{_seen(view)}"
+
+
+def _standing(view: HouseholdObservation) -> str:
+    """Where one is, and what one holds."""
+    here = f"You are in the {spoken(view.room)}, facing {facing(view.heading)}."
+    return f"{here}\nYou hold {listed([_held(h) for h in view.holding])}."
+
+
+def _seen(view: HouseholdObservation) -> str:
+    """What is where, and what was said."""
     found: dict[str, list[str]] = {"left": [], "middle": [], "right": []}
     for door in view.doors:
         found[door.direction].append(_door(door, view.room))
@@ -122,7 +131,7 @@ def describe(view: HouseholdObservation) -> str:
     for thing in view.objects:
         found[thing.direction].append(_object(thing))
     seen = [f"{SIDES[side]}: {', '.join(names)}." for side, names in found.items() if names]
-    lines += seen or ["You see nothing."]
+    lines = seen or ["You see nothing."]
     lines += [f"{message.sender} says: {message.text}" for message in view.messages]
     return "\n".join(lines)
 
@@ -217,11 +226,9 @@ def _template(status: str, details: Mapping[str, Any]) -> str | None:
 
 
 def _object(thing: SeenObject) -> str:
-    notes = [STATES[state] for state in thing.attributes]
-    if thing.container:
-        notes.append(f"{thing.preposition} {thing.container}")
-    notes.append(f"{thing.distance:.1f} m")
-    return f"{thing.name} ({', '.join(notes)})"
+    notes = "".join([f"{STATES[state]}, " for state in thing.attributes])
+    where = f"{thing.preposition} {thing.container}, " if thing.container else ""
+    return f"{thing.name} ({notes}{where}{thing.distance:.1f} m)"
 
 
 def _door(door: SeenDoor, room: str) -> str:
@@ -243,11 +250,11 @@ def _held(thing: HeldObject) -> str:
 
 def _own(seen: HouseholdObservation) -> tuple[SelfState, str]:
     own = SelfState(spoken(seen.room), seen.heading, tuple(held.name for held in seen.holding))
-    return own, "\n".join(describe(seen).split("\n")[:2])  # where, and what is held
+    return own, _standing(seen)
 
 
 def _around(seen: HouseholdObservation, perceiver: Perceiver | None) -> str:
-    return "\n".join(describe(seen).split("\n")[2:])
+    return _seen(seen)
 
 
 verbalizer = Verbalizer("household", _own, _around, feedback, briefing)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import secrets
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -72,7 +71,8 @@ def application(
         Route("/run/{run}/texts", site.texts),
         Route("/run/{run}/rows", site.rows),
         Route("/run/{run}/live", site.live),
-        Route("/run/{run}/episode", site.episode),
+        Route("/run/{run}/episode", site.of_episode("episode")),
+        Route("/run/{run}/moves", site.of_episode("moves")),
         Route("/run/{run}/raw", site.of_step("raw")),
         Route("/run/{run}/expert", site.of_step("expert")),
         Route("/run/{run}/continue", play.commands),
@@ -123,9 +123,15 @@ class _Site:
             await run_in_threadpool(self._content.rows, request.path_params["run"], wish)
         )
 
-    async def episode(self, request: Request) -> Response:
-        run, episode = request.path_params["run"], request.query_params.get("id", "")
-        return HTMLResponse(await run_in_threadpool(self._content.episode, run, episode))
+    def of_episode(self, part: str) -> Endpoint:
+        """A page, or a part of one, of an episode."""
+
+        async def answer(request: Request) -> Response:
+            run, episode = request.path_params["run"], request.query_params.get("id", "")
+            make = getattr(self._content, part)
+            return HTMLResponse(await run_in_threadpool(make, run, episode))
+
+        return answer
 
     def of_step(self, part: str) -> Endpoint:
         """Text about one step of an episode."""
@@ -378,12 +384,6 @@ class Server:
 
     def __exit__(self, *error: object) -> None:
         self._socket.close()
-
-
-def token_for(host: str, given: str) -> str:
-    """The token that a server on ``host`` asks for: none on loopback unless one is given."""
-    alone = host in ("localhost", "::1") or host.startswith("127.")
-    return given or ("" if alone else secrets.token_urlsafe(24))
 
 
 def _bound(host: str, port: int) -> socket.socket:

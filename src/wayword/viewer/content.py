@@ -40,7 +40,7 @@ from wayword.viewer.expert import expert_at
 from wayword.viewer.home import Card, home_page, means
 from wayword.viewer.index import Overview, index_page
 from wayword.viewer.library import Found, Library, Rows, slug
-from wayword.viewer.live import progress_of
+from wayword.viewer.live import moves_part, moving_page, progress_of, standing, under_way
 from wayword.viewer.markup import visible
 from wayword.viewer.selecting import Wish, select
 
@@ -49,8 +49,8 @@ T = TypeVar("T")
 REMOTE = 10_000
 """Runs of more episodes have their rows asked for, some at a time."""
 PAGE = 200
-_QUICK = 150
-"""Episodes up to which intervals are worked out with the page."""
+_TASKS = 20_000
+"""Tasks of a dataset that are kept, more or less."""
 _PATIENCE = 20.0
 """Seconds after which the causes that are known by then are shown."""
 
@@ -110,7 +110,9 @@ class Content:
         missing = {name for name in ids if name not in sources.tasks}
         if missing and sources.dataset is not None:
             with self._asking:
-                sources.tasks.update(of_ids(sources.dataset.tasks, missing))
+                if len(sources.tasks) > _TASKS:
+                    sources.tasks = {}  # pages that are being made keep the old ones
+                sources.tasks.update(of_ids(sources.dataset.tasks, {*missing, *ids}))
         return replace(sources, success=rows.success)
 
     def _ready(self, rows: Rows) -> Sources:
@@ -255,13 +257,23 @@ class Content:
     def episode(self, name: str, episode: str) -> str:
         """The page of an episode. Raises ``UsageError`` where there is none."""
         rows = self.library.rows(name)
-        record = rows.record(episode)
         sources = self.tasks(rows, [episode])
+        if episode not in rows and (now := under_way(rows, episode)):
+            return redacted(moving_page(now, sources, self.library.name(name)))
+        record = rows.record(episode)
         known = metrics(rows.run.config, rows.metrics())
         links = _neighbours(rows, episode)
         return redacted(
             episode_page(record, known, sources, self.library.name(name), links, served=True)
         )
+
+    def moves(self, name: str, episode: str) -> str:
+        """The part of the page of an episode under way that moves. Raises ``UsageError``."""
+        rows = self.library.rows(name)
+        now = under_way(rows, episode)
+        if now is None:
+            raise UsageError(f"episode {episode!r} is not under way")
+        return redacted(moves_part(now, self.tasks(rows, [episode])))
 
     def raw(self, name: str, episode: str, step: int) -> str:
         """A step's record as JSON."""
@@ -386,14 +398,3 @@ def found_causes(
         if time.monotonic() > end:
             break
     return found
-
-
-def standing(rows: Rows) -> tuple[str, int, int]:
-    """``going on``, ``complete`` or ``part``; how many episodes are finished, and of how many."""
-    told = progress_of(rows.run.path)
-    split = rows.run.config.get("episodes_in_split")
-    of = told.total if told else split if isinstance(split, int) else 0
-    done = len(rows.ids)
-    if told and told.alive:
-        return "going on", done, of
-    return ("complete" if done >= of else "part"), done, of

@@ -7,15 +7,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wayword.agents.parts.person import answered
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import PathReference
 from wayword.core.errors import WaywordError
 from wayword.core.family import Family
 from wayword.core.perceiver import Percept
+from wayword.core.replay import replay
+from wayword.core.trajectory import Trajectory
 from wayword.runs.config import Checksums, success_of
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
+from wayword.runs.replaying import recorded_answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,10 @@ Layout = Mapping[str, tuple[float, float]]
 """Places on paper: metres to the east and north, by name."""
 
 
+Watcher = Callable[[Any, int, str], None]
+"""Is shown a world before a step (from 1), and whose turn it is; nobody's after the last one."""
+
+
 @dataclass(slots=True)
 class Sources:
     """What the dataset adds to a run. Without one, ``notice`` says why."""
@@ -51,6 +59,8 @@ class Sources:
     """Whether the dataset's perceiver is the run's: a file from elsewhere is never executed."""
     layouts: dict[str, Layout] = field(default_factory=dict)
     """Each scene's places on paper, worked out once: a city has tens of thousands."""
+    watchers: tuple[Watcher, ...] = ()
+    """Who else looks on when an episode is played again, so that it is played once a page."""
 
     def family(self) -> Family | None:
         """The family of the dataset's worlds."""
@@ -87,6 +97,26 @@ class Sources:
         """A fresh world for an episode, or None. Raises ``WaywordError`` as the dataset does."""
         task = self.tasks.get(episode_id)
         return self.dataset.world(task.episode) if self.dataset and task else None
+
+    def played(self, told: Trajectory, *watchers: Watcher) -> Any:
+        """The world at the end of an episode that is played again; None where the dataset has none
+        or it answers otherwise than it did. Raises what the dataset raises."""
+        world = self.world(told.episode_id)
+        if world is None:
+            return None
+        everybody = (*watchers, *self.watchers)
+        answered(world, recorded_answers(told))
+        turns = replay(world, self.tasks[told.episode_id].episode, told)
+        for number, (turn, step) in enumerate(zip(turns, told.steps, strict=True), 1):
+            if step.actor not in world.actors:
+                return None
+            for watch in everybody:
+                watch(world, number, step.actor)
+            if turn.take().status != step.feedback.status:
+                return None
+        for watch in everybody:
+            watch(world, len(told.steps) + 1, "")
+        return world
 
     def graph(self, scene: str) -> Any:
         """The scene's graph (ids, index, positions, edges), or None."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -9,9 +11,10 @@ from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
 from wayword.runs.codec import to_json
 from wayword.runs.folder import EpisodeRecord
-from wayword.viewer import figures, maps
+from wayword.viewer import figures
 from wayword.viewer import words as seeing
 from wayword.viewer.causes import CAUSES, causes
+from wayword.viewer.course import Course, course_and_map
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Html, join, page, tag
@@ -48,16 +51,17 @@ def episode_page(
     """The whole document. ``run`` is what the run is called."""
     told = record.trajectory
     ask = links.ask if served else ""
+    course, drawn = course_and_map(told, sources)
     body = join(
         [
             _top(record, run, links),
             tag(
                 "main",
-                _head(record, metrics, sources),
+                _head(record, metrics, sources, course),
                 tag(
                     "div",
-                    _aside(told, sources),
-                    _steps(told, sources, ask),
+                    _aside(told, sources, course, drawn),
+                    _steps(told, sources, course, ask),
                     class_="two",
                 ),
             ),
@@ -87,7 +91,9 @@ def _told_alone(sources: Sources, name: str) -> list[Html]:
     ]
 
 
-def _head(record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources) -> Html:
+def _head(
+    record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources, course: Course
+) -> Html:
     told, name = record.trajectory, record.episode_id
     instruction = sources.instruction(name)
     unknown = tag("p", "The instruction is not known here. ", sources.notice, class_="dim")
@@ -105,14 +111,14 @@ def _head(record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources) ->
             tag("span", f"scene {scene}", class_="chip") if scene else None,
         ),
         tag("p", told.error, class_="why") if told.error else None,
-        _signs(record, sources),
+        _signs(record, sources, course),
         _scores(record.scores, metrics),
         class_="head",
     )
 
 
-def _signs(record: EpisodeRecord, sources: Sources) -> Html | None:
-    """Why an episode without success failed, by the look of its record."""
+def _signs(record: EpisodeRecord, sources: Sources, course: Course) -> Html | None:
+    """Why an episode without success failed, by the look of its record, and where to look first."""
     told, scores = record.trajectory, record.scores
     if told.ended == "failed" or scores.get(sources.success, 1.0) > 0.5:
         return None
@@ -120,7 +126,27 @@ def _signs(record: EpisodeRecord, sources: Sources) -> Html | None:
     signs = [
         tag("li", tag("b", name.replace("_", " ")), f": {CAUSES.get(name, '')}") for name in found
     ]
+    where = _where(told, course)
+    signs += [where] if where else []
     return tag("ul", *signs, class_="signs", aria_label="Signs of why it failed") if signs else None
+
+
+def _where(told: Trajectory, course: Course) -> Html | None:
+    """The first steps that led off the gold path and away from success, and how near it came."""
+    steps = {course.left: "left the gold path"} if course.left else {}
+    if course.known and course.worse:
+        lost = "undid a goal condition" if course.of else "led away from the goal"
+        steps[course.worse] = " and ".join(filter(None, (steps.get(course.worse, ""), lost)))
+    links = [
+        tag(
+            "span", tag("a", f"step {number}", href=f"#step-{number}"), " ",
+            tag("code", label(told.steps[number - 1])), f" {words}",
+        )
+        for number, words in sorted(steps.items())
+    ]  # fmt: skip
+    if not links and not course.known:
+        return None
+    return tag("li", tag("b", "where"), ": ", join([*links, course.summary() or None], "; "))
 
 
 def _scene_seen(told: Trajectory) -> str:
@@ -156,19 +182,17 @@ def _scores(scores: Mapping[str, float], metrics: Sequence[Metric]) -> Html | No
     return tag("dl", *cells, class_="scores") if cells else None
 
 
-KEYS = (
-    ("←→", "steps"), ("space", "play"), ("j k", "episodes"), ("e", "prompts"), ("u", "up")
-)  # fmt: skip
 LANE, _CURVE = 10, 34
 """Heights in the drawing of time: of an actor's lane, and of the curve."""
 
 
-def _time(told: Trajectory, far: Sequence[float]) -> Html:
-    """A lane an actor, a mark a step; above them how far the goal was, where that is known."""
+def _time(told: Trajectory, course: Course) -> Html:
+    """A lane an actor, a mark a step; above them how far success was, where that is known."""
     actors = list(dict.fromkeys(step.actor for step in told.steps)) or [""]
     count = max(1, len(told.steps))
     wide = 1000 / count
-    top = _CURVE + 4 if len(far) == count + 1 else 0
+    curve = _curve(course, wide) if len(course.values) == count + 1 else None
+    top = _CURVE + 4 if curve else 0
     marks = [
         tag(
             "rect", tag("title", f"{number}: {label(step)}"), x=round((number - 1) * wide, 2),
@@ -177,18 +201,6 @@ def _time(told: Trajectory, far: Sequence[float]) -> Html:
         )
         for number, step in enumerate(told.steps, 1)
     ]  # fmt: skip
-    curve = None
-    if top:
-        most = max(far) or 1.0
-        points = " ".join(
-            f"{n * wide:.1f},{2 + _CURVE * (1 - each / most):.1f}" for n, each in enumerate(far)
-        )
-        curve = tag(
-            "polyline",
-            tag("title", f"distance to the goal, up to {most:.1f} m"),
-            points=points,
-            class_="curve",
-        )
     tall = top + len(actors) * (LANE + 2)
     hand = tag("line", x1=0, y1=0, x2=0, y2=tall, class_="hand")
     return tag(
@@ -197,34 +209,54 @@ def _time(told: Trajectory, far: Sequence[float]) -> Html:
     )  # fmt: skip
 
 
-def _scrubber(told: Trajectory, sources: Sources) -> Html | None:
+def _curve(course: Course, wide: float) -> Html | None:
+    """What is left to go, or the goal conditions that hold: a line, or stairs."""
+    if not course.known:
+        return None
+    values = [each if math.isfinite(each) else 0.0 for each in course.values]
+    most = course.of or max(values) or 1.0
+    heights = [2 + _CURVE * (1 - each / most) for each in values]
+    points = [(n * wide, y) for n, y in enumerate(heights)]
+    if course.of:  # a condition comes to hold at the end of a step, not in the course of it
+        points = [
+            corner for (x, y), (_, after) in itertools.pairwise(points)
+            for corner in ((x, y), (x + wide, y), (x + wide, after))
+        ]  # fmt: skip
+    told = "goal conditions that hold" if course.of else "what is left to go"
+    return tag(
+        "polyline", tag("title", f"{told}, up to {most:g}"),
+        points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points), class_="curve",
+    )  # fmt: skip
+
+
+def _scrubber(told: Trajectory, course: Course) -> Html | None:
     """Where one is in time: a slider, buttons and keys."""
     if not told.steps:
         return None
-    far = maps.distances(told, sources)
-    worse = next((n for n in range(1, len(far)) if far[n] > far[n - 1] + 0.05), 0)
+    worse = course.worse if course.known else 0
     buttons = [
-        tag("button", words, type="button", data_key=key, title=f"{title} ({key})")
-        for key, words, title in (
-            ("ArrowLeft", "‹", "step back"),
-            (" ", "play", "play and pause"),
-            ("ArrowRight", "›", "next step"),
-            *((("w", "first worse", "the first step away from the goal"),) if worse else ()),
-            ("r", "rejected", "next rejected answer"),
-            ("m", "message", "next message"),
+        tag("button", words, type="button", data_key=key, data_go=go, title=f"{title} ({key})")
+        for key, words, title, go in (
+            ("ArrowLeft", "‹", "step back", None),
+            (" ", "play", "play and pause", None),
+            ("ArrowRight", "›", "next step", None),
+            ("o", "off the path", "the first step off the gold path", course.left),
+            ("w", "first worse", "the first step after which success was farther", worse),
+            ("b", "best", "the step after which success was nearest", course.known * course.best),
+            ("r", "rejected", "next rejected answer", None),
+            ("m", "message", "next message", None),
         )
-        if _has(told, key)
+        if go != 0 and _has(told, key)
     ]
     slider = tag(
         "input", type="range", id="now", min=1, max=len(told.steps), value=1, step=1,
         aria_label="Step",
     )  # fmt: skip
     said = tag("output", id="said", for_="now", aria_live="off")
-    near = f"{far[-1]:.1f} m from the goal at the end, {min(far):.1f} m at best" if far else None
+    words = course.summary()
     return tag(
-        "div", _time(told, far), slider, tag("div", *buttons, said, class_="buttons"),
-        tag("p", near, class_="dim") if near else None,
-        class_="scrubber", data_worse=worse or None,
+        "div", _time(told, course), slider, tag("div", *buttons, said, class_="buttons"),
+        tag("p", words, class_="dim") if words else None, class_="scrubber",
     )  # fmt: skip
 
 
@@ -235,8 +267,7 @@ def _has(told: Trajectory, key: str) -> bool:
     return key != "m" or any(label(step) in SPOKEN for step in told.steps)
 
 
-def _aside(told: Trajectory, sources: Sources) -> Html:
-    drawn = maps.draw(told, sources)
+def _aside(told: Trajectory, sources: Sources, course: Course, drawn: Html | None) -> Html:
     keys = tag(
         "p",
         *(
@@ -254,15 +285,15 @@ def _aside(told: Trajectory, sources: Sources) -> Html:
     )
     words = sources.instruction(told.episode_id)
     pinned = tag("p", words, class_="instruction", tabindex=0) if words else None
-    return tag("aside", pinned, drawn, _scrubber(told, sources), keys)
+    return tag("aside", pinned, drawn, _scrubber(told, course), keys)
 
 
-def _steps(told: Trajectory, sources: Sources, ask: str = "") -> Html:
+def _steps(told: Trajectory, sources: Sources, course: Course, ask: str = "") -> Html:
     cards = Cards(len(told.start) > 1, ask)
     before = [
         _earlier(number, trial, cards, sources) for number, trial in enumerate(told.earlier, 1)
     ]
-    cards.trial = 0
+    cards.trial, cards.course = 0, course
     shown = _cards(told, cards, sources)
     return tag("div", *before, *shown[:-1], _end(told), shown[-1], class_="steps")
 

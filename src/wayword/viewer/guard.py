@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
+import secrets
 import socket
 from collections.abc import Mapping
 from http.cookies import CookieError, SimpleCookie
@@ -27,6 +28,12 @@ COOKIE = "wayword_token"
 _SAFE = frozenset({"GET", "HEAD"})
 _MOST = 64 * 1024
 """Bytes of a request's body; a turn of a game takes a few."""
+
+
+def token_for(host: str, given: str) -> str:
+    """The token that a server on ``host`` asks for: none on loopback unless one is given."""
+    alone = host in ("localhost", "::1") or host.startswith("127.")
+    return given or ("" if alone else secrets.token_urlsafe(24))
 
 
 class Guard:

@@ -16,7 +16,7 @@ import html
 import json
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from wayword.core.episode import Json
@@ -68,19 +68,37 @@ def tag(name: str, /, *children: Child, **attributes: str | float | bool | None)
 
 def join(children: Iterable[Child], between: str = "") -> Html:
     """Several children as one."""
-    return Html(between.join(_escaped(child) for child in children if child is not None))
+    return Html(between.join([_escaped(child) for child in children if child is not None]))
 
 
 def _escaped(child: str) -> str:
-    return child if isinstance(child, Html) else html.escape(visible(str(child)), quote=True)
+    return child if isinstance(child, Html) else _safe(str(child))
+
+
+def _safe(text: str) -> str:
+    return _short(text) if len(text) < _SHORT else html.escape(visible(text), quote=True)
+
+
+_SHORT = 80
+
+
+@lru_cache(maxsize=20_000)
+def _short(text: str) -> str:
+    """Kept, as a page says the same few names thousands of times: half of the time it takes."""
+    return html.escape(visible(text), quote=True)
+
+
+@lru_cache(maxsize=500)
+def _named(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")
 
 
 def _attribute(key: str, value: str | float | bool) -> str:
-    name = key.rstrip("_").replace("_", "-")
+    name = _named(key)
     if value is True:
         return f" {name}"
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    return f' {name}="{html.escape(visible(text), quote=True)}"'
+    return f' {name}="{_safe(text)}"'
 
 
 def data(name: str, value: Json) -> Html:
@@ -93,7 +111,7 @@ def data(name: str, value: Json) -> Html:
 def page(title: str, body: Html, script: str, served: bool = False) -> str:
     """A whole document with the shipped style and the shipped script of that name."""
     style, code = _static("page.css"), _static(f"{script}.js")
-    code = _static("maps.js") + code if "<svg" in body or script == "play" else code
+    code = _static("maps.js") + code if "<svg" in body or script in ("play", "live") else code
     own = "form-action 'self'; connect-src 'self'" if served else "form-action 'none'"
     policy = (
         f"default-src 'none'; script-src '{_digest(code)}'; style-src '{_digest(style)}'; "

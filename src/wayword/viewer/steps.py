@@ -11,6 +11,7 @@ from wayword.core.action import Decision, Rejection
 from wayword.core.model import Choice, Completion, Image, Sampling, Usage
 from wayword.core.trajectory import ModelCall, Note, Step, Verdict
 from wayword.viewer import words as seeing
+from wayword.viewer.course import Course
 from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Child, Html, join, tag
 from wayword.viewer.words import Block, Piece, PromptHistory
@@ -73,12 +74,13 @@ class Cards:
     ``actors`` are named where there are several. ``around`` says what there is at the place of an
     observation, for agents that asked no model. ``trial`` is that of an earlier trial, from 1; 0
     stands for the one that counts, whose steps alone the page's keys and map go by. ``ask`` is
-    the query that names the episode to a server; empty in files.
+    the query that names the episode to a server; empty in files. ``course`` is how near to success
+    the trial that counts was.
     """
 
     def __init__(self, several: bool, ask: str = "") -> None:
         self._several, self.ask = several, ask
-        self.trial = 0
+        self.trial, self.course = 0, Course()
         self._history = PromptHistory()
         self._steps_of_calls: list[str] = []
         self._met: dict[str, set[str]] = {}
@@ -111,6 +113,7 @@ class Cards:
             tag("h2", tag("a", f"Step {number}", href=f"#{self._id(f'step-{number}')}")),
             who,
             tag("b", label(step), class_=f"badge {kind}"),
+            None if self.trial else _led(self.course, number),
             tag("span", _took(step), class_="dim"),
         )
         when = f"step {number}" + (f" of trial {self.trial}" if self.trial else "")
@@ -208,6 +211,13 @@ class Cards:
             "button", words, type="button", class_="folded", data_call=piece.call,
             data_block=at, data_start=piece.start, data_count=piece.count,
         )  # fmt: skip
+
+
+def _led(course: Course, number: int) -> Html | None:
+    """How near to success a step led."""
+    words, change = course.told(number), course.change(number)
+    kind = "led worse" if change < 0 else "led better" if change > 0 and course.of else "led"
+    return tag("span", words, class_=kind) if words else None
 
 
 def _part(title: str, *body: Child) -> Html:

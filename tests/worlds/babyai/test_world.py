@@ -140,3 +140,15 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.M
     monkeypatch.setitem(sys.modules, "minigrid", None)
     with pytest.raises(UsageError, match=r"install wayword\[babyai\]"):
         BabyAIWorld("GoToObj")
+
+
+def test_parts_of_an_instruction_are_counted_and_what_they_mean_is_marked() -> None:
+    world = started("GoToObj")
+    (meant,) = world.level.meant()
+    assert world.level.at(*meant).type == "key", "the instruction: go to the green key"
+    assert world.level.met() == (0, 1)
+    two = started("GoToSeq", 4)
+    met, parts = two.level.met()
+    assert (met, parts) == (0, two.level.mission.count("go to"))
+    assert parts > 1
+    assert len(two.level.meant()) >= 1

@@ -8,8 +8,10 @@ import pytest
 
 from helpers.rooms_raycaster import visible
 from helpers.rooms_scenes import Pose, act, flat, free_poses, random_house, seen, start
+from helpers.two_in_a_flat import TwoInAFlat
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene
+from wayword.worlds.household.sight import Sight
 from wayword.worlds.household.verbs import Body
 
 
@@ -144,3 +146,25 @@ def test_the_ray_caster_agrees_on_10_000_random_poses() -> None:
             things += len(found)
     assert poses == 10_000
     assert things > 10_000
+
+
+def test_what_is_kept_while_a_body_turns_is_looked_at_anew_once_anything_moves() -> None:
+    task = TwoInAFlat().tasks[0]
+    world = TwoInAFlat().world(task.episode)
+    world.reset(task.episode)
+    house, rng = world.house, random.Random(0)
+    shown = set()
+    for _ in range(100):
+        actor = rng.choice(world.actors)
+        listed = [action for action in world.action_space(actor).listed if action.name != "stop"]
+        world.step(actor, rng.choice(listed))
+        for me in house.actors.values():
+            place = (me.x, me.y, me.heading)
+            anew = Sight(house.layout, house.things).look(me.body, place, me.number)
+            assert (me.view.things, me.view.bearing, me.view.distance) == (
+                anew.things,
+                anew.bearing,
+                anew.distance,
+            )
+            shown.add(tuple(anew.things))
+    assert len(shown) > 6

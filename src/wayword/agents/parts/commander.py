@@ -47,6 +47,8 @@ class Commander:
         self._follower = self._followers[0]
         self._talk = self._script()
         self._waiting = False
+        self._sides: dict[str, str] = {}
+        """Door -> the room that it was said to be in: it stands between two."""
 
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
         """Say the next thing once the last was answered; turn on the spot until then."""
@@ -160,13 +162,18 @@ class Commander:
             return
         for door in self._world.doors_to_open(self._follower, target) or ():
             if door != target:
-                rooms = self._door_rooms(door)
-                near = [r for r in rooms if self._world.route(self._follower, r) is not None]
-                yield Command("open", self._name(door), room=(near or rooms)[0])
+                yield self._command("open", door)
 
-    def _door_rooms(self, door: str) -> tuple[str, ...]:
+    def _side(self, door: str) -> str:
+        """The room that a door is said to be in: one that the follower can walk into, and the same
+        whenever the door is named, as long as that holds."""
         scene = self._world.layout.scene
-        return next(each.rooms for each in scene.doors if each.id == door)
+        rooms = next(each.rooms for each in scene.doors if each.id == door)
+        before = [self._sides[door]] if door in self._sides else []
+        sides = [*before, *rooms]
+        near = [r for r in sides if self._world.route(self._follower, r) is not None]
+        self._sides[door] = (near or sides or [""])[0]
+        return self._sides[door]
 
     def _command(self, verb: str, thing: str) -> Command:
         place, room = self._place(thing)
@@ -174,6 +181,8 @@ class Commander:
 
     def _place(self, thing: str) -> tuple[str, str]:
         """What a thing is in or on, the outermost that shuts first of all, and in which room."""
+        if any(each.id == thing for each in self._world.layout.scene.doors):
+            return "", self._side(thing)
         things, i = self._things, self._number(thing)
         holders = [k for k in things.holders(i) if k < things.first_actor]
         shut = next((k for k in reversed(holders) if things.encloses[k]), None)

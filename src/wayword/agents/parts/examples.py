@@ -1,8 +1,8 @@
 """Solved training episodes as turns of the conversation, and examples from a file of one's own.
 
 A drawn example is replayed in its own world and shows what a replay can know: observations, actions
-and, where the recipe asks for a state, the true place, heading and holdings. Thoughts and plans
-are not invented: no text of ours stands in an example as if a solver had thought it.
+and, where the recipe asks for a state, the true place, heading and holdings. Thoughts are shown
+on request and where the solver says why it acts, as the expert in homes does; none are invented.
 """
 
 from __future__ import annotations
@@ -93,16 +93,20 @@ def turns(
     opening: str,
     constrained: bool,
     actor: str = "",
+    thoughts: bool = False,
 ) -> list[Turn]:
     """One example: the turns of ``actor`` (the first one where empty), whoever else acts.
 
-    ``opening`` is put before its first observation. Raises ``Unshowable`` for one that takes
-    actions that bodies here do not have, and where the actor only stops.
+    ``opening`` is put before its first observation. With ``thoughts`` answers hold why their
+    actions were taken, where the recipe asks for a thought and the demonstration tells it. Raises
+    ``Unshowable`` for one that takes actions that bodies here do not have, and where the actor only
+    stops.
     """
     me = actor or demonstration.episode.actors[0]
     found: list[Turn] = []
     feedback = ""
-    for turn in demonstration.replay():
+    reasons = demonstration.thoughts if thoughts else ()
+    for number, turn in enumerate(demonstration.replay()):
         if turn.actor != me:
             turn.take()
             continue
@@ -112,7 +116,8 @@ def turns(
         told = tell(seen, feedback)
         told = f"{opening}\n\n{told}" if not found else told
         spoken = turn.space.open_verbs if constrained else None
-        found.append((told, answer(turn.action, seen, recipe, spoken)))
+        reason = reasons[number] if reasons else ""
+        found.append((told, answer(turn.action, seen, recipe, spoken, reason)))
         feedback = generic.feedback(turn.take(), generic.verbalizer(seen))
     if len(demonstration.episode.actors) > 1 and len(found) < 2:
         raise Unshowable(f"{me} only stops in it")

@@ -150,12 +150,12 @@ class StrategySettings:
     actions at every step. ``shots``: solved examples of a training split, drawn by ``examples`` (a
     seed) once a ``run``, or for each ``episode`` anew (``draw``). They are told whole: one that
     does not fit its share of half the context is drawn again, and a run for which none fits is
-    refused. ``examples_file``: examples of one's own instead, thoughts included, in the form of
-    ``wayword export`` or as YAML. ``context``:
-    tokens that a prompt may take before old steps are dropped, 0 for what the model holds.
-    ``thought_length``: characters of a constrained section or part of one, 0 for as many as leave
-    the answer within ``max_tokens``. ``prompts``: a folder of texts to use instead of the shipped
-    ones.
+    refused. ``thoughts``: drawn examples hold the expert's reasons, in homes and for one actor.
+    ``examples_file``: examples of one's own instead, thoughts included, in the form of ``wayword
+    export`` or as YAML. ``context``: tokens that a prompt may take before old steps are dropped, 0
+    for what the model holds. ``thought_length``: characters of a constrained section or part of
+    one, 0 for as many as leave the answer within ``max_tokens``. ``prompts``: a folder of texts to
+    use instead of the shipped ones.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -164,6 +164,7 @@ class StrategySettings:
     shots: int = 0
     examples: int = 0
     draw: Literal["run", "episode"] = "run"
+    thoughts: bool = False
     examples_file: str = ""
     context: int = 0
     thought_length: int = 0
@@ -226,8 +227,8 @@ class Strategy:
         self._note_state(answer)
         if len(space) <= REMEMBERED:
             self._earlier.update(space.listed)
-        rejected = isinstance(answer.outcome, Rejection)
-        self._said = one_line(reply.text, ECHOED) if rejected else reply.text.strip()
+        refused = isinstance(answer.outcome, Rejection)
+        self._said = one_line(reply.text, ECHOED) if refused else reply.text.strip()
         return answer.outcome
 
     async def recall(
@@ -302,13 +303,12 @@ class Strategy:
 
     def _examples(self) -> list[Turn]:
         """The examples' turns, worked out once a run where they are the same for all episodes."""
-        settings = self._settings
-        if not (settings.shots or settings.examples_file):
+        settings, own = self._settings, self._settings.examples_file
+        if not (settings.shots or own):
             return []
         seed = _drawn_by(settings, self._episode)
 
         def told() -> list[Turn]:
-            own = settings.examples_file
             drawn = examples.from_file(Path(own)) if own else self._drawn(seed)
             return [turn for example in drawn for turn in example]
 
@@ -320,9 +320,8 @@ class Strategy:
 
     def _drawn(self, seed: int) -> list[list[Turn]]:
         """As many examples as asked for, in at most half of a context that is known."""
-        room = None
-        if window_known(self._settings.context, self._toolkit):
-            room = self._context / 2 * self._rate.characters_per_token
+        known = window_known(self._settings.context, self._toolkit)
+        room = self._context / 2 * self._rate.characters_per_token if known else None
         count, draw = self._settings.shots, self._toolkit.demonstrations
         try:
             return examples.fitting(draw, self._shown, count, seed, room)
@@ -338,6 +337,7 @@ class Strategy:
             self._task(example.episode),
             self._constrained,
             self._actor if self._actor in example.episode.actors else "",
+            self._settings.thoughts,
         )
 
     def _told(

@@ -11,7 +11,6 @@ from functools import partial
 from typing import Any
 
 from wayword.core.errors import WaywordError
-from wayword.core.replay import replay
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.drawing import At, Layer, Map, Point, Stand, render
@@ -21,6 +20,7 @@ from wayword.viewer.markup import Html, tag
 Thing = tuple[str, str, str, int, int]
 """Kind, colour, state, x to the east and y to the south, in squares."""
 
+MEANT = "meant by the instruction"
 _COLOURS = frozenset({"red", "green", "blue", "purple", "yellow", "grey"})
 
 
@@ -44,7 +44,8 @@ def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
         told = film or [_things(trajectory.state)] * (len(trajectory.steps) + 1)
         tall, wide = len(rows), max(len(row) for row in rows)
         corners = [(-0.5, 0.5), (wide - 0.5, 0.5 - tall)]
-        legend = [tag("li", "the grid as it was at the end")] if still else []
+        legend = [tag("li", tag("i", class_="k meant"), MEANT)]
+        legend = [tag("li", "the grid as it was at the end")] if still else legend
         drawn.layer = Layer(partial(_paint, rows, told), corners, {}, legend)
     return drawn
 
@@ -55,20 +56,19 @@ def _north_up(stand: Stand) -> Stand:
 
 def _replayed(trajectory: Trajectory, sources: Sources) -> list[list[Thing]] | None:
     """The things before each step and at the end, None where that is not known."""
-    name = trajectory.episode_id
+    found: list[list[Thing]] = []
     try:
-        world = sources.world(name)
-        if world is None or name not in sources.tasks:
-            return None
-        turns = replay(world, sources.tasks[name].episode, trajectory)
-        found = []
-        for turn, step in zip(turns, trajectory.steps, strict=True):
-            found.append(_things(world.state()))
-            if turn.take().status != step.feedback.status:
-                return None
-        return [*found, _things(world.state())]
+        played = sources.played(trajectory, lambda world, *_: found.append(_shown(world)))
     except (WaywordError, LookupError, TypeError, ValueError):
         return None  # the page does without
+    return None if played is None else found
+
+
+def _shown(world: Any) -> list[Thing]:
+    """The things of a world, and a mark where one of them is meant by the instruction."""
+    level = getattr(world, "level", None)
+    marks = [(MEANT, "", "", x, y) for x, y in level.meant()] if level is not None else []
+    return [*marks, *_things(world.state())]
 
 
 def _things(state: Mapping[str, Any]) -> list[Thing]:
@@ -123,6 +123,8 @@ def paint_thing(thing: Thing, first: int, last: int, at: At) -> Html:
     shown = "on" if first == 1 else ""
     middle = (float(x), -float(y))
     span: dict[str, Any] = {"data_first": first, "data_last": last}
+    if kind == MEANT:
+        return _square(middle, at, f"meant {shown}", 0.03, title=title, **span)
     if kind == "door":
         look = f"griddoor {'open' if state == 'open' else 'shut'} {paint} {shown}"
         return _square(middle, at, look, 0.06, title=title, **span)

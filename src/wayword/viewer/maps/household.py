@@ -14,11 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from wayword.agents.parts.person import answered
 from wayword.core.errors import WaywordError
-from wayword.core.replay import replay
 from wayword.core.trajectory import Trajectory
-from wayword.runs.replaying import recorded_answers
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.drawing import At, Layer, Map, Point, outline, render
 from wayword.viewer.maps.generic import walked
@@ -134,34 +131,20 @@ def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
 
 def home(trajectory: Trajectory, sources: Sources) -> Home | None:
     """The house of an episode, or None where the dataset has none."""
+    film, name = _Film(), trajectory.episode_id
     try:
-        world = sources.world(trajectory.episode_id)
+        world = sources.world(name)
         if not isinstance(world, HouseholdWorld):
             return None
-        film = _replayed(world, trajectory, sources)
-        still = film is None
-        if film is None:
-            world.reset(sources.tasks[trajectory.episode_id].episode)
+        played = sources.played(trajectory, film.take)
+        if played is None:
+            world.reset(sources.tasks[name].episode)
             film = _Film()
             film.take(world, 1)
     except (WaywordError, LookupError, TypeError, ValueError):
         return None  # the scene is not what the recording says; the page does without
-    return _drawn(world, film, max(1, len(trajectory.steps)), sources, trajectory, still)
-
-
-def _replayed(world: HouseholdWorld, trajectory: Trajectory, sources: Sources) -> _Film | None:
-    """Everything before each step, None where the world answers otherwise than it did."""
-    film = _Film()
-    answered(world, recorded_answers(trajectory))
-    turns = replay(world, sources.tasks[trajectory.episode_id].episode, trajectory)
-    for number, (turn, step) in enumerate(zip(turns, trajectory.steps, strict=True), 1):
-        if step.actor not in world.actors:
-            return None
-        film.take(world, number, step.actor)
-        if turn.take().status != step.feedback.status:
-            return None
-    film.take(world, len(trajectory.steps) + 1)
-    return film
+    steps = max(1, len(trajectory.steps))
+    return _drawn(played or world, film, steps, sources, trajectory, played is None)
 
 
 def view(world: HouseholdWorld, me: Actor) -> list[Point]:

@@ -91,7 +91,7 @@
     if (copy) navigator.clipboard.writeText(copy.nextElementSibling.textContent).then(() => {
       copy.textContent = "copied";
     }, () => { copy.textContent = "not allowed"; });
-    const link = event.target.closest('h2 a[href^="#step-"]');
+    const link = event.target.closest('a[href^="#step-"]');
     if (link) { event.preventDefault(); go(Number(link.hash.slice(6))); }
   });
 
@@ -140,7 +140,9 @@
     if (key === "ArrowRight") go(now + 1);
     else if (key === "ArrowLeft") go(now - 1);
     else if (key === " ") play();
-    else if (key === "w" && scrubber && scrubber.dataset.worse) go(Number(scrubber.dataset.worse));
+    else if (scrubber && scrubber.querySelector('button[data-go][data-key="' + CSS.escape(key) + '"]')) {
+      go(Number(scrubber.querySelector('button[data-key="' + CSS.escape(key) + '"]').dataset.go));
+    }
     else if (key === "r") next(".rejected, .fallback");
     else if (key === "m") next(":has(.speech)");
     else return false;

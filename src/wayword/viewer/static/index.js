@@ -337,8 +337,40 @@
         li.append(link, make("span", "dim", " step " + each.step + " of " + each.of), make("code", "", each.action));
         return li;
       }));
-      $("stale").hidden = now.version === version;
+      if (now.version !== version) arrive(now);
     };
+    let busy = false, counted = 0;
+    async function arrive(now) { // rows of episodes that have ended since
+      if (busy) return;
+      if (!data.keys.length) { location.reload(); return; } // the first one brings the columns
+      const alike = now.version.split("-")[1] === version.split("-")[1]; // failed ones come first
+      if (data.remote || !alike) { $("stale").hidden = false; return; }
+      busy = true;
+      try {
+        const answer = await fetch("rows?from=" + data.rows.length);
+        if (!answer.ok) return;
+        data.rows.push(...(await answer.json()).rows);
+        data.of = data.rows.length;
+        version = now.version;
+        folded = null;
+        await keepPlace();
+        if (!now.going || (now.done < 500 && Date.now() - counted > 5000)) { counted = Date.now(); await figures(); }
+      } finally { busy = false; }
+    }
+  }
+  async function keepPlace() { // as many rows as there were, so that nothing jumps
+    const many = made, height = scrollY;
+    await update();
+    while (made < many && made < shown.rows.length) grow();
+    scrollTo(0, height);
+  }
+  async function figures() {
+    const old = document.querySelector('section[aria-label="Metrics"]');
+    const answer = old && await fetch("metrics");
+    if (!answer || !answer.ok) return;
+    old.replaceWith(...new DOMParser().parseFromString(await answer.text(), "text/html").body.children);
+    wire();
+    controls();
   }
 
   if ($("reload")) $("reload").addEventListener("click", () => location.reload());

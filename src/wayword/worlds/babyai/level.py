@@ -200,6 +200,34 @@ class Level:
         number = next((n for n, there in enumerate(squares) if there is thing), None)
         return None if number is None else (number % width, number // width)
 
+    def meant(self) -> list[tuple[int, int]]:
+        """The squares of things that fit the instruction's words and lie somewhere."""
+        things = (thing for part, _ in self._parts() for thing in _described(part))
+        return sorted({place for thing in things if (place := self.find(thing)) is not None})
+
+    def met(self) -> tuple[int, int]:
+        """How many of the instruction's single parts are done, and how many there are."""
+        done = [part_done for _, part_done in self._parts()]
+        return len(done) if self.reward > 0 else sum(done), len(done)
+
+    def _parts(self) -> list[tuple[Any, bool]]:
+        """Each single instruction (``go to``, ``pick up``, …) and whether it is done."""
+        found, left = [], [(self.env.instrs, False)]
+        while left:
+            part, done = left.pop()
+            if hasattr(part, "instr_a"):  # one after the other, or both
+                sides = (part.instr_a, part.a_done), (part.instr_b, part.b_done)
+                left += [(side, done or how == "success") for side, how in sides]
+            else:
+                found.append((part, done))
+        return found
+
+
+def _described(part: Any) -> list[Any]:
+    """The things that fit the words of a single instruction."""
+    named = (getattr(part, key, None) for key in ("desc", "desc_move", "desc_fixed"))
+    return [thing for words in named if words is not None for thing in words.obj_set]
+
 
 def state_of(thing: Any) -> str:
     """``open``, ``closed`` or ``locked`` for doors, empty for all else."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 
 from wayword.core.action import STOP, Action, ActionSpace, ListedLater
 from wayword.worlds.household.house import Actor, House
@@ -45,7 +45,7 @@ class KnownActions:
 
     def __init__(self, house: House, me: Actor) -> None:
         self._house, self._me = house, me
-        self._verbs = tuple(v for v in me.body.actions if v not in house.pointless)
+        self._verbs = _useful(me.body.actions, house.pointless)
         self._count, self._hands = len(me.names.order), tuple(me.hands)
 
     def accepts(self, action: Action) -> bool:
@@ -64,10 +64,10 @@ class KnownActions:
             word in names or word in rooms for word in action.arguments
         )
 
-    @cached_property
+    @property
     def rooms(self) -> tuple[str, ...]:
         """The rooms of the house by name."""
-        return tuple(room.name for room in self._house.layout.scene.rooms)
+        return self._house.layout.rooms
 
     def listed(self) -> list[Action]:
         """The choices, verb by verb."""
@@ -107,6 +107,11 @@ class KnownActions:
         for each in filled:
             if check is None or check(*each):
                 yield Action(verb.name, tuple(name[i] for i in each))
+
+
+@lru_cache(maxsize=256)
+def _useful(verbs: tuple[str, ...], pointless: frozenset[str]) -> tuple[str, ...]:
+    return tuple(verb for verb in verbs if verb not in pointless)
 
 
 class Possible:

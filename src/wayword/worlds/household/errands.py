@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from wayword.core.action import Action
 from wayword.core.geometry import Point
 from wayword.core.replay import ActionPlan, PlanningFailed
+from wayword.worlds.household import reasons
 from wayword.worlds.household.goals import HouseholdReference, Trait
-from wayword.worlds.household.house import Actor, Fail
+from wayword.worlds.household.house import Fail
 from wayword.worlds.household.lattice import field
+from wayword.worlds.household.reasons import Situation, because
 from wayword.worlds.household.route import Trip, route_to_put, true_box
-from wayword.worlds.household.scene import TEMPERATURES
-from wayword.worlds.household.things import Things
 from wayword.worlds.household.world import HouseholdWorld
 
 # Which of several things to go for: the cheapest chain of stops, by steps on foot.
@@ -99,60 +99,16 @@ TOOLS: dict[Trait, str] = {
 """Trait -> the affordance of what gives it to a thing."""
 
 
-class Errands:
+class Errands(Situation):
     """What one actor can do about things, by their ids in the scene.
 
     ``tidy`` shuts again what was opened to get at something. Errands raise ``PlanningFailed``.
     """
 
     def __init__(self, world: HouseholdWorld, actor: str, tidy: bool = False) -> None:
-        self.world, self.actor, self.tidy = world, actor, tidy
+        super().__init__(world, actor)
+        self.tidy = tidy
         self._opened: list[str] = []
-
-    @property
-    def things(self) -> Things:
-        """The true state."""
-        return self.world.house.things
-
-    @property
-    def me(self) -> Actor:
-        """The body."""
-        return self.world.house.actors[self.actor]
-
-    def number(self, thing: str) -> int:
-        """A thing's number in the arrays."""
-        return self.world.layout.index[thing]
-
-    def has(self, thing: str, trait: Trait) -> bool:
-        """Whether a thing has a trait now."""
-        name, value = trait
-        found = getattr(self.things, name)[self.number(thing)]
-        return bool(TEMPERATURES[found] == value if name == "temperature" else found == value)
-
-    def holds(self, thing: str) -> bool:
-        """Whether the thing itself is in the hands."""
-        return self.number(thing) in self.me.hands
-
-    def held(self) -> list[str]:
-        """What is in the hands."""
-        return [self.world.layout.ids[i] for i in self.me.hands]
-
-    def within(self, thing: str, receptacle: str) -> bool:
-        """Whether a thing is in or on a receptacle, however deep."""
-        return self.number(receptacle) in self.things.holders(self.number(thing))
-
-    def takes(self, receptacle: str, thing: str) -> bool:
-        """Whether a receptacle takes things of that type, full or not."""
-        spec = self.things.specs[self.number(receptacle)]
-        kind = self.things.type(self.number(thing))
-        fits = not spec.accepts or kind in spec.accepts
-        return bool(spec.receptacle) and fits and receptacle != thing
-
-    def full(self, receptacle: str) -> bool:
-        """Whether nothing more fits into a receptacle."""
-        r = self.number(receptacle)
-        bound = self.things.specs[r].capacity
-        return bool(bound) and len(self.things.contents(r)) >= bound
 
     def do(self, verb: str, *things: str) -> ActionPlan:
         """One action."""
@@ -161,6 +117,7 @@ class Errands:
         if not feedback.ok:
             raise PlanningFailed(f"{verb} {', '.join(things)}: {feedback.status}")
 
+    @because(reasons.going)
     def reach(self, thing: str) -> ActionPlan:
         """Go where a thing (or what it is shut in) is in view and in reach, through shut doors."""
         house, me, i = self.world.house, self.me, self.number(thing)
@@ -171,14 +128,19 @@ class Errands:
                 return
             doors = self.world.doors_to_open(self.actor, thing)
             if doors and doors[0] != thing:
-                yield from self.reach(doors[0])
-                yield from self.do("open", doors[0])
+                yield from self.open_door(doors[0])
                 continue
             for action in self.world.route(self.actor, thing) or ():
                 feedback = yield action
                 if not feedback.ok:
                     break
         raise PlanningFailed(f"{thing} cannot be reached")
+
+    @because(reasons.passing)
+    def open_door(self, door: str) -> ActionPlan:
+        """Go to a shut door on the way, and open it."""
+        yield from self.reach(door)
+        yield from self.do("open", door)
 
     def uncover(self, thing: str) -> ActionPlan:
         """Go to a thing and open what it is shut in."""
@@ -188,6 +150,16 @@ class Errands:
                 yield from self.unlock(self.world.layout.ids[k])
         yield from self.reach(thing)
 
+    @because(reasons.looking)
+    def look_at(self, thing: str) -> ActionPlan:
+        """Look into what opens, and have seen anything else."""
+        i = self.number(thing)
+        if self.things.encloses[i]:
+            yield from self.unlock(thing)
+        elif not self.me.known[i]:
+            yield from self.uncover(thing)
+
+    @because(reasons.opening)
     def unlock(self, receptacle: str) -> ActionPlan:
         """Go to a receptacle and open it where it is shut."""
         r = self.number(receptacle)
@@ -204,9 +176,15 @@ class Errands:
         while self._opened:
             receptacle = self._opened.pop()
             if self.tidy and self.things.open[self.number(receptacle)]:
-                yield from self.reach(receptacle)
-                yield from self.do("close", receptacle)
+                yield from self.close_again(receptacle)
 
+    @because(reasons.closing)
+    def close_again(self, receptacle: str) -> ActionPlan:
+        """Go back to what was opened on the way, and shut it."""
+        yield from self.reach(receptacle)
+        yield from self.do("close", receptacle)
+
+    @because(reasons.taking)
     def take(self, thing: str) -> ActionPlan:
         """Have a thing in the hands; what is in the way there is put down first."""
         if self.holds(thing):
@@ -217,6 +195,7 @@ class Errands:
         yield from self.do("pick_up", thing)
         yield from self.shut_again()
 
+    @because(reasons.putting)
     def put(self, thing: str, receptacle: str) -> ActionPlan:
         """Bring a thing into or onto a receptacle."""
         if self.number(receptacle) == int(self.things.inside[self.number(thing)]):
@@ -229,6 +208,7 @@ class Errands:
         yield from self.do("put", thing, receptacle)
         yield from self.shut_again()
 
+    @because(lambda errands, thing, receptacle, *rest: reasons.putting(errands, thing, receptacle))
     def put_near(self, thing: str, receptacle: str, at: Point, within: float) -> ActionPlan:
         """Bring a thing into or onto a receptacle, to lie within a distance of a point there."""
         yield from self.take(thing)
@@ -246,11 +226,13 @@ class Errands:
         yield from self.do("put", thing, receptacle)
         yield from self.shut_again()
 
+    @because(reasons.clearing)
     def make_room(self, receptacle: str, thing: str) -> ActionPlan:
         """Take something out of a full receptacle."""
         inside = [self.world.layout.ids[k] for k in self.things.contents(self.number(receptacle))]
         yield from self.put_down(inside[0], but=(receptacle, thing))
 
+    @because(reasons.unloading)
     def put_down(self, thing: str, but: Iterable[str] = ()) -> ActionPlan:
         """Lay a thing on the nearest surface that takes it, or on the floor."""
         not_there = {*but, thing}
@@ -271,6 +253,7 @@ class Errands:
         else:
             yield from self.put(thing, where)
 
+    @because(reasons.slicing)
     def slice(self, thing: str, knife: str) -> ActionPlan:
         """Slice a thing where it is, and lay the knife beside it."""
         if self.holds(thing):
@@ -285,6 +268,7 @@ class Errands:
         else:
             yield from self.put_down(knife)
 
+    @because(reasons.treating)
     def treat(self, thing: str, trait: Trait, tool: str) -> ActionPlan:
         """Heat, cool, wash or fill a thing with a tool that does so, and have it there."""
         yield from self.put(thing, tool)
@@ -312,12 +296,14 @@ class Errands:
             raise PlanningFailed(f"nothing switches {tool}")
         return self.world.layout.ids[switches[0]]
 
+    @because(reasons.switching)
     def turn(self, thing: str, on: bool) -> ActionPlan:
         """Switch a thing on or off."""
         if bool(self.things.on[self.number(thing)]) != on:
             yield from self.uncover(thing)
             yield from self.do("toggle_on" if on else "toggle_off", thing)
 
+    @because(reasons.swinging)
     def swing(self, thing: str, opens: bool) -> ActionPlan:
         """Open or shut a thing."""
         if bool(self.things.open[self.number(thing)]) != opens:

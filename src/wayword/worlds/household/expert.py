@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from wayword.core.action import STOP, Action
+from wayword.core.action import STOP, Action, Decision
 from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.replay import ActionPlan, PlanningFailed, follow
+from wayword.core.replay import ActionPlan, PlanningFailed, ReasonedPlan, follow
 from wayword.core.solving import Solvable, able, listed
 from wayword.core.world import World
 from wayword.worlds.household.errands import TOOLS, Errands, PlannedReference, carry_out, cheapest
@@ -38,6 +38,7 @@ from wayword.worlds.household.goals import (
 )
 from wayword.worlds.household.high_errands import NEEDED as HIGH_NEEDED
 from wayword.worlds.household.high_errands import HighErrands
+from wayword.worlds.household.reasons import ANSWERING
 from wayword.worlds.household.verbs import LOW_LEVEL, VERBS
 from wayword.worlds.household.world import HouseholdWorld
 
@@ -52,22 +53,26 @@ ROUNDS = 3
 def solve(
     world: HouseholdWorld, actor: str, reference: HouseholdReference, high: bool = False
 ) -> ActionPlan:
-    """Every action up to the stop, low-level ones alone unless ``high``. Raises ``PlanningFailed``
-    for a goal beyond it."""
-    kind = HighErrands if high else Errands
+    """Every action up to the stop, low-level ones alone unless ``high``, with why it is taken.
+    Raises ``PlanningFailed`` for a goal beyond it."""
+    tidy = any(isinstance(goal, Restored) for goal in reference.goals)
+    errands = (HighErrands if high else Errands)(world, actor, tidy)
+    return ReasonedPlan(_solve(errands, reference), lambda: errands.thought)
+
+
+def _solve(errands: Errands, reference: HouseholdReference) -> ActionPlan:
     if isinstance(reference, AnswerReference):
-        yield from _look(kind(world, actor), reference.look, reference.enough)
+        yield from _look(errands, reference.look, reference.enough)
+        errands.reasons.append(ANSWERING)
         yield Action("stop", (reference.answer,))
         return
     if isinstance(reference, PlannedReference):
-        if actor == reference.worker:
-            yield from carry_out(kind(world, actor), reference.plan)
+        if errands.actor == reference.worker:
+            yield from carry_out(errands, reference.plan)
         yield STOP
         return
-    tidy = any(isinstance(goal, Restored) for goal in reference.goals)
-    errands = kind(world, actor, tidy)
     for _ in range(ROUNDS):
-        state = world.state()
+        state = errands.world.state()
         left = [goal for goal in reference.goals if goal.met(state) < goal.parts]
         if not left:
             break
@@ -82,8 +87,14 @@ def play(
     world: HouseholdWorld, actor: str, reference: HouseholdReference, high: bool = False
 ) -> list[Action]:
     """The expert's actions, the stop included, carried out in a world that was reset."""
+    return [decision.action for decision in _played(world, actor, reference, high)]
+
+
+def _played(
+    world: HouseholdWorld, actor: str, reference: HouseholdReference, high: bool
+) -> list[Decision]:
     turns = follow(world, actor, solve(world, actor, reference, high))
-    return [turn.action for turn in turns if turn.action is not None]
+    return [turn.decision for turn in turns if isinstance(turn.decision, Decision)]
 
 
 def able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
@@ -98,9 +109,15 @@ def rehearse(
 ) -> list[Action]:
     """The expert's actions for an episode, with a body that is able to do all there is to do, or
     with its own where that walks by ``high``-level actions."""
+    return [decision.action for decision in _rehearsed(world, episode, reference, high)]
+
+
+def _rehearsed(
+    world: HouseholdWorld, episode: Episode, reference: HouseholdReference, high: bool
+) -> list[Decision]:
     actor = reference.worker if isinstance(reference, PlannedReference) else episode.actors[0]
     world.reset(episode if high else able_bodies(episode, [actor]))
-    return play(world, actor, reference, high)
+    return _played(world, actor, reference, high)
 
 
 def walks_high(world: HouseholdWorld, actor: str) -> bool:
@@ -134,13 +151,16 @@ class SolvableHousehold(Solvable):
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
         """The expert's actions, high-level ones for ``how="errands"``. Raises ``PlanningFailed``
         where they do not meet the goals."""
+        return tuple(decision.action for decision in self._solved(task, how))
+
+    def _solved(self, task: Task, how: str) -> list[Decision]:
         world, reference = self.world(task.episode), task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             raise UsageError(f"episode {task.episode.id} has no goals in a house")
-        actions = rehearse(world, task.episode, reference, how == "errands")
+        decisions = _rehearsed(world, task.episode, reference, how == "errands")
         if reference.met(world.state()) < reference.parts():
             raise PlanningFailed("the expert's actions do not meet the goals")
-        return tuple(actions)
+        return decisions
 
     def demonstration(self, task: Task) -> Demonstration | None:
         """A task with the actions that solve it, such as its body has; None where none are known.
@@ -157,10 +177,14 @@ class SolvableHousehold(Solvable):
         actor = task.episode.actors[0]
         high = isinstance(world, HouseholdWorld) and walks_high(world, actor)
         try:
-            actions = self.solve(task, "errands" if high else "expert")
+            decisions = self._solved(task, "errands" if high else "expert")
         except PlanningFailed:
             return None
-        return Demonstration(task.episode, actions, lambda: self.world(task.episode))
+        actions = tuple(decision.action for decision in decisions)
+        thoughts = tuple(decision.thought for decision in decisions)
+        return Demonstration(
+            task.episode, actions, lambda: self.world(task.episode), thoughts=thoughts
+        )
 
     def _length(self, task: Task) -> int | None:
         known = getattr(task.reference, "expert_length", None)
@@ -300,11 +324,7 @@ def _look(errands: Errands, things: Sequence[str], enough: int) -> ActionPlan:
         if nearest is None:
             raise PlanningFailed(f"no way leads to any of {', '.join(left)}")
         left.remove(nearest[0])
-        i = errands.number(nearest[0])
-        if errands.things.encloses[i]:
-            yield from errands.unlock(nearest[0])
-        elif not errands.me.known[i]:
-            yield from errands.uncover(nearest[0])
+        yield from errands.look_at(nearest[0])
 
 
 def _lacks(errands: Errands, thing: str, traits: Sequence[Trait]) -> list[Trait]:

@@ -11,9 +11,11 @@ from __future__ import annotations
 from wayword.core.action import Action
 from wayword.core.geometry import Point
 from wayword.core.replay import ActionPlan, PlanningFailed
+from wayword.worlds.household import reasons
 from wayword.worlds.household import verbs as st
 from wayword.worlds.household.errands import PATIENCE, TOOLS, Errands
 from wayword.worlds.household.goals import Trait
+from wayword.worlds.household.reasons import because
 
 NEEDED = ("goto", "go_explore", "go_check", "go_grab", "go_put", "open")
 """Verbs that it takes to act so; the hands' other verbs only where the task wants them."""
@@ -24,6 +26,7 @@ class HighErrands(Errands):
     """What one actor can do about things, by high-level actions. Raises ``PlanningFailed``, also
     for a thing that is not seen from the middle of its room."""
 
+    @because(reasons.finding)
     def know(self, thing: str) -> ActionPlan:
         """Have seen a thing: look into what it is shut in, then around its room."""
         i = self.number(thing)
@@ -53,6 +56,7 @@ class HighErrands(Errands):
             yield from self.pass_door(doors[0])
         raise PlanningFailed(f"{action}: no way")
 
+    @because(reasons.passing)
     def pass_door(self, door: str) -> ActionPlan:
         """Open a door of the room that one is in."""
         if not self.me.known[self.number(door)]:
@@ -62,6 +66,7 @@ class HighErrands(Errands):
         yield from self.do("goto", door)
         yield from self.do("open", door)
 
+    @because(reasons.going)
     def reach(self, thing: str) -> ActionPlan:
         """Go where a thing (or what it is shut in) is in view and in reach."""
         house, me, i = self.world.house, self.me, self.number(thing)
@@ -71,6 +76,7 @@ class HighErrands(Errands):
             return
         yield from self.walk(Action("goto", (self._name(thing),)), thing)
 
+    @because(reasons.opening)
     def unlock(self, receptacle: str) -> ActionPlan:
         """Look into a receptacle, which opens it where it is shut."""
         r = self.number(receptacle)
@@ -83,6 +89,7 @@ class HighErrands(Errands):
         if shut:
             self._opened.append(receptacle)
 
+    @because(reasons.taking)
     def take(self, thing: str) -> ActionPlan:
         """Have a thing in the hands; what is in the way there is put down first."""
         if self.holds(thing):
@@ -96,6 +103,7 @@ class HighErrands(Errands):
         yield from self.walk(Action("go_grab", (self._name(thing),)), thing)
         yield from self.shut_again()
 
+    @because(reasons.putting)
     def put(self, thing: str, receptacle: str) -> ActionPlan:
         """Bring a thing into or onto a receptacle."""
         r = self.number(receptacle)
@@ -121,6 +129,7 @@ class HighErrands(Errands):
         """Nobody can aim without single steps: it lands where it lands."""
         yield from self.put(thing, receptacle)
 
+    @because(reasons.treating)
     def treat(self, thing: str, trait: Trait, tool: str) -> ActionPlan:
         """Heat, cool or wash a thing, and have it in the hands; by hand where there is no verb."""
         kind = TOOLS[trait]

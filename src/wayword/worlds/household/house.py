@@ -21,6 +21,8 @@ from wayword.worlds.household.observation import (
     SeenActor,
     SeenDoor,
     SeenObject,
+    see_door,
+    see_object,
 )
 from wayword.worlds.household.scene import TEMPERATURES
 from wayword.worlds.household.sight import NOTHING, Sight, VisibleThings
@@ -172,10 +174,11 @@ class House:
         seen = me.view.things
         if seen:
             me.names.learn(seen)
-            me.known[seen] = True
-            me.seen_x[seen] = things.x[seen]
-            me.seen_y[seen] = things.y[seen]
-            me.seen_in[seen] = things.anchor[seen]
+            which = np.array(seen)
+            me.known[which] = True
+            me.seen_x[which] = things.x[which]
+            me.seen_y[which] = things.y[which]
+            me.seen_in[which] = things.anchor[which]
 
     def name(self, me: Actor, i: int) -> str:
         """What an actor calls a thing: its name, else its type."""
@@ -246,26 +249,23 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
     doors: list[SeenDoor] = []
     others: list[SeenActor] = []
     inside = things.inside[view.things].tolist() if view.things else []
+    there = set(view.things)
     rows = sorted(zip(view.distance, view.things, view.bearing, inside, strict=True))
     for away, i, bearing, holder in rows:
-        side: Direction = "middle"
-        if bearing < -third:
-            side = "left"
-        elif bearing > third:
-            side = "right"
+        side: Direction = "left" if bearing < -third else "right" if bearing > third else "middle"
         # To a tenth of a degree and a centimetre; several times as fast as round().
         bearing, away = (int(bearing * 10 + 3600.5) - 3600) / 10, int(away * 100 + 0.5) / 100
         if i < things.objects:
             preposition, container = NOWHERE
-            if holder >= 0 and holder in view.things:
+            if holder in there:
                 preposition, container = things.specs[holder].receptacle, names[holder]
             states = things.states(i)
             objects.append(
-                SeenObject(names[i], side, bearing, away, preposition, container, states)
+                see_object(names[i], side, bearing, away, preposition, container, states)
             )
         elif i < things.first_actor:
             rooms = house.layout.scene.doors[i - things.objects].rooms
-            doors.append(SeenDoor(names[i], side, bearing, away, bool(things.open[i]), rooms))
+            doors.append(see_door(names[i], side, bearing, away, bool(things.open[i]), rooms))
         else:
             other = house.actors[names[i]]
             carried = tuple(house.name(me, k) for k in other.hands)

@@ -19,7 +19,6 @@ from wayword.core.geometry import (
     Box,
     Point,
     Segment,
-    box_distance,
     enters,
     inside_polygon,
     point_segment_distance,
@@ -111,7 +110,14 @@ class Layout:
         """Navigation grids made so far, by :func:`~.lattice.lattice`."""
         self._near: dict[tuple[int, int, float], Nearby] = {}
         self._panes: dict[tuple[int, int, float, float, bytes], Panels] = {}
-        self._rims = [_rim(room.polygon) for room in scene.rooms]
+        self.rooms = tuple(room.name for room in scene.rooms)
+        self._shapes = (
+            np.array([(*a, *b) for a, b in self.walls], dtype=np.float64).reshape(-1, 4).T,
+            np.array([(*a, *b) for a, b in self.doors], dtype=np.float64).reshape(-1, 4).T,
+            np.array([box for _, box in self.boxes], dtype=np.float64).reshape(-1, 4).T,
+            np.array([_rim(room.polygon) for room in scene.rooms]).reshape(-1, 4).T,
+        )
+        """Ends of walls and doors, boxes, rims of rooms: (4, N) each, to measure all at once."""
 
     def with_things(self, scene: Scene) -> Layout:
         """The layout of a scene that differs in small things alone, its furniture listed first and
@@ -132,18 +138,13 @@ class Layout:
 
     def _gather(self, i: int, j: int, within: float) -> Nearby:
         x, y, reach = (i + 0.5) * CELL, (j + 0.5) * CELL, within + HALF_DIAGONAL
+        walls, doors, boxes, rims = self._shapes
         return Nearby(
-            tuple(w for w in self.walls if point_segment_distance(x, y, *w[0], *w[1]) <= reach),
+            tuple(self.walls[n] for n in _within(segment_distances(x, y, *walls), reach)),
+            tuple((n, self.doors[n]) for n in _within(segment_distances(x, y, *doors), reach)),
+            tuple(self.boxes[n] for n in _within(_box_distances(x, y, boxes), reach)),
             tuple(
-                (n, d)
-                for n, d in enumerate(self.doors)
-                if point_segment_distance(x, y, *d[0], *d[1]) <= reach
-            ),
-            tuple((n, b) for n, b in self.boxes if box_distance(x, y, b) <= reach),
-            tuple(
-                room
-                for room, rim in zip(self.scene.rooms, self._rims, strict=True)
-                if box_distance(x, y, rim) <= reach + DOORWAY
+                self.scene.rooms[n] for n in _within(_box_distances(x, y, rims), reach + DOORWAY)
             ),
         )
 
@@ -193,6 +194,18 @@ def indoors(near: Nearby, x: float, y: float) -> bool:
     return any(inside_polygon(x, y, room.polygon) for room in near.rooms) or any(
         polygon_distance(x, y, room.polygon) < DOORWAY for room in near.rooms
     )
+
+
+def _within(distances: Floats, reach: float) -> list[int]:
+    found: list[int] = np.flatnonzero(distances <= reach).tolist()
+    return found
+
+
+def _box_distances(x: float, y: float, boxes: Floats) -> Floats:
+    """(N,) from a point to boxes (4, N), 0 inside."""
+    west, south, east, north = boxes
+    dx, dy = np.maximum(west - x, x - east), np.maximum(south - y, y - north)
+    return np.asarray(np.hypot(np.maximum(dx, 0.0), np.maximum(dy, 0.0)))
 
 
 def _rim(polygon: tuple[tuple[float, float], ...]) -> Box:

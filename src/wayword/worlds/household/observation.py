@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field, fields, make_dataclass
+from typing import Any, ClassVar, Literal, TypeVar
 
 from wayword.core.family import Family
 from wayword.core.world import Observation
@@ -79,6 +79,27 @@ class SeenDoor:
     distance: float
     open: bool
     rooms: tuple[str, ...]
+
+
+_T = TypeVar("_T")
+
+
+def _quick(cls: type[_T]) -> Callable[..., _T]:
+    """A constructor of a frozen class at a fifth of its own time: it fills an object of a like
+    class that is not frozen and has the same slots, and then makes it one of this class."""
+    loose: Any = make_dataclass(cls.__name__, [f.name for f in fields(cls)], slots=True)  # type: ignore[arg-type]
+
+    def make(*values: Any) -> _T:
+        made = loose(*values)
+        made.__class__ = cls
+        found: _T = made
+        return found
+
+    return make
+
+
+see_object, see_door = _quick(SeenObject), _quick(SeenDoor)
+"""There is one of them for each thing in view, at every turn."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,45 +62,78 @@ class NearbyThings:
     slot: list[int]
 
 
+@dataclass(slots=True, eq=False)
+class Outlook:
+    """The P points that a body sees from where it stands, whichever way it has to face for it.
+
+    ``slot`` (P,) says which of the things near; ``lines`` (P, 2) leads there from the eye, and
+    ``least`` (P,) is how far ahead a point must lie to be within the view angle. Nearest points
+    of boxes come before centres, so that a centre in view gives the bearing.
+    """
+
+    when: tuple[object, ...]
+    """Where the body stands, and the state of the house."""
+    near: NearbyThings
+    slot: NDArray[np.intp]
+    lines: Floats
+    least: Floats
+    distance: list[float]
+    """To the nearest point of each thing near, metres."""
+
+
 class Sight:
-    """Which things a body sees. Keeps what is near a cell until something moves."""
+    """Which things a body sees. Keeps what is near a cell until something moves, and what is out
+    in the open around a body while it turns."""
 
     def __init__(self, layout: Layout, things: Things) -> None:
         self._layout, self._things = layout, things
         self._near: dict[tuple[int, int, float], NearbyThings] = {}
         self._version = things.version
+        self._outlooks: dict[int, Outlook] = {}
 
     def look(self, body: Body, place: tuple[float, float, float], me: int) -> VisibleThings:
         """What a body at ``place`` (x, y, heading) sees. ``me`` is its own number."""
         x, y, heading = place
+        outlook = self._outlook(body, x, y, me)
+        if not len(outlook.slot):
+            return NOTHING
+        east, north = unit(heading)
+        lines = outlook.lines
+        inside = np.flatnonzero(lines[:, 0] * east + lines[:, 1] * north >= outlook.least)
+        slot, lines = outlook.slot[inside], lines[inside]
+        right, ahead = lines[:, 0] * north - lines[:, 1] * east, lines @ (east, north)
+        turns = dict(zip(slot.tolist(), bearings(right, ahead).tolist(), strict=True))
+        return _view(outlook.near, turns, outlook.distance)
+
+    def _outlook(self, body: Body, x: float, y: float, me: int) -> Outlook:
+        """The one of before, if nobody has moved since and nothing was moved, opened or shut."""
+        things = self._things
+        when: tuple[object, ...] = (x, y, body, things.version)
+        if things.actors > 1:
+            first = things.first_actor
+            when = (*when, things.x[first:].tobytes(), things.y[first:].tobytes())
+        found = self._outlooks.get(me)
+        if found is None or found.when != when:
+            found = self._outlooks[me] = self._survey(body, x, y, me, when)
+        return found
+
+    def _survey(self, body: Body, x: float, y: float, me: int, when: tuple[object, ...]) -> Outlook:
         near = self._around(x, y, body.view_distance, me)
         count = len(near.things)
-        if not count:
-            return NOTHING
         eye = np.array(((x,), (y,)))
         # Two aims a thing, (2, xy, C): its centre, then the nearest point of its box.
         aims = np.empty((2, 2, count))
         np.subtract(near.centre, eye, out=aims[0])
         np.subtract(np.minimum(np.maximum(near.low, eye), near.high), eye, out=aims[1])
-        east, north = unit(heading)
-        wide, deep = aims[:, 0], aims[:, 1]
-        away = np.sqrt(wide * wide + deep * deep)
-        ahead = wide * east + deep * north
-        seen = ahead >= math.cos(math.radians(body.view_angle / 2)) * away - EDGE
-        seen &= away <= body.view_distance
-        kind, slot = np.divmod(np.flatnonzero(seen), count)
-        if not len(slot):
-            return NOTHING
-        panels = self._layout.panes(x, y, body.view_distance, body.eye, self._things.shut)
-        # The nearest points first, the centres last, so that a centre in view gives the bearing.
-        kind, slot = kind[::-1], slot[::-1]
+        away = np.sqrt(aims[:, 0] * aims[:, 0] + aims[:, 1] * aims[:, 1])
+        kind, slot = np.divmod(np.flatnonzero(away <= body.view_distance)[::-1], max(count, 1))
         lines = aims[kind, :, slot]
-        clear = unhidden(panels, (x, y, body.eye), lines.T, near.mid[slot])
-        slot, lines = slot[clear], lines[clear]
-        right, ahead = lines[:, 0] * north - lines[:, 1] * east, lines @ (east, north)
-        bearing = bearings(right, ahead).tolist()
-        turns = dict(zip(slot.tolist(), bearing, strict=True))
-        return _view(near, turns, away[1].tolist())
+        if len(slot):
+            panels = self._layout.panes(x, y, body.view_distance, body.eye, self._things.shut)
+            clear = unhidden(panels, (x, y, body.eye), lines.T, near.mid[slot])
+            kind, slot, lines = kind[clear], slot[clear], lines[clear]
+        least = math.cos(math.radians(body.view_angle / 2)) * away[kind, slot] - EDGE
+        return Outlook(when, near, slot, lines, least, away[1].tolist())
 
     def _around(self, x: float, y: float, within: float, me: int) -> NearbyThings:
         things = self._things

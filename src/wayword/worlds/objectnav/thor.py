@@ -21,7 +21,7 @@ import math
 import struct
 import zlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -93,11 +93,19 @@ class ThorBase:
 
     Motions are noiseless. The camera keeps the tilt that the episode starts with (``horizon``,
     degrees down): 30 in all published ones. What is truly in view is what THOR calls
-    ``visible`` within ``sight``; it does not say how much of a thing can be seen.
+    ``visible`` within ``sight``; it does not say how much of a thing can be seen. ``words`` is what
+    things are called, by id; or by type, where ids are not known beforehand, and such a thing
+    goes by its type instead of its id.
     """
 
-    def __init__(self, camera: ThorCamera | None = None, start_unity: Start = launch) -> None:
+    def __init__(
+        self,
+        camera: ThorCamera | None = None,
+        start_unity: Start = launch,
+        words: Mapping[str, str] | None = None,
+    ) -> None:
         self.camera, self._start_unity = camera or ThorCamera(), start_unity
+        self._words = words or {}
         self._controller: Any = None
         self._event: Any = None
         self._done = Odometer()
@@ -230,11 +238,15 @@ class ThorBase:
     def _shown(self, eye: float) -> tuple[Shown, ...]:
         x, y, heading = self._place()
         things = [
-            _thing(record, (x, y, heading), eye)
+            self._called(_thing(record, (x, y, heading), eye), str(record["objectType"]))
             for record in self._metadata("objects")
             if record["visible"] and record["objectType"] not in SURFACES
         ]
         return tuple(sorted(things, key=lambda one: (one.distance, one.id)))
+
+    def _called(self, thing: Shown, label: str) -> Shown:
+        key = thing.id if thing.id in self._words else label
+        return replace(thing, id=key, words=self._words[key]) if key in self._words else thing
 
 
 class ThorWorld(ObjectNavWorld):

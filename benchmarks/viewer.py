@@ -1,0 +1,226 @@
+"""The viewer under load: runs of 5,000 and 100,000 episodes, served, in a real browser.
+
+The run of 5,000 is NavGPT's in generated houses with a scripted model, prompts and all; the one of
+100,000 is a random walker's. Fifty episodes of each are played, and their records stand under every
+other id, so that sizes are those of real runs. The server is a process of its own, as with
+``wayword view``.
+
+Bounds: rows of the 5,000 in under 1 s, in the browser, the page's own time included; a filter under
+100 ms; an episode's page under 300 ms (the slowest of 20, once the dataset is open); the run of
+100,000 opens page by page, each answer under 1 s; the server's memory grows by less than 5% over
+1,000 pages.
+
+``python -m benchmarks.viewer`` prints the figures and exits with 1 where a bound is missed.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from wayword.runs.folder import EpisodeLine, RunFolder
+from wayword.runs.parts import open_dataset
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+
+PLAYED, FEW, MANY, PAGES = 50, 5_000, 100_000, 1_000
+ROWS, FILTER, EPISODE, ANSWER, GROWTH = 1.0, 0.1, 0.3, 1.0, 0.05
+"""Bounds: seconds, and the share by which memory may grow."""
+
+READY = """() => {
+  const rows = document.querySelectorAll("#episodes tbody tr").length;
+  return rows ? performance.now() / 1000 : 0;
+}"""
+"""Seconds from the start of the navigation until rows are there."""
+TYPED = """async (words) => {
+  const search = document.getElementById("search"), count = document.getElementById("count");
+  const before = count.textContent, began = performance.now();
+  search.value = words;
+  search.dispatchEvent(new Event("input"));
+  while (count.textContent === before) await new Promise((done) => setTimeout(done, 1));
+  document.body.offsetHeight; // laid out
+  return (performance.now() - began) / 1000;
+}"""
+"""Seconds from a key until the table has followed."""
+
+
+def made(agent: str, model: str, episodes: int, out: Path) -> list[str]:
+    """A run of so many episodes, most of them copies under other ids; the ids."""
+    dataset = {"houses": max(20, episodes // 20), "episodes": episodes}
+    plan = Plan(agent, "houses", model, {"dataset": dataset}, limit=PLAYED, out=out)
+    run(plan)
+    ids = [task.episode.id for task in open_dataset(plan).tasks]
+    records = list(RunFolder.read(out).records())
+    lines = [EpisodeLine.of(record) for record in records]
+    there = {line.episode_id for line in lines}
+    with RunFolder.open(out, RunFolder.read(out).config) as folder:
+        for number, name in enumerate(name for name in ids if name not in there):
+            line = lines[number % len(lines)]
+            body = line.body.replace(line.episode_id.encode(), name.encode())
+            folder.append_line(EpisodeLine(name, line.scores, line.ended, body))
+    return ids
+
+
+class Served:
+    """A viewer in a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        command = [sys.executable, "-m", "wayword", "view", str(folder), "--port", "0"]
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.address = self._process.stdout.readline().split()[0].rstrip("/")
+        self._line = http.client.HTTPConnection(self.address.removeprefix("http://"), timeout=120)
+
+    def ask(self, path: str) -> tuple[float, bytes]:
+        """Seconds until an answer was there whole, and the answer."""
+        began = time.perf_counter()
+        self._line.request("GET", path)
+        response = self._line.getresponse()
+        text = response.read()
+        assert response.status == 200, (path, response.status, text[:300])
+        return time.perf_counter() - began, text
+
+    def megabytes(self) -> float:
+        """The memory that the server's process holds now."""
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+    def end(self) -> None:
+        self._line.close()
+        self._process.terminate()
+        self._process.communicate()
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[Served]:
+    server = Served(folder)
+    try:
+        yield server
+    finally:
+        server.end()
+
+
+class Bounds:
+    """Prints each figure beside its bound, and keeps whether all held."""
+
+    held = True
+
+    def tell(self, what: str, found: float, bound: float, unit: str = "s") -> None:
+        good = found < bound
+        self.held &= good
+        shown = f"{found:.1%}" if unit == "%" else f"{1000 * found:,.0f} ms"
+        most = f"{bound:.0%}" if unit == "%" else f"{1000 * bound:,.0f} ms"
+        print(f"{what:<58}{shown:>10}  bound {most:>8}  {'held' if good else 'MISSED'}", flush=True)
+
+
+def page_of(name: str, episode: str) -> str:
+    return f"/run/{name}/episode?id={quote(episode, safe='')}"
+
+
+def episodes(server: Served, name: str, ids: list[str], bounds: Bounds) -> None:
+    """The pages of 20 episodes, once the first has opened the dataset."""
+    rng = random.Random(0)
+    first = server.ask(page_of(name, ids[0]))[0]
+    print(f"first episode page of {name}, which opens the dataset: {first:.2f} s")
+    took = sorted(server.ask(page_of(name, each))[0] for each in rng.sample(ids, 20))
+    print(f"an episode's page, median of 20: {1000 * statistics.median(took):.0f} ms")
+    bounds.tell(f"an episode's page of {name}, the slowest of 20", took[-1], EPISODE)
+
+
+def answers(server: Served, bounds: Bounds) -> None:
+    """The run of 100,000: its page, and rows from every part of it."""
+    took, text = server.ask("/run/many/")
+    print(f"first look at {MANY:,} episodes, reads their index: {took:.2f} s")
+    print(f"its page: {len(text) / 1024:.0f} KiB")
+    bounds.tell("the page of 100,000 episodes, again", server.ask("/run/many/")[0], ANSWER)
+    for what, query in (
+        ("rows from the middle", "from=50000"), ("sorted", "sort=ne&down=1"),
+        ("filtered by words and a range", "q=0001&range=sr:0:0.5:0"),
+    ):  # fmt: skip
+        took, text = server.ask(f"/run/many/rows?{query}")
+        told = json.loads(text)
+        assert told["rows"], what
+        bounds.tell(f"100,000: {what} ({told['total']:,})", took, ANSWER)
+
+
+def in_a_browser(server: Served, bounds: Bounds) -> None:
+    """What a person waits for; left out where no chromium is on PATH."""
+    chromium = shutil.which("chromium")
+    if chromium is None:
+        print("no chromium on PATH: the browser's own times are left out")
+        return
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        for name, of in (("few", FEW), ("many", MANY)):
+            page.goto(f"{server.address}/run/{name}/", wait_until="commit")
+            shown = page.wait_for_function(READY, polling=20).json_value()
+            bounds.tell(f"{of:,} episodes in the browser: rows are there", shown, ROWS)
+            page.wait_for_load_state("networkidle", timeout=120_000)
+            took = max(
+                page.evaluate(TYPED, words)
+                for words in ("0001", "kitchen" if name == "few" else "0002", "17")
+            )
+            bounds.tell(
+                f"{of:,} episodes in the browser: a filter",
+                took,
+                FILTER if name == "few" else ANSWER,
+            )
+        browser.close()
+
+
+def memory(server: Served, few: list[str], many: list[str], bounds: Bounds) -> None:
+    """Pages of all kinds, a thousand, after as many as fill what is kept."""
+    rng = random.Random(1)
+
+    def look(count: int) -> None:
+        for _ in range(count // 4):
+            server.ask(page_of("few", rng.choice(few)))
+            server.ask(page_of("many", rng.choice(many)))
+            server.ask(f"/run/many/rows?from={rng.randrange(MANY)}")
+            server.ask("/?all=1")
+
+    look(PAGES // 4)
+    before = server.megabytes()
+    look(PAGES)
+    after = server.megabytes()
+    print(
+        f"the server holds {before:.0f} MB after {PAGES // 4} pages, {after:.0f} after {PAGES} more"
+    )
+    bounds.tell("growth of the server's memory", after / before - 1, GROWTH, "%")
+
+
+def main() -> int:
+    bounds = Bounds()
+    with tempfile.TemporaryDirectory() as folder:
+        top, began = Path(folder) / "runs", time.perf_counter()
+        few = made("navgpt", "scripted:first", FEW, top / "few")
+        many = made("random", "", MANY, top / "many")
+        print(f"made {FEW:,} and {MANY:,} episodes in {time.perf_counter() - began:.0f} s")
+        with served(top) as server:
+            took, text = server.ask("/run/few/")
+            print(f"first look at {FEW:,} episodes: {took:.2f} s, {len(text) / 1024:.0f} KiB")
+            bounds.tell("5,000 rows, served again", server.ask("/run/few/")[0], ROWS)
+            episodes(server, "few", few, bounds)
+            answers(server, bounds)
+            in_a_browser(server, bounds)
+            memory(server, few, many, bounds)
+    print("all bounds held" if bounds.held else "bounds were missed")
+    return not bounds.held
+
+
+if __name__ == "__main__":
+    sys.exit(main())

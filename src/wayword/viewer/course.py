@@ -1,0 +1,146 @@
+"""The course of an episode: how far it was from success at the start and after each step.
+
+    >>> course = Course((5.0, 3.0, 1.0, 4.0), unit="m")
+    >>> course.best, course.worse, course.told(3)
+    (2, 3, '4.0 m to go, 3.0 further')
+
+The recorded actions are played again, and the family's scorer judges the world after each of them,
+as it judges one that ends there. Where it knows a way that is left, that is the course; else the
+goal conditions that hold are. Where an episode cannot be played again, the distance as the crow
+flies stands in, where the map has a gold path.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from wayword.core.errors import WaywordError
+from wayword.core.trajectory import Trajectory
+from wayword.metrics.scoring import Judged, Standing, scorer
+from wayword.viewer import maps
+from wayword.viewer.data import Sources
+from wayword.viewer.maps.generic import place_of
+from wayword.viewer.markup import Html
+
+_MORE = 0.05
+"""Metres that a way must grow by to count as worse: less is the rounding of poses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """``values`` at the start and after each step: what is left to go, in ``unit``; or, where
+    ``of`` is not 0, how many of so many goal conditions hold. ``left`` is the first step, from 1,
+    that led off the gold path; 0 where none did, or where there is no such path."""
+
+    values: tuple[float, ...] = ()
+    of: int = 0
+    unit: str = "m"
+    left: int = 0
+
+    @property
+    def known(self) -> bool:
+        """Whether there is anything to draw: conditions that never change say nothing."""
+        return bool(self.values) and (not self.of or self.of > 1 or len(set(self.values)) > 1)
+
+    @property
+    def best(self) -> int:
+        """The first step after which success was nearest; 0: the start."""
+        return self.values.index((max if self.of else min)(self.values)) if self.values else 0
+
+    @property
+    def worse(self) -> int:
+        """The first step, from 1, after which it was farther than before; 0 where none was."""
+        return next((n for n in range(1, len(self.values)) if self.change(n) < 0), 0)
+
+    def change(self, step: int) -> float:
+        """How much nearer a step led: metres or links, or conditions; negative: farther."""
+        if not 1 <= step < len(self.values):
+            return 0.0
+        before, after = self.values[step - 1], self.values[step]
+        gained = after - before if self.of else before - after
+        return gained if abs(gained) > _MORE else 0.0
+
+    def told(self, step: int) -> str:
+        """What a step changed, in words; empty where nothing is known of it."""
+        if not self.known or not 0 <= step < len(self.values):
+            return ""
+        change, now = self.change(step), self.values[step]
+        if self.of:
+            what = f"{now:.0f} of {self.of} goal conditions hold"
+            return (
+                f"{what}, {abs(change):.0f} {'more' if change > 0 else 'fewer'}" if change else ""
+            )
+        far = f", {self._way(-change)} further" if change < 0 else ""
+        return f"{self._way(now)} to go{far}"
+
+    def summary(self) -> str:
+        """The whole course in a line."""
+        if not self.known:
+            return ""
+        best, last = self.values[self.best], self.values[-1]
+        when = f"after step {self.best}" if self.best else "at the start"
+        if self.of:
+            least = f"{best:.0f} at best, {when}" if best > last else "never more"
+            return f"{last:.0f} of {self.of} goal conditions hold at the end, {least}"
+        near = f"{self._way(best)} at best, {when}"
+        return f"{self._way(last)} to the goal at the end, {near}"
+
+    def _way(self, length: float) -> str:
+        if not math.isfinite(length):
+            return "no way"
+        return f"{length:.0f} {self.unit}" if self.unit != "m" else f"{length:.1f} m"
+
+
+class Judge:
+    """Watches an episode that is played again, and gives its course."""
+
+    def __init__(self, told: Trajectory, sources: Sources) -> None:
+        self._told, self._sources = told, sources
+        self._standings: list[Standing] = []
+        self.watched = False
+
+    def watch(self, world: Any, step: int, actor: str) -> None:
+        """Judge the world before a step; the first one is the start."""
+        self.watched, dataset = True, self._sources.dataset
+        if dataset is None:
+            return
+        if step == 1:
+            self._standings.clear()
+        judge, task = scorer(dataset.family), self._sources.tasks[self._told.episode_id]
+        if isinstance(judge, Judged):
+            now = judge.standing(dataset, task, world)
+            self._standings += [now] if now is not None else []
+
+    def course(self) -> Course:
+        """The course, once the episode was played; as the crow flies where it cannot be."""
+        known, told = self._standings, self._told
+        left = _left(told, self._sources.gold(told.episode_id))
+        if len(known) != len(told.steps) + 1:
+            return Course(tuple(maps.distances(told, self._sources)), left=left)
+        ways = [each.distance for each in known if each.distance is not None]
+        if len(ways) == len(known):
+            return Course(tuple(ways), unit=known[0].unit, left=left)
+        return Course(tuple(float(each.met) for each in known), known[0].parts, left=left)
+
+
+def course_and_map(told: Trajectory, sources: Sources) -> tuple[Course, Html | None]:
+    """The course of an episode, and its map: both out of the one time that it is played again."""
+    judge = Judge(told, sources)
+    drawn = maps.draw(told, replace(sources, watchers=(judge.watch,)))
+    if not judge.watched:
+        with suppress(WaywordError, LookupError, TypeError, ValueError, AttributeError):
+            sources.played(told, judge.watch)  # a map without a film
+    return judge.course(), drawn
+
+
+def _left(told: Trajectory, gold: Sequence[str]) -> int:
+    """The first step that led to a place off the gold path."""
+    known = set(gold)
+    places = (place_of(step.pose) for step in told.steps)
+    return next(
+        (n for n, place in enumerate(places, 1) if known and place and place not in known), 0
+    )

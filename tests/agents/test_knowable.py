@@ -1,0 +1,116 @@
+"""What is asked can be known: the states that EmMem states, and the answers to questions."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+
+from wayword.agents.parts.examples import FACING, HOLDING, PLACE, heading, names, true_parts
+from wayword.agents.parts.strategy import StrategySettings
+from wayword.agents.react_emmem import ReActEmMem
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.dataset import Task
+from wayword.core.replay import replay
+from wayword.core.rollout import Setup, rollout
+from wayword.datasets.iqa import InteractiveQuestions
+from wayword.datasets.procedural.homes.questions import KINDS
+from wayword.models.scripted import ScriptedModel
+from wayword.runs.parts import open_dataset
+from wayword.runs.plan import Plan
+from wayword.worlds.household.goals import AnswerReference
+from wayword.worlds.household.world import HouseholdWorld
+
+WORLDS: dict[str, dict[str, Any]] = {
+    "houses": {},
+    "towns": {},
+    "household": {"homes": 1, "episodes": 1, "rooms": 2},
+    "ma_wah": {"homes": 1, "episodes": 1, "rooms": 2},
+    "apartments": {"homes": 1, "episodes": 1, "rooms": 1},
+    "grounding": {"levels": "GoToObjS4", "episodes": 1},
+    "two_phase": {},
+}
+
+
+@pytest.mark.parametrize("on", WORLDS)
+def test_every_state_that_is_asked_for_was_told(on: str) -> None:
+    """EmMem asks for a place, a heading and holdings only where the actor's messages hold them."""
+    dataset = open_dataset(Plan("react_emmem", on, settings={"dataset": WORLDS[on]}))
+
+    def build(toolkit: Toolkit, actor: str) -> Agent:
+        return ReActEmMem(StrategySettings(), toolkit)
+
+    setup = Setup(dataset, build, {"main": ScriptedModel("first")}, max_steps=4)
+    played = asyncio.run(rollout(dataset.tasks[0], setup))
+    assert not played.error
+    asked = 0
+    for step in played.steps:
+        for call in step.calls:
+            assert not isinstance(call.prompt, str)
+            form, now = call.prompt[0].content, call.prompt[-1].content
+            truth = true_parts(step.observation)
+            for part in (PLACE, FACING, HOLDING):
+                wanted = f'"{part}"' in form or f"  {part}:" in form
+                assert wanted <= (part in truth), f"{on} asks for {part}, which nobody can know"
+                asked += wanted
+                if wanted:
+                    assert _told(part, truth[part], now), (part, truth[part], now)
+    assert asked or on == "two_phase"
+
+
+def _told(part: str, truth: str, message: str) -> bool:
+    """Whether a message holds a state: a heading in degrees or words, each thing held, a place."""
+    words = message.lower()
+    if part == FACING:
+        compass = truth.partition("(")[2].rstrip(")")  # "270° (west)"
+        return f"{heading(truth):.0f}°" in words or bool(compass and compass in words)
+    if part == HOLDING:
+        return all(name in words for name in names(truth)) if names(truth) else "nothing" in words
+    return truth.lower() in words
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["expert", "errands"])
+def test_every_answer_can_be_seen_with_the_actions_there_are(kind: str, how: str) -> None:
+    """Whoever looks where the answer lies has seen all that decides it, by single steps or errands:
+    the things of the kind, and for a no or a number the inside of everything that shuts."""
+    actions = "high" if how == "errands" else "low"
+    settings = InteractiveQuestions.Settings(homes=3, episodes=6, kind=kind, actions=actions)
+    dataset = InteractiveQuestions(settings=settings)
+    for task in dataset.tasks:
+        reference = task.reference
+        assert isinstance(reference, AnswerReference)
+        seen, unopened = _looked_at(dataset, task, how)
+        wanted = set(reference.look)
+        assert len(wanted & seen) >= (reference.enough or len(wanted)), task.episode.instruction
+        if kind == "counts" or reference.answer == "no":
+            assert not (unopened & wanted if kind == "contains" else unopened)
+
+
+def _looked_at(dataset: InteractiveQuestions, task: Task, how: str) -> tuple[set[str], set[str]]:
+    """The ids that the actor has seen after the expert's walk; and what opens in the room that is
+    asked about and has not stood open."""
+    reference, world = task.reference, dataset.world(task.episode)
+    assert isinstance(world, HouseholdWorld)
+    assert isinstance(reference, AnswerReference)
+    turns = replay(world, task.episode, dataset.solve(task, how))  # resets the world at once
+    things, layout = world.house.things, world.layout
+
+    def room(i: int) -> str:
+        return layout.room_at(float(things.x[i]), float(things.y[i]))
+
+    asked = room(layout.index[reference.look[0]])
+    shut = {i for i in range(things.objects) if things.encloses[i] and room(i) == asked}
+    for turn in turns:
+        assert turn.action is not None, "the body has every action of the walk"
+        turn.take()
+        shut -= {i for i in shut if things.open[i]}
+    known = np.flatnonzero(world.house.actors[world.actors[0]].known[: things.objects])
+    return {layout.ids[i] for i in known.tolist()}, {layout.ids[i] for i in shut}
+
+
+def test_only_states_of_the_world_are_compared_and_the_rest_is_the_agents_own() -> None:
+    form = ReActEmMem(StrategySettings(), Toolkit()).unknown
+    assert form == ["state.seen", "state.done", "state.left", "plan"]

@@ -1,0 +1,121 @@
+"""How near to success an episode was, step by step: what the curve and the cards say of it."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+from helpers.parsed_page import Page
+from wayword.core.action import Action, Decision
+from wayword.core.trajectory import Step, Trajectory
+from wayword.datasets.houses import Houses
+from wayword.runs.folder import RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+from wayword.viewer.course import Course, course_and_map
+from wayword.viewer.data import Sources, open_sources
+from wayword.viewer.episode import Links, episode_page
+
+
+def test_a_way_that_grows_is_worse_and_rounding_is_not() -> None:
+    course = Course((5.0, 5.04, 2.0, 6.0, math.inf))
+    assert (course.best, course.worse) == (2, 3)
+    assert course.told(1) == "5.0 m to go"
+    assert course.told(3) == "6.0 m to go, 4.0 m further"
+    assert course.told(4).startswith("no way to go")
+    assert course.summary() == "no way to the goal at the end, 2.0 m at best, after step 2"
+    assert Course((4.0, 3.0), unit="links").told(1) == "3 links to go"
+
+
+def test_conditions_that_are_undone_are_worse() -> None:
+    course = Course((0.0, 2.0, 1.0), of=3)
+    assert (course.best, course.worse) == (1, 2)
+    assert course.told(1) == "2 of 3 goal conditions hold, 2 more"
+    assert course.told(2) == "1 of 3 goal conditions hold, 1 fewer"
+    assert course.summary() == "1 of 3 goal conditions hold at the end, 2 at best, after step 1"
+    assert not Course((0.0, 0.0), of=1).known, "a line that never moves says nothing"
+    assert not Course().known
+    assert Course().told(1) == Course().summary() == ""
+
+
+def astray() -> tuple[Trajectory, Sources]:
+    """One step along the gold path, and one off it."""
+    dataset = Houses("test", None, Houses.Settings(houses=1, episodes=20))
+    for task in dataset.tasks:
+        path = task.reference.path  # type: ignore[attr-defined]
+        world = dataset.world(task.episode)
+        world.reset(task.episode)
+        told = Trajectory(task.episode.id, {"agent": world.pose("agent")})
+        off = [str(path[1])]
+        near = [way.viewpoint for way in world_after(dataset, task, off)]
+        off += [name for name in near if name not in path][:1]
+        if len(off) < 2:
+            continue
+        for place in off:
+            action = Action("goto", (place,))
+            feedback = world.step("agent", action)
+            told.steps.append(Step("agent", {}, Decision(action), feedback, world.pose("agent")))
+        return told, Sources(dataset, {task.episode.id: task})
+    raise AssertionError("no path with a way off it")
+
+
+def world_after(dataset: Houses, task: object, places: list[str]) -> list[object]:
+    """The ways on, after some places."""
+    world = dataset.world(task.episode)  # type: ignore[attr-defined]
+    world.reset(task.episode)  # type: ignore[attr-defined]
+    for place in places:
+        world.step("agent", Action("goto", (place,)))
+    return list(world.observe("agent").neighbors)  # type: ignore[attr-defined]
+
+
+def test_a_walk_off_the_gold_path_says_at_which_step() -> None:
+    told, sources = astray()
+    course = course_and_map(told, sources)[0]
+    assert course.left == 2
+    assert course.unit == "m"
+    assert len(course.values) == 3
+    assert course.values[1] < course.values[0]
+    told.steps[0].feedback = type(told.steps[0].feedback)("blocked")
+    flown = course_and_map(told, sources)[0]
+    assert len(flown.values) == 3, "what cannot be played again is measured as the crow flies"
+
+
+def test_goal_conditions_are_a_curve_and_say_when_they_came_to_hold(tmp_path: Path) -> None:
+    several = {"dataset": {"levels": "GoToSeqS5R2"}}
+    done = run(Plan("expert", "grounding", settings=several, limit=1, out=tmp_path / "run"))
+    recorded = RunFolder.read(done.path)
+    for record in recorded.records():
+        sources = open_sources(recorded.config, [record.episode_id], None)
+        course = course_and_map(record.trajectory, sources)[0]
+        assert course.of == sources.instruction(record.episode_id).count("go to")
+        assert list(course.values) == sorted(course.values)
+        assert (course.values[0], course.values[-1]) == (0, course.of)
+        page = Page.parse(episode_page(record, [], sources, "run", Links()))
+        assert len(page.all("polyline", class_="curve")) == 1
+        better = [each.text for each in page.all("span", class_="better")]
+        assert better[-1] == f"{course.of} of {course.of} goal conditions hold, 1 more"
+        assert page.all("rect", class_="meant"), "what the instruction means is marked"
+
+
+def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
+    done = run(Plan("frontier", "apartments", limit=1, max_steps=16, out=tmp_path / "run"))
+    recorded = RunFolder.read(done.path)
+    (record,) = recorded.records()
+    sources = open_sources(recorded.config, [record.episode_id], None)
+    page = Page.parse(episode_page(record, [], sources, "run", Links()))
+    assert not page.all("path", class_="seenfree"), "the costmap has it"
+    turns = [n for n, step in enumerate(record.trajectory.steps, 1)
+             if any(note.kind == "turn" for note in step.notes)]  # fmt: skip
+    frontiers = page.all("path", class_="frontier")
+    assert [int(each.attributes["data-first"] or 0) for each in frontiers] == turns
+    known = page.all("path", class_="knownfree")
+    cells = [(each.attributes["d"] or "").count("M") for each in known]
+    told = next(n for n in record.trajectory.steps[turns[0] - 1].notes if n.kind == "turn")
+    walls = [(each.attributes["d"] or "").count("M") for each in page.all("path", class_="occupied")
+             if int(each.attributes["data-first"] or 0) <= turns[0]]  # fmt: skip
+    until = [count for count, each in zip(cells, known, strict=True)
+             if int(each.attributes["data-first"] or 0) <= turns[0]]  # fmt: skip
+    assert sum(until) <= told.details["known"] <= sum(until) + sum(walls)
+    plain = run(Plan("random", "apartments", limit=1, out=tmp_path / "plain"))
+    (other,) = RunFolder.read(plain.path).records()
+    assert "seenfree" in episode_page(other, [], sources, "run", Links())

@@ -1,0 +1,47 @@
+"""Experiment trackers, each with its own library and nothing on the network."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from wayword.runs import Plan, run
+from wayword.runs.tracking import tracked
+
+
+def tracked_run(kind: str, folder: Path) -> None:
+    """Two episodes that a tracker is told of, and no complaint."""
+    complaints: list[str] = []
+    plan = Plan("oracle", "houses", limit=2, out=folder / "first", concurrency=1)
+    with tracked(f"{kind}:walks", plan, None, complaints.append) as progress:
+        assert run(plan, progress).outcome.complete
+    assert complaints == []
+
+
+def test_mlflow_keeps_a_folder_of_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"file:{tmp_path / 'kept'}")
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    tracked_run("mlflow", tmp_path)
+    (figures,) = (tmp_path / "kept").rglob("metrics/mean/sr")
+    values = [line.split()[1:] for line in figures.read_text().splitlines()]
+    assert values == [["1.0", "1"], ["1.0", "2"]]
+
+
+def test_wandb_writes_offline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    monkeypatch.setenv("WANDB_DIR", str(tmp_path))
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    tracked_run("wandb", tmp_path)
+    (kept,) = tmp_path.rglob("run-*.wandb")
+    assert b"mean/sr" in kept.read_bytes()
+
+
+def test_trackio_keeps_a_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRACKIO_DIR", str(tmp_path / "kept"))
+    tracked_run("trackio", tmp_path)
+    (kept,) = (tmp_path / "kept").rglob("walks*.db")
+    with sqlite3.connect(kept) as database:
+        rows = [row[0] for row in database.execute("select metrics from metrics order by step")]
+    assert [b"mean/sr" in bytes(row) for row in rows] == [True, True]

@@ -7,14 +7,12 @@ import pytest
 from wayword.agents.parts.clauses import (
     MOST,
     NUMBERS,
-    Since,
     clauses,
-    count_of,
-    goal_part,
     goes_through,
     if_done,
     turn_of,
 )
+from wayword.agents.parts.counting import Since, count_of, goal_part
 from wayword.core.action import STOP, Action
 
 CUT = [

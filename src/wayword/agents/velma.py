@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
@@ -31,19 +31,9 @@ import numpy as np
 
 from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.clauses import (
-    NO,
-    YES,
-    Clause,
-    Since,
-    clauses,
-    count_of,
-    goal_part,
-    if_done,
-    plain_words,
-    turn_of,
-)
+from wayword.agents.parts.clauses import NO, YES, Clause, clauses, if_done
 from wayword.agents.parts.conversation import TokenRate, context_tokens
+from wayword.agents.parts.counting import Met, Since
 from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
 from wayword.agents.parts.legal import Refusal, pick
 from wayword.agents.parts.sentences import quotable
@@ -74,7 +64,6 @@ BESIDE = (0, len(street.VIEWS) - 1)
 STOPS = ("\nThere is", "\nYou see", "\nNavigation")
 """Where a completion goes on to invent what it would see, or another example."""
 
-_HALTS = re.compile(r"\b(?:stop|wait|halt|end)\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"\s*(?:(\d+)\s*[.):]\s*)?(.*)", re.DOTALL)
 
 
@@ -224,8 +213,8 @@ class Velma:
         if lines:
             self._planned.clear()
         self._due = self._settings.follow and not self._forced and self._decisive()
-        self._walk += "\n".join(lines if self._due else [*lines, street.cue(self._number)])
-        self._walk += "\n" if self._due and lines else ""
+        self._walk += "".join(f"{line}\n" for line in lines)
+        self._walk += "" if self._due else street.cue(self._number)
         self._asked = True
 
     def _lines(self, seen: StreetObservation, landmarks: Sequence[str], turned: bool) -> list[str]:
@@ -253,8 +242,7 @@ class Velma:
         return [(landmarks[row], view) for row, view in visible(scores, self._settings.tau)]
 
     def _decisive(self) -> bool:
-        """Whether the next action may turn or stop: at an intersection, after a turn, beside a
-        landmark, or among steps that are counted."""
+        """Whether one may turn or stop here; steps may be counted."""
         counted = "step" in self.clauses[self.followed - 1].text
         return self._junction or bool(self._beside) or counted or not self._since.steps
 
@@ -269,39 +257,17 @@ class Velma:
     async def _done(self) -> bool:
         """Append the clause and what was counted, and whether it is done."""
         clause = self.clauses[self.followed - 1].text
-        beside = "".join(f"; {name} {where}" for name, where in self._beside)
-        since = {**self._since.words(), "beside": beside, "signs": ", ".join(self._signs(clause))}
-        self._walk += self._prompts.fill("since", clause=clause, **since)
+        met = Met(self._since, self._beside, self._junction, self._turned)
+        self._walk += self._prompts.fill("since", clause=clause, **met.words(clause))
         self.answers = if_done(self.followed, len(self.clauses))
         choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
         self._walk += f" {choice.best}\n"
         return choice.best == YES
 
-    def _signs(self, clause: str) -> Iterator[str]:
-        """What the place and the count agree on with a clause, and what it tells to do: by plain
-        rules on words."""
-        counted, goal = count_of(clause), goal_part(clause)
-        if self._turned:
-            yield f"turned {self._since.turn.replace('_', ' ')}"
-        if self._junction:
-            yield "intersection"
-        if counted is not None:
-            many, kind = counted
-            yield f"{self._since.count(kind)} of {many} {kind}"
-        for name, where in self._beside:
-            if plain_words(name) <= plain_words(goal):
-                yield "beside it" if where in goal.lower() else "beside it, other side"
-        turn = turn_of(clause)
-        if turn:
-            yield "turn right" if turn > 0 else "turn left"
-        if _HALTS.search(goal):
-            yield "stop"
-
     async def _chosen(self) -> Decision:
         self._fit()
-        prompt = self.prompt
-        choice = await self._toolkit.model().choose(prompt, WORDS)
-        self._rate.learn(len(prompt), choice.usage.prompt)
+        choice = await self._toolkit.model().choose(self.prompt, WORDS)
+        self._rate.learn(len(self.prompt), choice.usage.prompt)
         return Decision(Action(choice.best))
 
     async def _written(self) -> Decision:

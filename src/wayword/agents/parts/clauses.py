@@ -146,7 +146,7 @@ def _joined(one: Clause, other: Clause) -> Clause:
 
 
 _LETTERS = re.compile(r"[A-Za-z]+")
-_ORDINALS = {
+ORDINALS = {
     "next": "one", "first": "one", "second": "two", "third": "three", "fourth": "four",
     "fifth": "five",
 }  # fmt: skip
@@ -205,49 +205,6 @@ def goes_through(clause: str) -> bool:
     return _THROUGH.search(last_parts(clause)[1]) is not None
 
 
-_KIND = r"(?:traffic |stop )?(light|intersection|corner|block|step)s?"
-_NUMBER = r"(one|two|three|four|five|six|seven|eight|nine|\d+)"
-_COUNTS = (
-    (re.compile(rf"\bthrough (?:the )?(?:next )?{_NUMBER} {_KIND}.*\bat the next\b"), 1),
-    (re.compile(rf"\b(first|second|third|fourth|fifth|next|\d)(?:st|nd|rd|th)? {_KIND}"), 0),
-    (re.compile(rf"\b{_NUMBER} (?:more )?{_KIND}"), 0),
-    (re.compile(rf"\b(the) (?:end of the )?{_KIND}"), 0),
-)
-
-
-def count_of(clause: str) -> tuple[int, str] | None:
-    """What a clause counts by and how many: ``(2, "lights")``; None where it counts nothing.
-
-    >>> count_of("Go through one intersection, and at the next one make a left")
-    (2, 'intersections')
-    >>> count_of("turn right at the light"), count_of("Take four steps and stop")
-    ((1, 'lights'), (4, 'steps'))
-    """
-    words = clause.lower()
-    for pattern, more in _COUNTS:
-        if found := pattern.search(words):
-            number, kind = found.groups()
-            kind = kind if kind in ("light", "step") else "intersection"
-            return _number(number) + more, f"{kind}s"
-    return None
-
-
-def _number(word: str) -> int:
-    if word.isdigit():
-        return int(word)
-    plain = _ORDINALS.get(word, word)
-    return NUMBERS.index(plain) + 1 if plain in NUMBERS else 1
-
-
-_WARNS = re.compile(r"\btoo far\b|\bpassed it\b|\bif you (?:see|reach|come)\b", re.IGNORECASE)
-
-
-def goal_part(clause: str) -> str:
-    """The last part of a clause that is no warning of having gone too far."""
-    parts = [part for part in clause.split(",") if not _WARNS.search(part)]
-    return parts[-1] if parts else clause
-
-
 def plain_words(text: str) -> frozenset[str]:
     """The words of a text as they are compared: lower case, singular.
 
@@ -258,54 +215,5 @@ def plain_words(text: str) -> frozenset[str]:
 
 
 def _plain(word: str) -> str:
-    word = _ORDINALS.get(word.lower(), word.lower())
+    word = ORDINALS.get(word.lower(), word.lower())
     return word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word
-
-
-# What a walk through streets has met since its last turn: small numbers that instructions count by.
-
-
-@dataclass(slots=True)
-class Since:
-    """Steps, intersections and traffic lights since the last turn, or since the start.
-
-    A light counts where one was in view ahead, and an intersection was come to, at most a step on.
-    """
-
-    turn: str = "start"
-    steps: int = 0
-    junctions: int = 0
-    lights: int = 0
-    _lit: bool = False
-
-    def see(self, *, junction: bool, lit: bool) -> None:
-        """A new place: whether an intersection was come to, and a light is in view ahead."""
-        self.junctions += junction
-        self.lights += junction and (lit or self._lit)
-        self._lit = lit
-
-    def done(self, word: str) -> None:
-        """An action was carried out."""
-        if word == "forward":
-            self.steps += 1
-        elif word != "stop":
-            self.turn, self.steps, self.junctions, self.lights = word, 0, 0, 0
-
-    def count(self, kind: str) -> int:
-        """How many ``steps``, ``intersections`` or ``lights``."""
-        return {"steps": self.steps, "intersections": self.junctions, "lights": self.lights}[kind]
-
-    def words(self) -> dict[str, str]:
-        """The slots of a sentence: ``{"steps": "two steps", "lights": "no lights"}`` and so on."""
-        return {
-            "turn": self.turn.replace("_", " "),
-            "steps": _counted(self.steps, "step"),
-            "intersections": _counted(self.junctions, "intersection"),
-            "lights": _counted(self.lights, "light"),
-        }
-
-
-def _counted(number: int, thing: str) -> str:
-    few = 0 < number <= len(NUMBERS)
-    said = NUMBERS[number - 1] if few else str(number) if number else "no"
-    return f"{said} {thing}{'' if number == 1 else 's'}"

@@ -155,6 +155,7 @@ def run(
       wayword run recipe.yaml --limit 5
       wayword run ./mine.py --on houses
     """
+    begun = show.saying(f"{Path(agent).stem}: loading …")  # also while libraries are imported
     from wayword.runs.plan import pairs, read_config
     from wayword.runs.recipe import RunRecipe, is_recipe, read_recipe
     from wayword.runs.remote import url_of
@@ -193,6 +194,7 @@ def run(
     if is_recipe(agent):
         recipe = recipe.over(read_recipe(Path(agent)), _given(context))
     plan = recipe.plan()
+    begun.cancel()
     if dry_run:
         from wayword.runs.forecast import forecast, lines
 

@@ -55,7 +55,7 @@ def progress(label: str, hidden: bool = False) -> Iterator[OnProgress]:
         bar.stop()
 
 
-AT_ONCE, IN_A_LOG = 0.5, 5.0
+AT_ONCE, IN_A_LOG = 0.3, 5.0
 """Seconds of silence after which a wait is explained: at a terminal, and elsewhere."""
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import chain, pairwise, repeat
+from itertools import chain, groupby, pairwise, repeat
 from typing import Protocol, cast
 
 import numpy as np
@@ -183,19 +183,36 @@ def measure(batch: Alignment) -> dict[str, Floats]:
 
 def align(dataset: IndoorDataset, pairs: Sequence[Pair]) -> Alignment:
     """Measure the walks against their references. Raises as :meth:`IndoorScorer.score` does."""
+    batch = _align_one(dataset, pairs) if len(pairs) == 1 else _align_many(dataset, pairs)
+    given = np.array([_shortest(task) for task, _ in pairs])
+    np.copyto(batch.shortest, given, where=~np.isnan(given))
+    return batch
+
+
+def _align_one(dataset: IndoorDataset, pairs: Sequence[Pair]) -> Alignment:
+    """A run scores its episodes one by one, as they end."""
+    ((task, trajectory),) = pairs
+    graph = dataset.graph(task.episode.scene)
+    found: list[list[int]] = []
+    for names, what in ((_walk(task, trajectory), "path"), (_path(task), "reference")):
+        places = [graph.index.get(name, -1) for name in names]
+        if -1 in places:
+            raise _stranger([graph], [names], what, pairs)
+        found.append([place for place, _ in groupby(places)])
+    return paths.align_one(graph.distances, *found)
+
+
+def _align_many(dataset: IndoorDataset, pairs: Sequence[Pair]) -> Alignment:
     scenes = dict.fromkeys(task.episode.scene for task, _ in pairs)
     graphs = {scene: dataset.graph(scene) for scene in scenes}
     places = {scene: number for number, scene in enumerate(graphs)}
     owners = [graphs[task.episode.scene] for task, _ in pairs]
-    batch = paths.align(
+    return paths.align(
         [graph.distances for graph in graphs.values()],
         [places[task.episode.scene] for task, _ in pairs],
         _indices(owners, [_walk(*pair) for pair in pairs], "path", pairs),
         _indices(owners, [_path(task) for task, _ in pairs], "reference", pairs),
     )
-    given = np.array([_shortest(task) for task, _ in pairs])
-    np.copyto(batch.shortest, given, where=~np.isnan(given))
-    return batch
 
 
 def _path(task: Task) -> tuple[str, ...]:

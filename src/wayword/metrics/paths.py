@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import accumulate, chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -111,6 +111,38 @@ def align(
         shortest=metres(gold[0], gold[-1])[back],
         gold_lengths=references.lengths,
     )
+
+
+def align_one(distances: Floats, path: Sequence[int], reference: Sequence[int]) -> Alignment:
+    """:func:`align` for one path: the same figures to the last bit, in plain Python, as most arrays
+    of a batch of one hold a single number."""
+    rows: list[list[float]] = distances[path][:, reference].tolist()
+    legs: list[float] = distances[path[:-1], path[1:]].tolist()
+    nearest, table, travelled = rows[0], list(accumulate(rows[0])), 0.0
+    for costs, leg in zip(rows[1:], legs, strict=True):
+        travelled += leg
+        nearest = list(map(min, nearest, costs))
+        table = _next_cells(table, costs)
+    ends = distances[[path[-1], reference[0]], reference[-1]]
+    return Alignment(
+        dtw=np.array(table[-1:]),
+        nearest=np.array([nearest]),
+        final=ends[:1],
+        travelled=np.array([travelled]),
+        gold=distances[reference[:-1], reference[1:], None].sum(axis=0),
+        shortest=ends[1:],
+        gold_lengths=np.array([len(reference)]),
+    )
+
+
+def _next_cells(table: list[float], costs: list[float]) -> list[float]:
+    """The row after one row (R,) of a table: what :func:`_next_row` does for many."""
+    cell = table[0] + costs[0]
+    row = [cell]
+    for diagonal, above, cost in zip(table[:-1], table[1:], costs[1:], strict=True):
+        cell = min(diagonal, above, cell) + cost
+        row.append(cell)
+    return row
 
 
 class _Metres:

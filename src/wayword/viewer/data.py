@@ -140,7 +140,7 @@ class Sources:
                 return None
             for watch in everybody:
                 watch(world, number, step.actor)
-            if turn.take().status != step.feedback.status:
+            if turn.execute().status != step.feedback.status:
                 return None
         for watch in everybody:
             watch(world, len(told.steps) + 1, "")

@@ -10,8 +10,8 @@ Bounds: rows of the 5,000 in under 1 s, in the browser, the page's own time incl
 100,000 opens page by page, each answer under 1 s; the server's memory grows by less than 5% over
 1,000 pages.
 
-``python -m benchmarks.viewer [FOLDER]`` prints the figures and exits with 1 where a bound is missed;
-in a FOLDER the runs are kept, and found again.
+``python -m benchmarks.viewer [FOLDER]`` prints the figures and exits with 1 where a bound is
+missed; in a FOLDER the runs are kept, and found again.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     >>> way = Seen(viewpoint="b", heading=90.0, distance=2.0, elevation=0.0)
     >>> sketch = Sketch()
     >>> sketch.look(Seen(viewpoint="a", heading=0.0, neighbors=(way,)))
-    >>> print(sketch.drawn(["b"]))
+    >>> print(sketch.drawn({"b": 1}))
     @       1
-    @ you, facing north; o where you were; numbers: the ways of goto; . seen before
+    @ you, facing 0° (north); o where you were; numbers: the ways of goto; . seen before
 
 Places are reckoned from the headings and lengths of the ways, north up.
 """
@@ -14,10 +14,10 @@ Places are reckoned from the headings and lengths of the ways, north up.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from wayword.core.geometry import compass
+from wayword.verbalize.generic import compass
 
 WIDE, TALL = 64, 20
 _ASPECT = 2.0
@@ -48,16 +48,16 @@ class Sketch:
             there = x + flat * math.sin(angle), y + flat * math.cos(angle)
             self._places.setdefault(way.viewpoint, there)
 
-    def drawn(self, ways: Sequence[str]) -> str:
-        """The map, ``ways`` numbered from 1; a line that says why there is none."""
+    def drawn(self, ways: Mapping[str, int]) -> str:
+        """The map, with the numbers of ``ways``; or a line that says why there is none."""
         if not self._visited:
             return "no map here: this world is no graph of places; what you see is in the text"
         xs, ys = zip(*self._places.values(), strict=True)
-        span = max(max(xs) - min(xs), _ASPECT * (max(ys) - min(ys)) * WIDE / (TALL * _ASPECT), 0.1)
+        span = max(max(xs) - min(xs), (max(ys) - min(ys)) * WIDE / (TALL * _ASPECT), 0.1)
         scale = min(_LONGEST, (WIDE - 1) / span)
         grid: dict[tuple[int, int], str] = {}
         marks = dict.fromkeys(self._places, ".") | dict.fromkeys(self._visited, "o")
-        marks |= {name: str(number) for number, name in enumerate(ways, 1) if name in marks}
+        marks |= {name: str(number) for name, number in ways.items() if name in marks}
         marks[self._visited[-1]] = "@"
         for name, (x, y) in self._places.items():
             column, row = (x - min(xs)) * scale, (max(ys) - y) * scale / _ASPECT

@@ -44,7 +44,7 @@ _TYPED = re.compile(r"([^\s\[]+)\s*\[?\s*(.*?)\s*\]?", re.DOTALL)
 
 
 def read(words: str, space: ActionSpace) -> Action | str:
-    """The action that the words name, or a line that says why there is none."""
+    """The action that the input names, or one line saying why it names none."""
     words = " ".join(words.split())
     if words.isdecimal():
         number, last = int(words), len(space.listed)
@@ -209,7 +209,7 @@ class Human:
     async def recall(
         self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """See what somebody else saw, and hear what was decided."""
+        """Show a step that another agent took."""
         self._show(observation, space)
         said = decision.reason if isinstance(decision, Rejection) else str(decision.action)
         self._person.tell(f"before you: {said}", "dim")

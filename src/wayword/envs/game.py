@@ -202,7 +202,7 @@ class _Expert:
         return self._action
 
     def learn(self, decision: Decision | Rejection | None, feedback: Feedback) -> None:
-        """A turn was taken, by somebody else for None."""
+        """A turn was taken; ``None`` stands for another actor's."""
         if self._action is None and self._feedback is None:
             return
         followed = isinstance(decision, Decision) and decision.action == self._action

@@ -2,7 +2,7 @@
 
     >>> course = Course((5.0, 3.0, 1.0, 4.0), unit="m")
     >>> course.best, course.worse, course.told(3)
-    (2, 3, '4.0 m to go, 3.0 further')
+    (2, 3, '4.0 m to go, 3.0 m further')
 
 The recorded actions are played again, and the family's scorer judges the world after each of them,
 as it judges one that ends there. Where it knows a way that is left, that is the course; else the

@@ -62,7 +62,7 @@ class Tally:
 
 # The dataset behind a run, where it can be opened: instructions, gold paths, maps.
 #
-# A run folder may come from somebody else, so only datasets that are part of this installation are
+# A run folder may come from another person, so only datasets that are part of this installation are
 # opened, never a file that the folder names; and only when the data are the run's own.
 
 

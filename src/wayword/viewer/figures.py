@@ -27,7 +27,7 @@ class Bin:
 
 
 def value(metric: Metric, score: float | None) -> str:
-    """With its unit: ``46.7%``, ``7.37 m``, ``$0.0012``. A dash for a number that is none."""
+    """With its unit: ``46.7%``, ``7.37 m``, ``$0.0012``. A dash for NaN."""
     if score is None or math.isnan(score):
         return "–"
     if math.isinf(score):
@@ -61,7 +61,7 @@ def column(metric: Metric) -> str:
 
 
 def interval(metric: Metric, found: Mapping[str, float | None]) -> str:
-    """``95%: 38.1 to 55.2%``, or why there is none."""
+    """``95%: 38.1 to 55.2%``, or why it is missing."""
     low, high = found.get("low"), found.get("high")
     if low is None or high is None:
         return "too few episodes for an interval"

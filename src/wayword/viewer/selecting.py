@@ -1,4 +1,4 @@
-"""Rows of a large run that somebody asks for: filtered and sorted by the server.
+"""Rows of a large run, filtered and sorted by the server.
 
 select(rows, Wish({"q": "5593", "sort": "ne", "down": "1"}), causes)
 """
@@ -13,7 +13,7 @@ from wayword.viewer.library import Heads, Rows
 
 
 class Wish:
-    """What rows somebody asks for, out of a request's query."""
+    """The requested rows, parsed from the query string."""
 
     def __init__(self, query: Mapping[str, str], ranges: Sequence[str] = ()) -> None:
         self.words = query.get("q", "").lower().split()

@@ -235,7 +235,7 @@ def answer(
     """The answer that takes this action, with the sections whose truth is known.
 
     ``spoken`` are the verbs that take free text, for a constrained answer; None for a free one.
-    ``thought`` is what somebody thought then, for the section that asks for it.
+    ``thought`` fills the section that asks for one.
     """
     known, thought = true_parts(seen), " ".join(thought.split())
     stated: dict[str, str | dict[str, str]] = {}

@@ -10,7 +10,8 @@ Bounds: rows of the 5,000 in under 1 s, in the browser, the page's own time incl
 100,000 opens page by page, each answer under 1 s; the server's memory grows by less than 5% over
 1,000 pages.
 
-``python -m benchmarks.viewer`` prints the figures and exits with 1 where a bound is missed.
+``python -m benchmarks.viewer [FOLDER]`` prints the figures and exits with 1 where a bound is
+missed; in a FOLDER the runs are kept, and found again.
 """
 
 from __future__ import annotations
@@ -61,6 +62,8 @@ def made(agent: str, model: str, episodes: int, out: Path) -> list[str]:
     """A run of so many episodes, most of them copies under other ids; the ids."""
     dataset = {"houses": episodes // 35, "episodes": episodes}
     plan = Plan(agent, "houses", model, {"dataset": dataset}, limit=PLAYED, out=out)
+    if out.exists():
+        return [name for name, _ in RunFolder.read(out).scores()]
     run(plan)
     tasks = open_dataset(plan).tasks
     ids = [task_id(tasks, number) for number in range(len(tasks))]
@@ -229,7 +232,7 @@ def memory(server: Served, few: list[str], many: list[str], bounds: Bounds) -> N
 def main() -> int:
     bounds = Bounds()
     with tempfile.TemporaryDirectory() as folder:
-        top, began = Path(folder) / "runs", time.perf_counter()
+        top, began = Path(sys.argv[1] if len(sys.argv) > 1 else folder), time.perf_counter()
         few = made("navgpt", "scripted:first", FEW, top / "few")
         many = made("random", "", MANY, top / "many")
         print(f"made {FEW:,} and {MANY:,} episodes in {time.perf_counter() - began:.0f} s")

@@ -96,6 +96,7 @@ def test_turns_are_read(clause: str, degrees: float | None) -> None:
         ("Go straight through the next two intersections", (2, "intersections")),
         ("Go to the end of the block", (1, "intersections")),
         ("Take four steps and stop", (4, "steps")),
+        ("Go to the second set of lights", (2, "lights")),
         ("Turn left at the light", (1, "lights")),
         ("Stop beside the bank", None),
     ],

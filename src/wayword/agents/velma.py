@@ -255,9 +255,9 @@ class Velma:
         self.answers, self._due = {}, False
 
     async def _done(self) -> bool:
-        """Append the clause and what was counted, and whether it is done."""
-        clause = self.clauses[self.followed - 1].text
-        met = Met(self._since, self._beside, self._junction, self._turned)
+        """Append the clause, what was counted, and whether it is done."""
+        clause, sees = self.clauses[self.followed - 1].text, self._scorer is not None
+        met = Met(self._since, self._beside, self._junction, self._turned, sees)
         self._walk += self._prompts.fill("since", clause=clause, **met.words(clause))
         self.answers = if_done(self.followed, len(self.clauses))
         choice = await self._toolkit.model().choose(self.prompt, [NO, YES])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wayword.cli import show
+from wayword.core.episode import Json
 
 if TYPE_CHECKING:
     from wayword.agents.parts.person import Person
@@ -274,42 +277,70 @@ def carry_out_sweep(plan: Plan, recipe: RunRecipe, person: Person | None = None)
 
 
 def demo(
-    episodes: Annotated[int, typer.Option(help="Episodes of each agent but the untrained.")] = 20,
-    untrained: Annotated[int, typer.Option(help="Episodes of the model as it is published.")] = 1,
+    episodes: Annotated[int, typer.Option(help="Episodes of each agent but the untrained.")] = 10,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
     """Small trained language models find their way in generated houses and towns.
 
     `local:walker` and `local:velma` were trained for such places, but on none of these; `imitation`
-    asks no language model. Beside them are plain baselines, and the embedded model as it is
-    published (135 million parameters), asked in the same words.
+    asks no language model. Beside them are plain baselines, and one episode of the embedded model
+    as it is published (135 million parameters), asked in the walker's words.
     """
     from wayword import viewer
     from wayword.runs.plan import Plan
 
+    untrained = out / "houses" / "walker-untrained"
     plain = ["oracle", "random", "forward"]
     policy = ["imitation"] if find_spec("onnxruntime") else []  # of the extra [prior]
-    places: tuple[tuple[str, list[str], str, dict[str, object]], ...] = (
-        ("houses", [*plain, *policy], "walker", {}),
-        ("towns", plain, "velma", {"shots": 0, "follow": True}),
-    )
-    results = []
-    for on, others, agent, settings in places:
-        plans = [Plan(name, on, limit=episodes, out=out / on / name) for name in others]
-        for model, most, name in (
-            ("local:smollm2", untrained, f"{agent}-untrained"),
-            (f"local:{agent}", episodes, agent),
-        ):
-            plans.append(Plan(agent, on, model, settings, limit=most, out=out / on / name))
-        results.append([carry_out(plan) for plan in plans])
-    for played in results:
-        print_table([result.path for result in played])
+    follow: dict[str, Json] = {"shots": 0, "follow": True}
+    houses = [Plan(name, "houses", limit=episodes) for name in [*plain, *policy]]
+    houses.append(Plan("walker", "houses", "local:walker", limit=episodes))
+    towns = [Plan(name, "towns", limit=episodes) for name in plain]
+    towns.append(Plan("velma", "towns", "local:velma", follow, limit=episodes))
+    with _beside("walker", "--on", "houses", "--model", "local:smollm2", out=untrained) as slow:
+        results = [
+            [carry_out(replace(plan, out=out / plan.on / plan.agent)) for plan in plans]
+            for plans in (houses, towns)
+        ]
+        with show.waiting("the untrained model ends its episode …"):
+            slow.wait()
+    *others, walker = [result.path for result in results[0]]
+    print_table([*others, *([] if slow.returncode else [untrained]), walker])
+    print_table([result.path for result in results[1]])
     pages = [viewer.write(played[-1].path).resolve().as_uri() for played in results]
     typer.echo(f"\nOpen {pages[0]} to see where the walker went, and why,")
     typer.echo(f"and {pages[1]} for the streets. Every prompt and answer is there.")
     typer.echo("Next: wayword run --help")
-    if not all(result.outcome.complete for played in results for result in played):
+    if slow.returncode or not all(r.outcome.complete for played in results for r in played):
         raise typer.Exit(1)
+
+
+UNTRAINED_STEPS = 8
+"""Steps of the untrained model in the demo: the gold paths there take six at most."""
+
+
+@contextmanager
+def _beside(*arguments: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """One episode played by a process of its own, on another core; ended with the context."""
+    command = [
+        sys.executable,
+        "-m",
+        "wayword",
+        "run",
+        *arguments,
+        "--limit",
+        "1",
+        "--out",
+        str(out),
+    ]
+    steps = ["--max-steps", str(UNTRAINED_STEPS)]
+    quiet = subprocess.DEVNULL
+    process = subprocess.Popen([*command, *steps], stdout=quiet, stderr=quiet)
+    try:
+        yield process
+    finally:
+        process.terminate()
+        process.wait()
 
 
 def carry_out(

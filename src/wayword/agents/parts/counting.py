@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from wayword.agents.parts.clauses import NUMBERS, ORDINALS, plain_words, turn_of
 
-_KIND = r"(?:traffic |stop )?(light|intersection|corner|block|step)s?"
+_KIND = r"(?:sets? of )?(?:traffic |stop )?(light|intersection|corner|block|step)s?"
 _NUMBER = r"(one|two|three|four|five|six|seven|eight|nine|\d+)"
 _COUNTS = (
     (re.compile(rf"\bthrough (?:the )?(?:next )?{_NUMBER} {_KIND}.*\bat the next\b"), 1),
@@ -110,6 +110,8 @@ class Met:
     beside: Sequence[tuple[str, str]]
     junction: bool
     turned: bool
+    sees: bool = True
+    """Whether landmarks can be seen; where not, lights are counted by their intersections."""
 
     def words(self, clause: str) -> dict[str, str]:
         """The slots of a sentence: the counts, the landmarks, and what agrees with a clause."""
@@ -125,6 +127,7 @@ class Met:
             yield "intersection"
         if counted is not None:
             many, kind = counted
+            kind = kind if self.sees or kind != "lights" else "intersections"
             so_far = self.since.count(kind)
             yield f"{so_far} of {many} {kind}{' reached' * (so_far == many)}"
         for name, where in self.beside:

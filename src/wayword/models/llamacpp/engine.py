@@ -146,7 +146,7 @@ def _checked(answer: dict[str, Any]) -> dict[str, Any]:
 # The engine reports a token's log-probability before grammar and temperature, so forcing a token
 # does not change its score.
 
-LIKELIEST = 512
+LIKELIEST = 128
 """Next tokens listed a pass. An option beyond them costs one more pass over one token."""
 
 _Table = dict[tuple[tuple[int, ...], int], float]

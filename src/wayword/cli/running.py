@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wayword.cli import show
-from wayword.core.episode import Json
 
 if TYPE_CHECKING:
     from wayword.agents.parts.person import Person
@@ -292,11 +291,10 @@ def demo(
     untrained = out / "houses" / "walker-untrained"
     plain = ["oracle", "random", "forward"]
     policy = ["imitation"] if find_spec("onnxruntime") else []  # of the extra [prior]
-    follow: dict[str, Json] = {"shots": 0, "follow": True}
     houses = [Plan(name, "houses", limit=episodes) for name in [*plain, *policy]]
     houses.append(Plan("walker", "houses", "local:walker", limit=episodes))
     towns = [Plan(name, "towns", limit=episodes) for name in plain]
-    towns.append(Plan("velma", "towns", "local:velma", follow, limit=episodes))
+    towns.append(Plan("velma", "towns", "local:velma", limit=episodes))
     with _beside("walker", "--on", "houses", "--model", "local:smollm2", out=untrained) as slow:
         results = [
             [carry_out(replace(plan, out=out / plan.on / plan.agent)) for plan in plans]

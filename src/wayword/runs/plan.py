@@ -13,6 +13,7 @@ from typing import Any
 
 from wayword.core import registry
 from wayword.core.errors import UsageError
+from wayword.models.parts.weights import trained_settings
 from wayword.settings import load_yaml
 
 RESERVED = ("model", "models", "dataset", "actors", "perceiver")
@@ -123,8 +124,9 @@ class Plan:
         return name, own
 
     def agent_settings(self) -> dict[str, Any]:
-        """The settings that are the agent's own."""
-        return {key: value for key, value in self.settings.items() if key not in RESERVED}
+        """The settings that are the agent's own, over those that the model was trained with."""
+        given = {key: value for key, value in self.settings.items() if key not in RESERVED}
+        return {**trained_settings(self.model or "", self.agent), **given}
 
     def shard_of(self) -> tuple[int, int]:
         """``"2/8"`` -> (1, 8): the second of eight. The whole is (0, 1)."""

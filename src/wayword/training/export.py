@@ -177,12 +177,18 @@ def best_of(folder: Path) -> dict[str, Any]:
 
 
 def finish(folder: Path, path: Path, kind: str, best: Mapping[str, Any]) -> int:
-    """The run's best weights as a GGUF file, and a model card beside it. Returns bytes."""
+    """The run's best weights as a GGUF file; beside it the agent's settings, and a model card.
+
+    Returns the file's size in bytes.
+    """
     record = json.loads((folder / "recipe.json").read_text(encoding="utf-8"))
     base = str(record["shape"]["base"])
     student = Student.from_folder(folder / "best", Shape(base=base))
     note = f"trained from {base}; see {path.stem}.md"
     size = write(student, path, kind, path.stem, note)
+    (task,) = record["tasks"] if len(record["tasks"]) == 1 else ({"agent": "", "settings": {}},)
+    told = {"agent": task["agent"], "settings": task["settings"]}
+    path.with_suffix(".json").write_text(json.dumps(told) + "\n", "utf-8")
     path.with_suffix(".md").write_text(card(path.stem, record, folder, kind, best), "utf-8")
     return size
 

@@ -7,7 +7,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from wayword.core.errors import UsageError
 from wayword.core.files import cache_folder, keep, sha256
@@ -146,6 +146,24 @@ def located(name: str) -> Path:
             f"delete it and run `wayword models fetch`"
         )
     return path
+
+
+def trained_settings(model: str, agent: str) -> dict[str, Any]:
+    """The settings of an agent that the weights of ``local:NAME`` were trained with; {} if unknown.
+
+    A file ``NAME.json`` beside the weights names the agent and its settings, and asking in other
+    words than those of the training is seldom meant: they are the agent's defaults.
+    """
+    kind, _, name = model.partition(":")
+    path = (shipped(name) or Path(name).expanduser()).with_suffix(".json")
+    if kind != "local" or name in KNOWN or not path.is_file():
+        return {}
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        found = dict(record["settings"]) if record["agent"] == agent else {}
+    except (ValueError, KeyError, TypeError) as error:
+        raise UsageError(f"{path}: not the settings of trained weights ({error})") from None
+    return found
 
 
 def _language() -> list[str]:

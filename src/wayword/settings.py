@@ -67,7 +67,7 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def load_yaml(text: str) -> Any:
-    """The values of a YAML text. Raises ``yaml.YAMLError`` where it is none, and for one that
+    """The values of a YAML text. Raises ``yaml.YAMLError`` for malformed text, and for one that
     contains itself or grows beyond all measure by its aliases."""
     import yaml
 

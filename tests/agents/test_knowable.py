@@ -105,7 +105,7 @@ def _looked_at(dataset: InteractiveQuestions, task: Task, how: str) -> tuple[set
     shut = {i for i in range(things.objects) if things.encloses[i] and room(i) == asked}
     for turn in turns:
         assert turn.action is not None, "the body has every action of the walk"
-        turn.take()
+        turn.execute()
         shut -= {i for i in shut if things.open[i]}
     known = np.flatnonzero(world.house.actors[world.actors[0]].known[: things.objects])
     return {layout.ids[i] for i in known.tolist()}, {layout.ids[i] for i in shut}

@@ -24,8 +24,16 @@ PLAYED = [
     ("discussnav", "apartments"),
     ("velma", "towns"),
     ("lgx", "apartments"),
+    ("lgx", "two_phase"),
+    ("walker", "houses"),
+    ("act", "apartments"),
+    ("act", "two_phase"),
+    ("reflexion_emmem", "household"),
     *((agent, on) for agent in STRATEGIES for on in ("houses", "towns", *HOME)),
-    *(("react", on) for on in ("iqa", "rearrangement", "ma_household", "ma_wah")),
+    *(
+        ("react", on)
+        for on in ("iqa", "rearrangement", "ma_household", "ma_wah", "grounding_homes")
+    ),
 ]
 ONE = {"homes": 1, "episodes": 2}
 SMALL: dict[str, dict[str, Any]] = {
@@ -34,6 +42,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "apartments": {**ONE, "rooms": 3},
     "grounding": {"levels": "GoToObj", "episodes": 2},
     **dict.fromkeys(("household", "iqa", "rearrangement", "ma_household", "ma_wah"), ONE),
+    "grounding_homes": ONE,
 }
 STEPS = {"apartments": 14}
 """A full turn is 12; elsewhere 4 steps hold every kind of question."""

@@ -52,7 +52,7 @@ def test_a_turn_is_shown_before_its_action_is_carried_out_and_that_only_once() -
     assert world.pose("agent")["viewpoint"] == "s", "reset at once"
     first = next(turns)
     assert world.pose("agent")["viewpoint"] == "s"
-    assert first.take() is first.take()
+    assert first.execute() is first.execute()
     assert world.pose("agent")["viewpoint"] == "b"
     assert next(turns).action == C
     assert next(turns, None) is None

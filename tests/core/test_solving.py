@@ -74,7 +74,9 @@ def test_examples_solve_and_another_is_drawn_for_one_that_does_not() -> None:
     for seed in range(4):
         (shown,) = house.demonstrations(1, seed)
         assert shown.episode.id == "to_d"
-        assert all(turn.take().ok for turn in replay(shown.world(), shown.episode, shown.actions))
+        assert all(
+            turn.execute().ok for turn in replay(shown.world(), shown.episode, shown.actions)
+        )
     with pytest.raises(UsageError, match="3 examples were asked for and 2 training episodes"):
         house.demonstrations(3, 0)
     with pytest.raises(UsageError, match="no solved examples to show; set shots=0"):

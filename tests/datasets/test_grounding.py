@@ -88,7 +88,7 @@ def test_an_expert_that_runs_errands_solves_levels_too(level: str) -> None:
     actions = dataset.solve(task)
     assert {action.name for action in actions} <= set(HIGH)
     turns = list(replay(dataset.world(task.episode), task.episode, actions))
-    assert turns[-1].take().details["succeeded"]
+    assert turns[-1].execute().details["succeeded"]
 
 
 @pytest.mark.parametrize("actions", ["low", "high"])

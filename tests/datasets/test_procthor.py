@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from wayword.agents.frontier import FrontierAgent, FrontierSettings
 from wayword.agents.oracle import OracleSettings, ShortestPathOracle
 from wayword.core.agent import Toolkit
 from wayword.core.errors import DataError, UsageError
@@ -82,6 +83,21 @@ def test_every_drawn_episode_can_be_solved(folder: Path) -> None:
         trajectory = asyncio.run(rollout(task, Setup(dataset, build, max_steps=50)))
         (found,) = scorer.score(dataset, [(task, trajectory)])
         assert (found["success_challenge"], found["success_released"]) == (1.0, 1.0)
+
+
+def test_frontier_finds_every_type_that_is_looked_for(folder: Path) -> None:
+    """With a perfect detector; a type that names nothing could never be grounded."""
+    dataset = Procthor("val", folder, ProcthorSettings(episodes=8))
+    sought = {task.episode.extra["kind"]: task for task in dataset.tasks}
+    assert set(sought) == {"apple", "mug"}
+
+    def build(toolkit: Toolkit, actor: str) -> FrontierAgent:
+        return FrontierAgent(FrontierSettings(grounding="perfect"), toolkit)
+
+    for kind, task in sought.items():
+        trajectory = asyncio.run(rollout(task, Setup(dataset, build, max_steps=300)))
+        (found,) = scorer.score(dataset, [(task, trajectory)])
+        assert found["success_challenge"] == 1.0, kind
 
 
 def test_a_missing_or_broken_file_ends_in_one_line(folder: Path) -> None:

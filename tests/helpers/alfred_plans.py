@@ -83,7 +83,7 @@ class Crew:
     def play(self, doing: ActionPlan) -> None:
         """Carry out an errand's actions."""
         for turn in follow(self.world, "agent", doing):
-            turn.take()
+            turn.execute()
 
     def _away(self, name: str, x: float, y: float) -> float:
         return math.dist((self.objects[name].x, self.objects[name].y), (x, y))

@@ -374,3 +374,19 @@ def test_where_nobody_is_there_a_run_ends_at_once(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 1, done.stderr
     assert "the player left" in done.stderr
+
+
+def test_a_map_in_characters_and_why_nothing_is_undone(tmp_path: Path) -> None:
+    typed = Script(["map", "1", "map", "undo", "quit"])
+    play(game_plan(Plan("human", "houses", out=tmp_path / "a", episode="1")), typed)
+    first, second = (each for each in typed.told if "numbers: the ways" in each)
+    assert first.count("@") == second.count("@") == 2, "the place, and the legend"
+    assert "1" in first.rpartition("\n")[0]
+    assert "o" not in first.rpartition("\n")[0]
+    assert "." in second.rpartition("\n")[0], "a way of the first place that is none of this one"
+    assert all(len(line) < 90 for line in second.split("\n"))
+    assert "a step that was taken stands" in typed.text
+    assert "--continue RUN:EPISODE:STEP" in typed.text
+    other = Script(["map", "quit"])
+    play(game_plan(Plan("human", "grounding", out=tmp_path / "b", episode="1")), other)
+    assert "no map here" in other.text

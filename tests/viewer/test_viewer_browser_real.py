@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -129,6 +130,22 @@ def test_pages_of_published_data_are_sound(
     page.close()
 
 
+@pytest.mark.parametrize(("wide", "scheme"), [(1400, "light"), (390, "dark")])
+def test_the_home_page_of_published_data_is_sound(
+    wide: int, scheme: Any, browser: Browser, server: Server
+) -> None:
+    page = browser.new_page(viewport={"width": wide, "height": 900}, color_scheme=scheme)
+    told = listen(page, server.address.rstrip("/"))
+    page.goto(server.address)
+    ready(page)
+    assert wrong(page) == []
+    assert page.locator("#runs tbody tr").count() >= len(WORLDS)
+    page.fill("#search", "robothor")
+    assert page.locator("#runs tbody tr:visible").count() == 1
+    assert told == []
+    page.close()
+
+
 @each_world
 def test_an_episode_of_each_world_is_won_in_the_browser(
     world: OneWorld, browser: Browser, server: Server, top: Path, data: Path
@@ -162,5 +179,11 @@ def test_an_episode_of_each_world_is_won_in_the_browser(
     played = RunFolder.read(top / f"me-{world.name}")
     (mine,) = played.records()
     assert mine.scores[success_of(played.config)] == 1.0
+    both = f"compare?run={world.name}&run=me-{world.name}"
+    for path in (both, f"{both}&id={quote(record.episode_id)}"):
+        page.goto(server.address + path)
+        ready(page)
+        assert wrong(page, axe=world is WORLDS[0]) == [], path
+    assert told == []
     for each in pages.values():
         each.close()

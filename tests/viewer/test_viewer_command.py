@@ -50,3 +50,12 @@ def test_runs_and_the_version_are_a_line_each(tmp_path: Path) -> None:
     told = CliRunner().invoke(whole, ["--version"])
     assert told.exit_code == 0
     assert told.stdout.startswith("wayword 0.")
+
+
+def test_runs_of_several_seeds_are_watched_too(tmp_path: Path) -> None:
+    from wayword.cli.app import app as whole
+
+    asked = ["run", "oracle", "--on", "houses", "--limit", "1", "--seeds", "2", "--watch"]
+    done = CliRunner().invoke(whole, [*asked, "--out", str(tmp_path / "runs" / "seeds")])
+    assert done.exit_code == 0, done.output
+    assert done.output.count("live: http://127.0.0.1:") == 1

@@ -12,9 +12,12 @@ from wayword.datasets.houses import Houses
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
-from wayword.viewer.course import Course, course_and_map
+from wayword.viewer.causes import signs
+from wayword.viewer.course import Course, conditions, course_and_map
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.episode import Links, episode_page
+from wayword.worlds.household.goals import AnswerReference, Held, HouseholdReference, Inside, Lit
+from wayword.worlds.two_phase.world import TwoPhaseReference
 
 
 def test_a_way_that_grows_is_worse_and_rounding_is_not() -> None:
@@ -119,3 +122,36 @@ def test_a_costmap_is_drawn_as_it_grew(tmp_path: Path) -> None:
     plain = run(Plan("random", "apartments", limit=1, out=tmp_path / "plain"))
     (other,) = RunFolder.read(plain.path).records()
     assert "seenfree" in episode_page(other, [], sources, "run", Links())
+
+
+def test_goal_conditions_are_told_in_words_with_how_they_stood() -> None:
+    mug, egg = ("Mug|-01.25|+00.90", "mug_3"), ("Egg|+00.1|+00.2",)
+    hot = (("temperature", "hot"), ("dirty", False))
+    goals = (Inside(egg, ("CoffeeMachine|+0.1",), hot), Held(mug), Lit(("DeskLamp|1",)))
+    reference = HouseholdReference("1", "x", goals)
+    thing = {"in": "", "held": "", "temperature": "cold", "dirty": False, "on": True}
+    objects = {name: dict(thing) for name in (*mug, *egg, "CoffeeMachine|+0.1", "DeskLamp|1")}
+    objects["mug_3"]["held"] = "agent"
+    state = {"objects": objects, "actors": {"agent": {"sees": {}}}}
+    assert conditions(reference, state) == [
+        ("hot not dirty egg in or on coffee machine", 0, 1),
+        ("mug held", 1, 1),
+        ("desk lamp switched on, in view", 0, 1),
+    ]
+    assert conditions(reference, {}) == [], "a state of another world"
+    right = AnswerReference("1", answer="2")
+    assert conditions(right, {"actors": {"a": {"answer": "2."}}}) == [("the answer '2'", 1, 1)]
+    told = TwoPhaseReference("1", "kitchen")
+    assert conditions(told, {"phase": 2, "place": "office"})[1] == ("go to the kitchen", 0, 1)
+
+
+def test_signs_say_at_which_step_they_show() -> None:
+    def step(action: str, x: int) -> dict[str, object]:
+        return {"actor": "a", "decision": {"action": action}, "pose": {"x": x, "y": 0}}
+
+    moves = [step("forward", 1), *(step("left", 1) for _ in range(4))]
+    written = {"start": {"a": {"x": 0, "y": 0}}, "steps": moves, "ended": "step_limit"}
+    assert signs(written, {"sr": 0.0}) == {"looped": 3, "ran_out": 5}
+    no: dict[str, object] = {"actor": "a", "decision": {"rejected": "too_long"}, "pose": {}}
+    written = {"start": {}, "steps": [step("forward", 1), no, step("stop", 1)], "ended": "stopped"}
+    assert signs(written, {"osr": 1.0}) == {"passed_goal": 0, "rejected": 2, "truncated": 2}

@@ -18,6 +18,7 @@ from wayword.agents.parts.commands import ASKED_OF
 from wayword.agents.parts.legal import Legal
 from wayword.agents.parts.partner_knowledge import UNDERSTOOD
 from wayword.agents.parts.person import Face, Left, Seated, Situation, hear, person_of
+from wayword.agents.parts.sketch import Sketch
 from wayword.agents.parts.strategy import instruction, task_rules
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -43,7 +44,7 @@ _TYPED = re.compile(r"([^\s\[]+)\s*\[?\s*(.*?)\s*\]?", re.DOTALL)
 
 
 def read(words: str, space: ActionSpace) -> Action | str:
-    """The action that the words name, or a line that says why there is none."""
+    """The action that the input names, or one line saying why it names none."""
     words = " ".join(words.split())
     if words.isdecimal():
         number, last = int(words), len(space.listed)
@@ -134,6 +135,10 @@ def _listed(names: Sequence[str]) -> str:
 
 
 LEAVING = ("quit", "exit")
+NO_UNDO = (
+    "a step that was taken stands: it is recorded, and worlds do not go back. Once the game is "
+    "over, any step can be tried anew: wayword play --continue RUN:EPISODE:STEP"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +179,10 @@ class Human:
         self._person = person_of(toolkit.shared)
         self._episode: Episode | None = None
         self._verbalizer = generic.PLAIN
-        self._turn = 0
+        self._turn, self._sketch = 0, Sketch()
 
     async def begin(self, episode: Episode) -> None:
-        self._episode, self._turn = episode, 0
+        self._episode, self._turn, self._sketch = episode, 0, Sketch()
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         now = self._show(observation, space)
@@ -188,15 +193,23 @@ class Human:
             if words.startswith("?"):
                 self._help(now, words[1:].strip())
                 continue
+            if words.lower() in ("map", "undo"):
+                self._person.tell(self._map(space) if words.lower() == "map" else NO_UNDO)
+                continue
             found = read(words, space)
             if isinstance(found, Action):
                 return Decision(found)
             self._person.tell(found, "warning")
 
+    def _map(self, space: ActionSpace) -> str:
+        """What was seen, in characters; ways have their numbers in the list of actions."""
+        listed = enumerate(space.listed, 1)
+        return self._sketch.drawn({a.arguments[0]: n for n, a in listed if a.name == "goto"})
+
     async def recall(
         self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """See what somebody else saw, and hear what was decided."""
+        """Show a step that another agent took."""
         self._show(observation, space)
         said = decision.reason if isinstance(decision, Rejection) else str(decision.action)
         self._person.tell(f"before you: {said}", "dim")
@@ -204,6 +217,7 @@ class Human:
     def _show(self, observation: Observation, space: ActionSpace) -> Situation:
         """Tell the person what there is now."""
         self._verbalizer = generic.verbalizer(observation)
+        self._sketch.look(observation)
         now = self._situation(observation, space)
         if isinstance(self._person, Face):
             self._person.show(now)
@@ -250,7 +264,9 @@ class Human:
             if now.rules:
                 tell(now.rules)
             tell(
-                "? lists all actions, ?? the task; quit leaves; beginnings of words will do", "dim"
+                "? lists all actions, ?? the task; map draws what you saw; quit leaves; "
+                "beginnings of words will do",
+                "dim",
             )
         whose = f" of {now.actor}" if now.others else ""
         tell(f"\nTurn {now.turn}{whose}", "dim")

@@ -173,7 +173,7 @@ class NavGPT:
     async def recall(
         self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """Know a place that somebody else stood at, and what was decided there."""
+        """Add a step that another agent took to the history."""
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
         self._map.arrive(observation.viewpoint, legal)

@@ -182,12 +182,12 @@ class Velma:
         return await self._written()
 
     async def recall(self, seen: StreetObservation, space: ActionSpace, decided: object) -> None:
-        """Write down what was to be seen where somebody else decided."""
+        """Append an observation whose action another agent chose."""
         self._look(seen)
         self._forced = self._forced[1:]
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Write down what was carried out; a plan made for something else is void."""
+        """Append the executed action; drop a plan made for another one."""
         if isinstance(decision, Rejection):
             return
         executed = str(feedback.details.get("executed", decision.action.name))

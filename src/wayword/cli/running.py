@@ -208,7 +208,8 @@ def run(
 
         signing_key()  # a missing key is said before anything is played
     if recipe.sweep or recipe.seeds != 1:
-        carry_out_sweep(plan, recipe)
+        with _watched(plan, watch) as person:
+            carry_out_sweep(plan, recipe, person)
         return
     with _watched(plan, watch) as person:
         result = carry_out(plan, recipe.track, recipe.sign, person, slow)
@@ -261,14 +262,14 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
                 serving.join()
 
 
-def carry_out_sweep(plan: Plan, recipe: RunRecipe) -> None:
+def carry_out_sweep(plan: Plan, recipe: RunRecipe, person: Person | None = None) -> None:
     """A run for each value, one table with a row for each group of seeds, one picture."""
     from wayword.runs import sweep as sweeping
 
     seeds = [sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else []
     sweeps = [*recipe.sweep, *seeds]
     made = sweeping.variants(plan, sweeps)
-    results = [carry_out(variant.plan, recipe.track, recipe.sign) for variant in made]
+    results = [carry_out(each.plan, recipe.track, recipe.sign, person) for each in made]
     print_table([result.path for result in results], pool=sweeping.over_seeds(sweeps))
     typer.echo(f"\n{sweeping.picture(made)}")
     if not all(result.outcome.complete for result in results):

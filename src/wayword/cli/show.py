@@ -57,7 +57,7 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
         bar.stop()
 
 
-SILENCE = 0.4
+SILENCE = 0.3
 """Seconds after which a wait is explained."""
 
 

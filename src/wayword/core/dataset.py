@@ -23,7 +23,10 @@ class Task:
 
 
 def of_ids(tasks: Iterable[Task], wanted: Set[str]) -> dict[str, Task]:
-    """The tasks of these ids; stops at the last one, as a task may cost something to make."""
+    """The tasks of these ids; stops at the last one, as a task may cost something to make. Tasks
+    that know their ids without being made are not made for it."""
+    if isinstance(tasks, DrawnTasks) and tasks.ids is not None:
+        return tasks.of_ids(wanted)
     found: dict[str, Task] = {}
     for task in tasks:
         if len(found) == len(wanted):
@@ -122,6 +125,20 @@ class DrawnTasks(Sequence[Task]):
         if not -self._count <= index < self._count:
             raise IndexError(index)
         return self._make(index % self._count)
+
+    def of_ids(self, wanted: Set[str]) -> dict[str, Task]:
+        """The tasks of these ids, by number. Those of a scene are made one after the other, as few
+        scenes are kept in memory."""
+        assert self.ids is not None
+        found: dict[str, int] = {}
+        for number in range(self._count):
+            if len(found) == len(wanted):
+                break
+            if (name := self.ids(number)) in wanted:
+                found[name] = number
+        order = sorted(found.values(), key=self.scenes) if self.scenes else found.values()
+        made = {number: self._make(number) for number in order}
+        return {name: made[number] for name, number in found.items()}
 
 
 def task_id(tasks: Sequence[Task], number: int) -> str:

@@ -41,12 +41,12 @@ class Log:
         """Keep the percept that an agent just read; of several in a turn, the last."""
         self.percept = percept
 
-    def take_percept(self) -> Percept | None:
+    def drain_percept(self) -> Percept | None:
         """Hand over the percept of this turn, and start anew."""
         taken, self.percept = self.percept, None
         return taken
 
-    def take(self) -> tuple[list[ModelCall], list[Note]]:
+    def drain(self) -> tuple[list[ModelCall], list[Note]]:
         """Hand over the calls and notes, and start anew."""
         taken = self.calls, self.notes
         self.calls, self.notes = [], []
@@ -186,8 +186,8 @@ async def retake(
             )
         if agent is not None:
             agent.on_feedback(step.decision, feedback)
-        log.take()
-        percept = log.take_percept() or step.percept
+        log.drain()
+        percept = log.drain_percept() or step.percept
         notes = [Note("recorded_before", {"step": number})]
         pose = world.pose(step.actor)
         taken.append(Step(step.actor, seen, step.decision, feedback, pose, [], notes, 0.0, percept))

@@ -54,10 +54,10 @@ class PlanningFailed(Exception):
 class Turn:
     """One turn of a replay. It is yielded before its action changes the world.
 
-    ``observation`` and ``space`` are those before the action, worked out when first read: read them
-    before :meth:`take`. ``decision`` is a ``Rejection``, which changes nothing, where the action is
-    not legal here, where its actor has stopped, or where the recording holds one. ``pose`` is the
-    actor's after the action.
+    ``observation`` and ``space`` are those before the action, computed when first read: read them
+    before :meth:`execute`. ``decision`` is a ``Rejection``, which changes nothing, where the action
+    is not legal here, where its actor has stopped, or where the recording holds one. ``pose`` is
+    the actor's after the action.
     """
 
     def __init__(self, world: World, actor: str, given: Decision | Rejection) -> None:
@@ -83,8 +83,8 @@ class Turn:
         """The action, None where nothing legal was asked for."""
         return self.decision.action if isinstance(self.decision, Decision) else None
 
-    def take(self) -> Feedback:
-        """Carry the action out now; otherwise that is done when the loop asks for the next turn."""
+    def execute(self) -> Feedback:
+        """Carry the action out now; else the loop does so before it yields the next turn."""
         if self._feedback is None:
             self._feedback = carry_out(self._world, self.actor, self.decision)
             self.pose = self._world.pose(self.actor)
@@ -93,7 +93,7 @@ class Turn:
     def step(self) -> Step:
         """Carry the action out, and return the turn as a recorded step."""
         seen = self.observation
-        return Step(self.actor, seen, self.decision, self.take(), self.pose)
+        return Step(self.actor, seen, self.decision, self.execute(), self.pose)
 
 
 def replay(
@@ -124,7 +124,7 @@ def _listed(world: World, given: Iterable[tuple[str, Decision | Rejection]]) -> 
     for actor, decision in given:
         turn = Turn(world, actor, decision)
         yield turn
-        turn.take()
+        turn.execute()
 
 
 def follow(world: World, actor: str, plan: ActionPlan) -> Iterator[Turn]:
@@ -134,7 +134,7 @@ def follow(world: World, actor: str, plan: ActionPlan) -> Iterator[Turn]:
         while True:
             turn = Turn(world, actor, Decision(action, thought_of(plan)))
             yield turn
-            feedback = turn.take()
+            feedback = turn.execute()
             if world.done(actor):
                 return
             action = plan.send(feedback)

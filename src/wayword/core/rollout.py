@@ -140,7 +140,7 @@ class _Play:
     def fail(self, reason: str) -> None:
         """End the trial under way."""
         trial = self.trials[-1]
-        calls, notes = self._log.take()
+        calls, notes = self._log.drain()
         trial.opening_calls += calls
         trial.opening_notes += notes
         trial.ended, trial.error = "failed", reason
@@ -157,7 +157,7 @@ class _Play:
         before = self._setup.continued.get(self._task.episode.id)
         late = {a for a, agent in self._agents.items() if before and sees_answer(agent)}
         await self._begin(self._agents.keys() - late)
-        trial.opening_calls, trial.opening_notes = self._log.take()
+        trial.opening_calls, trial.opening_notes = self._log.drain()
         if before:
             for step in await retake(before, self._agents, late, world, self._log):
                 trial.steps.append(step)
@@ -195,7 +195,7 @@ class _Play:
         if succeeded:
             return False
         wishes = [await agent.reflect(verdict) for agent in learners]
-        trial.closing_calls, trial.closing_notes = self._log.take()
+        trial.closing_calls, trial.closing_notes = self._log.drain()
         return any(wishes)
 
 
@@ -230,9 +230,9 @@ async def _turn(actor: str, agent: Agent, world: World, log: Log) -> Step:
     decision = legal(await agent.act(observation, space), space)  # so that no agent has to check
     feedback = carry_out(world, actor, decision)
     agent.on_feedback(decision, feedback)
-    calls, notes = log.take()
+    calls, notes = log.drain()
     seconds, pose = time.perf_counter() - began, world.pose(actor)
-    percept = log.take_percept()
+    percept = log.drain_percept()
     return Step(actor, observation, decision, feedback, pose, calls, notes, seconds, percept)
 
 

@@ -49,14 +49,14 @@ MakeDemonstration = Callable[["Solvable", Task], Demonstration | None]
 
 
 class Solvable(ABC):
-    """A dataset whose tasks can be solved by one who knows the answers.
+    """A dataset whose tasks can be solved by a planner that sees the reference.
 
-    A family of worlds has a subclass that makes the plans; its datasets inherit from that. ``hows``
-    names the kinds of solutions a family has, the one that examples show first: ``"gold"`` (as
-    published), ``"shortest"``, ``"expert"`` (planned from the goals).
+    Each family of worlds has a subclass that makes the plans, and its datasets inherit from it.
+    ``solutions`` lists the kinds of plans, the one that in-context examples use first: ``"gold"``
+    (as published), ``"shortest"``, ``"expert"`` (planned from the goals).
     """
 
-    hows: ClassVar[tuple[str, ...]]
+    solutions: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def world(self, episode: Episode) -> World:
@@ -64,16 +64,16 @@ class Solvable(ABC):
 
     @abstractmethod
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-        """What :meth:`plan` returns for one of ``hows``."""
+        """What :meth:`plan` returns for one of ``solutions``."""
 
     def plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         """How an actor solves the task from the world's present state, its stop included.
 
-        Raises ``UsageError`` for a ``how`` that is not in ``hows``, and for a task without a
+        Raises ``UsageError`` for a ``how`` that is not in ``solutions``, and for a task without a
         public answer; the plan raises ``PlanningFailed`` where it cannot go on.
         """
-        if how not in self.hows:
-            known = " and ".join(self.hows)
+        if how not in self.solutions:
+            known = " and ".join(self.solutions)
             raise UsageError(f"episode {task.episode.id} has no {how!r} solution, only {known}")
         return self.make_plan(task, world, actor, how)
 
@@ -84,13 +84,13 @@ class Solvable(ABC):
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
         """The actions that solve a task for its first actor, the stop included.
 
-        ``how`` is the first of ``hows`` where empty. Raises ``PlanningFailed`` where that does not
-        solve it, and as :meth:`plan` does.
+        ``how`` is one of ``solutions``, the first by default. Raises ``PlanningFailed`` if the plan
+        does not solve the task, and whatever :meth:`plan` raises.
         """
         world = self.world(task.episode)
         world.reset(task.episode)
         actor = world.actors[0]
-        turns = follow(world, actor, self.plan(task, world, actor, how or self.hows[0]))
+        turns = follow(world, actor, self.plan(task, world, actor, how or self.solutions[0]))
         return tuple(turn.action for turn in turns if turn.action is not None)
 
     def expert_length(self, task: Task) -> int | None:
@@ -164,7 +164,7 @@ class SolvableWalks(Solvable):
     """Tasks whose reference is a path over places: ``gold`` is that path, ``shortest`` a shortest
     way to its end."""
 
-    hows: ClassVar[tuple[str, ...]] = ("gold", "shortest")
+    solutions: ClassVar[tuple[str, ...]] = ("gold", "shortest")
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         reference = task.reference

@@ -175,14 +175,17 @@ class Grounding(SolvableLevels):
     def _drawn(self, stream: str) -> Sequence[Task]:
         levels, seed = self.settings.chosen(), self.settings.seed
 
+        def name_of(number: int) -> str:
+            drawn = number // len(levels)
+            return f"{levels[number % len(levels)]}-{stream}-s{seed}-{drawn:04d}"
+
         def task(number: int) -> Task:
-            level, drawn = levels[number % len(levels)], number // len(levels)
-            name = f"{level}-{stream}-s{seed}-{drawn:04d}"
-            code = draw(stream, seed, drawn)
+            level, name = levels[number % len(levels)], name_of(number)
+            code = draw(stream, seed, number // len(levels))
             episode = Episode(name, mission(level, code), level, {"seed": code})
             return Task(episode, Reference(name))
 
-        return DrawnTasks(self.settings.episodes, task)
+        return DrawnTasks(self.settings.episodes, task, name_of)
 
 
 dataset = Grounding

@@ -4,7 +4,7 @@
     wayword run lgx --on pasture:hidden --data DATA --set dataset.simulator=thor \\
       --set dataset.build=pasture_builds/thor_build_remove/remove.x86_64
 
-Reads what ``real-stanford/cow`` publishes, unpacked as its README says: ``datasets.tar.gz``
+Reads what ``real-stanford/cow`` publishes, unpacked as its README says: the archive of datasets
 (``datasets/robothor-objectnav-{normal,dup,hidden,longtail}/val/episodes/{scene}.json.gz``, in
 RoboTHOR's format with the target's ``object_id``) and ``class_templates/`` (descriptions by scene
 and type). Where things were added, only the authors' Unity builds know what lies where.

@@ -292,7 +292,7 @@ class Environment:
             return
         step = game.take(actor, finish(agent.act(game.observation(actor), game.space(actor))))
         agent.on_feedback(step.decision, step.feedback)
-        step.calls, step.notes = self._log.take()
+        step.calls, step.notes = self._log.drain()
 
     def _info(self, steps: Sequence[Step], terms: Mapping[str, float]) -> Info:
         game, own = self.game, [step for step in steps if step.actor == self.actor]

@@ -22,7 +22,7 @@ from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import Feedback, Observation, World
 from wayword.metrics.scoring import Judged, Standing, scorer
 
-HOWS = ("shortest", "expert")
+EXPERT_SOLUTIONS = ("shortest", "expert")
 """Solutions that can be planned from wherever one is; a published path cannot."""
 
 
@@ -181,8 +181,8 @@ def _standing(game: Game) -> Standing | None:
 def _plan(game: Game, world: World, actor: str) -> ActionPlan | None:
     """The expert's plan from here; None where the dataset has no solution of that kind."""
     dataset = game.dataset
-    hows = dataset.hows if isinstance(dataset, Solvable) else ()
-    how = next((how for how in HOWS if how in hows), None)
+    solutions = dataset.solutions if isinstance(dataset, Solvable) else ()
+    how = next((how for how in EXPERT_SOLUTIONS if how in solutions), None)
     return None if how is None else plan_of(dataset, game.task, world, actor, how)
 
 
@@ -202,7 +202,7 @@ class _Expert:
         return self._action
 
     def learn(self, decision: Decision | Rejection | None, feedback: Feedback) -> None:
-        """A turn was taken, by somebody else for None."""
+        """A turn was taken; ``None`` stands for another actor's."""
         if self._action is None and self._feedback is None:
             return
         followed = isinstance(decision, Decision) and decision.action == self._action

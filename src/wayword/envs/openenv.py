@@ -124,7 +124,7 @@ class Server:
         return Session(make(self._name, dataset=self._shared, **self._options))
 
     def allowed(self, connection: HTTPConnection) -> bool:
-        """Whether a client has the token, and is no page of somebody's web site."""
+        """Whether a client has the token and is not a page of a foreign web site."""
         host, origin = connection.headers.get("host", ""), connection.headers.get("origin")
         if not asked_from_here("localhost" if self._token else host, origin):
             return False  # with a token, others may ask by whatever name this machine has

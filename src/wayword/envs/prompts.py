@@ -164,7 +164,7 @@ class AgentPrompts:
         return self.decided()
 
     def told(self, step: Step) -> None:
-        calls, notes = self._log.take()
+        calls, notes = self._log.drain()
         step.calls.extend(calls)
         step.notes.extend(notes)
         if self._question is not None:
@@ -198,7 +198,7 @@ class AgentPrompts:
 
     async def _begin(self) -> Decision | Rejection:
         await self._agent.begin(self._game.task.episode.as_told(self._actor))
-        self._game.trajectory.opening_calls, self._game.trajectory.opening_notes = self._log.take()
+        self._game.trajectory.opening_calls, self._game.trajectory.opening_notes = self._log.drain()
         return await self._act()
 
     async def _act(self) -> Decision | Rejection:

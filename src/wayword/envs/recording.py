@@ -1,4 +1,4 @@
-"""Episodes that somebody outside plays, as a run folder: tables, pages and exports read it."""
+"""Records episodes played by external code as a run folder, for tables, pages and exports."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def _stops(step: Step) -> bool:
 
 
 def answered(state: Mapping[str, Json], right: str) -> float:
-    """Whether anybody stopped with the right answer."""
+    """Whether an actor stopped with the right answer."""
     given = [record["answer"] for record in state.get("actors", {}).values()]
     return float(any(_plain(answer) == _plain(right) for answer in given if answer is not None))
 

@@ -30,7 +30,7 @@ from wayword.runs.folder import line_of
 from wayword.runs.jsonl import plain
 from wayword.runs.parts import takes_a_person
 from wayword.runs.ray_players import Bank, Ended, Player
-from wayword.runs.running import Going
+from wayword.runs.running import ActiveRun
 
 _TRIES = 12
 """Times that an episode is begun before it counts as what its processes die of. Many: those beside
@@ -43,13 +43,13 @@ _STORE = 128 << 20
 """Bytes of Ray's shared memory on this machine: episodes go by message, not by store."""
 
 
-async def play(going: Going, todo: Sequence[int], account: Account) -> Outcome:
+async def play(active: ActiveRun, todo: Sequence[int], account: Account) -> Outcome:
     """Play the episodes of these numbers on a cluster. Raises as ``rollout.run`` does."""
-    plan = going.plan
+    plan = active.plan
     if takes_a_person(plan):
         raise UsageError("a person cannot sit in a cluster; leave --engine ray out")
     with _cluster(plan.workers) as ray:
-        crew = _Crew(going, todo, account, ray)
+        crew = _Crew(active, todo, account, ray)
         try:
             return await crew.play()
         except BaseExceptionGroup as errors:
@@ -106,15 +106,15 @@ class _Post:
 class _Crew:
     """The players of a run, and what each of them has to do."""
 
-    def __init__(self, going: Going, todo: Sequence[int], account: Account, ray: Any) -> None:
-        self._going, self._account, self._ray = going, account, ray
+    def __init__(self, active: ActiveRun, todo: Sequence[int], account: Account, ray: Any) -> None:
+        self._active, self._account, self._ray = active, account, ray
         self._todo, self._again = deque(todo), deque[int]()
         self._left = len(todo)
         self._tried: Counter[int] = Counter()
         self._flights = self._hired = self._lost = self._steps = 0
         self._outcome = Outcome()
         self._more, self._over = asyncio.Event(), asyncio.Event()
-        self._posts = [_Post(number) for number in range(going.plan.workers)]
+        self._posts = [_Post(number) for number in range(active.plan.workers)]
         told = {
             "max_tokens": account.max_tokens,
             "max_dollars": account.max_dollars,
@@ -126,7 +126,7 @@ class _Crew:
         near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
         options = {"num_cpus": 0, "max_concurrency": 10_000, "scheduling_strategy": near}
         made = ray.remote(**options)(Bank)
-        self._bank = made.remote(told, going.plan.requests_per_minute or 0)
+        self._bank = made.remote(told, active.plan.requests_per_minute or 0)
 
     async def play(self) -> Outcome:
         """Until every episode has ended, or the run has to."""
@@ -162,7 +162,7 @@ class _Crew:
             )
         if (extra := self._hired - len(self._posts)) > 0:
             told.append(f"{extra} processes died and were replaced; their episodes began again")
-        self._going.told += dict.fromkeys(told)
+        self._active.notices += dict.fromkeys(told)
 
     async def _books(self) -> None:
         """Write down each payment; then the call that it was for goes on."""
@@ -172,14 +172,14 @@ class _Crew:
                 paid = await self._bank.exchange.remote(written)
             except self._ray.exceptions.RayError:
                 line = "the process that keeps the budget died; the same command goes on"
-                raise RecordingError(f"{self._going.folder.path}: {line}") from None
+                raise RecordingError(f"{self._active.folder.path}: {line}") from None
             for tokens, dollars in paid:
                 self._account.pay(tokens, dollars)
                 written += 1
 
     async def _news(self) -> None:
         """Gather where the players' episodes stand."""
-        going = self._going
+        active = self._active
         while True:
             await asyncio.sleep(0.5)
             posts = [post for post in self._posts if post.where and not post.dead]
@@ -188,10 +188,10 @@ class _Crew:
                 return_exceptions=True,
             )
             moves = [move for each in found if isinstance(each, list) for move in each]
-            if going.reporter:
-                going.reporter.told(going.done, moves, [post.where for post in posts])
-            going.steps = self._steps + sum(move["step"] for move in moves)
-            going.on_progress(going.done, going.total, {"steps_so_far": going.steps})
+            if active.reporter:
+                active.reporter.told(active.done, moves, [post.where for post in posts])
+            active.steps = self._steps + sum(move["step"] for move in moves)
+            active.on_progress(active.done, active.total, {"steps_so_far": active.steps})
 
     async def _man(self, post: _Post) -> None:
         """Keep a player at the post."""
@@ -199,7 +199,7 @@ class _Crew:
             if not await self._hire(post):
                 continue
             async with asyncio.TaskGroup() as group:
-                for _ in range(self._going.plan.concurrency):
+                for _ in range(self._active.plan.concurrency):
                     group.create_task(self._slot(post))
             if not post.dead:
                 return
@@ -207,13 +207,13 @@ class _Crew:
 
     async def _hire(self, post: _Post) -> bool:
         """Start a player; whether it lives. Raises ``UsageError`` where it cannot play the run."""
-        plan, ray = self._going.plan, self._ray
+        plan, ray = self._active.plan, self._ray
         self._hired += 1
         post.name, post.dead, post.where = f"{post.number}.{self._hired}", False, ""
         options = {"num_cpus": 1, "max_concurrency": 2 * plan.concurrency + 8}
         made = ray.remote(**options, scheduling_strategy="SPREAD")(Player)
         post.actor = made.remote(plan, os.getcwd(), self._bank, post.name)
-        identity = plain(self._going.folder.config["identity"])
+        identity = plain(self._active.folder.config["identity"])
         try:
             where, wrong = await post.actor.open.remote(identity)
         except ray.exceptions.RayError as error:
@@ -276,7 +276,7 @@ class _Crew:
         if self._tried[number] < _TRIES:
             self._again.append(number)
         else:
-            name = self._going.dataset.tasks[number].episode.id
+            name = self._active.dataset.tasks[number].episode.id
             reason = f"the processes that played it died {_TRIES} times"
             self._take(Played(name, line_of(name, None, reason=reason), reason))
         self._more.set()
@@ -285,7 +285,7 @@ class _Crew:
         outcome = self._outcome
         if isinstance(told, Played):
             self._steps += told.steps
-            self._going.take(told)
+            self._active.record(told)
             self._left -= 1
             if told.error:
                 outcome.failed += 1

@@ -115,7 +115,7 @@ class _Player:
             told.unlisted += (
                 action not in list(space.listed) and action.name not in space.open_verbs
             )
-        feedback = turn.take()
+        feedback = turn.execute()
         self.strategy.on_feedback(decided, feedback)
         if len(told.users) < len(told.answers):
             first = len(told.users) == 0  # the task stands before the first observation

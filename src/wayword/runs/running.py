@@ -134,8 +134,8 @@ class RunResult:
 
 
 @dataclass(slots=True)
-class Going:
-    """A run under way: where its episodes go, and what is told of them."""
+class ActiveRun:
+    """A run under way: its parts, its folder, and the counts that progress and notices report."""
 
     plan: Plan
     dataset: Dataset
@@ -152,7 +152,7 @@ class Going:
     steps: int = 0
     noted: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
-    told: list[str] = field(default_factory=list)
+    notices: list[str] = field(default_factory=list)
     store: Store | None = None
 
     def stepped(self, episode: str, step: Step) -> None:
@@ -171,9 +171,9 @@ class Going:
             played = Played.of(self.dataset, task, trajectory)
         except RecordingError as error:
             raise RecordingError(f"{self.folder.path}: {error}") from error
-        self.take(played)
+        self.record(played)
 
-    def take(self, played: Played) -> None:
+    def record(self, played: Played) -> None:
         """As ``ended``, of an episode that may have been played elsewhere."""
         if self.reporter:
             self.reporter.ended(played.episode, self.done)
@@ -195,23 +195,23 @@ class Going:
 class _Session:
     """One start of a run, written down when it ends."""
 
-    def __init__(self, going: Going, account: Account) -> None:
-        self._going, self._account = going, account
-        self._done, self._tokens, self._dollars = going.done, account.tokens, account.dollars
+    def __init__(self, active: ActiveRun, account: Account) -> None:
+        self._active, self._account = active, account
+        self._done, self._tokens, self._dollars = active.done, account.tokens, account.dollars
         self._began = time.perf_counter()
         self._started = datetime.now(UTC).isoformat(timespec="seconds")
 
     def end(self) -> None:
         """Append the session to the run folder."""
-        going, account = self._going, self._account
+        active, account = self._active, self._account
         session = Session(
             self._started,
             time.perf_counter() - self._began,
-            going.done - self._done,
-            max(0, account.tokens - self._tokens - going.finished_tokens),
-            max(0.0, account.dollars - self._dollars - going.finished_dollars),
+            active.done - self._done,
+            max(0, account.tokens - self._tokens - active.finished_tokens),
+            max(0.0, account.dollars - self._dollars - active.finished_dollars),
         )
-        add_session(going.folder.path, session)
+        add_session(active.folder.path, session)
 
 
 def run(
@@ -263,20 +263,23 @@ async def _run(
     out = plan.out or run_folder(plan, config["identity"])
     with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
         chosen = choose(plan, dataset.tasks, folder)
-        going = Going(plan, dataset, agent, folder, len(chosen), on_progress, person)
+        active = ActiveRun(plan, dataset, agent, folder, len(chosen), on_progress, person)
         if going_on:
-            going.continued = going_on.before(agent, dataset.tasks[chosen[0]].episode.actors)
+            active.continued = going_on.before(agent, dataset.tasks[chosen[0]].episode.actors)
         todo = unfinished(dataset.tasks, chosen, folder)
-        going.store = store
-        going.done = resumed = len(chosen) - len(todo)
-        going.on_progress(resumed, len(chosen), {})
-        outcome = await _play(going, todo, models, account) if todo else Outcome()
+        active.store = store
+        active.done = resumed = len(chosen) - len(todo)
+        active.on_progress(resumed, len(chosen), {})
+        outcome = await _play(active, todo, models, account) if todo else Outcome()
         learnt = [line for model in models.values() for line in lessons_of(model)]
         told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
         told += dict.fromkeys(line for model in models.values() for line in warnings_of(model))
         spent = _spent(account, outcome)
         return RunResult(
-            out if store else path, outcome, resumed, [*_notices(going), *going.told, *told, *spent]
+            out if store else path,
+            outcome,
+            resumed,
+            [*_notices(active), *active.notices, *told, *spent],
         )
 
 
@@ -294,38 +297,38 @@ def _spent(account: Account, outcome: Outcome) -> list[str]:
 
 
 async def _play(
-    going: Going, todo: Sequence[int], models: Mapping[str, Model], account: Account
+    active: ActiveRun, todo: Sequence[int], models: Mapping[str, Model], account: Account
 ) -> Outcome:
-    plan, person = going.plan, going.person
-    spending = add_earlier(account, going.folder)
-    session = _Session(going, account)
-    most = plan.max_steps or going.dataset.max_steps
-    going.reporter = Reporter(going.folder.path, going.total, most)
+    plan, person = active.plan, active.person
+    spending = add_earlier(account, active.folder)
+    session = _Session(active, account)
+    most = plan.max_steps or active.dataset.max_steps
+    active.reporter = Reporter(active.folder.path, active.total, most)
     try:
         if plan.engine == "ray":
             from wayword.runs import ray_engine  # of an extra
 
-            return await ray_engine.play(going, todo, account)
-        setup = _setup(going, models, account)
-        tasks = made(going.dataset.tasks, todo)
-        return await run_episodes(tasks, setup, going.ended, 1 if person else plan.concurrency)
+            return await ray_engine.play(active, todo, account)
+        setup = _setup(active, models, account)
+        tasks = made(active.dataset.tasks, todo)
+        return await run_episodes(tasks, setup, active.ended, 1 if person else plan.concurrency)
     finally:
-        going.reporter.over(going.done)
+        active.reporter.over(active.done)
         try:
             spending.close()
         finally:
             session.end()
 
 
-def _setup(going: Going, models: Mapping[str, Model], account: Account) -> Setup:
-    person = going.person
-    setup = setup_of(going.plan, going.dataset, going.agent, models, going.stepped)
+def _setup(active: ActiveRun, models: Mapping[str, Model], account: Account) -> Setup:
+    person = active.person
+    setup = setup_of(active.plan, active.dataset, active.agent, models, active.stepped)
     return replace(
         setup,
-        dataset=answered_by(going.dataset, person) if person else going.dataset,
+        dataset=answered_by(active.dataset, person) if person else active.dataset,
         shared=Shared({PERSON: person} if person else {}),
         purse=account,
-        continued=going.continued,
+        continued=active.continued,
     )
 
 
@@ -352,19 +355,20 @@ def config_of(
     }
 
 
-def _notices(going: Going) -> list[str]:
-    failed = [f"episode {name} failed: {reason}" for reason, name in going.reasons.items()]
+def _notices(active: ActiveRun) -> list[str]:
+    failed = [f"episode {name} failed: {reason}" for reason, name in active.reasons.items()]
+    played = active.done + len(active.reasons)
     noted = [
-        f"noted in {count} of {going.done + len(going.reasons)} episodes: {kind.replace('_', ' ')}"
-        for kind, count in sorted(going.noted.items())
+        f"noted in {count} of {played} episodes: {kind.replace('_', ' ')}"
+        for kind, count in sorted(active.noted.items())
         if kind not in QUIET
     ]
-    left = ", ".join(f"{n:,} {cause}" for cause, n in omitted(going.dataset).items())
+    left = ", ".join(f"{n:,} {cause}" for cause, n in omitted(active.dataset).items())
     gone = [f"left out of the split: {left}"] if left else []
-    gone += [f"note: {caveat}" for caveat in going.dataset.caveats]
-    typed, now = going.plan.on.partition(":")[0], going.plan.dataset_name
+    gone += [f"note: {caveat}" for caveat in active.dataset.caveats]
+    typed, now = active.plan.on.partition(":")[0], active.plan.dataset_name
     named = [f"the dataset {typed} is called {now} now"] if typed != now else []
-    return [*named, *going.folder.notices, *gone, *failed[:5], *noted]
+    return [*named, *active.folder.notices, *gone, *failed[:5], *noted]
 
 
 def _silent(done: int, total: int, scores: Mapping[str, float]) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 from wayword.agents.parts.person import PERSON, Style
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Agent, Shared, Toolkit
-from wayword.core.dataset import Dataset
+from wayword.core.dataset import Dataset, task_id
 from wayword.core.episode import Episode, Reference
 from wayword.core.family import Family
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, user
@@ -124,6 +124,8 @@ def check_dataset(dataset: Dataset, most: int = 200) -> None:
     assert len(tasks) > 0, "a dataset has at least one episode"
     ids = [task.episode.id for task in tasks]
     assert len(set(ids)) == len(ids), "episode IDs are unique within a split"
+    known = [task_id(tasks, number) for number in range(len(tasks))]
+    assert known == ids, "IDs that are known without making a task are the tasks' own"
     assert isinstance(dataset.family, Family), "a dataset's family is a Family"
     assert dataset.splits, "a dataset names its splits, the default first"
     assert dataset.max_steps > 0, "max_steps says when an episode is cut off"

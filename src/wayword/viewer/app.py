@@ -2,7 +2,7 @@
 
     serve(Content(Library([Path("runs")])), port=8000)
 
-Plain pages over HTTP, with events for what changes while somebody looks. Addresses:
+Plain pages over HTTP, with server-sent events for live changes. Addresses:
 
     /                            every run
     /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, live

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import hypot
 from typing import Any
@@ -46,24 +45,33 @@ def causes(
     written: Mapping[str, Any], scores: Mapping[str, float], instruction: str = ""
 ) -> tuple[str, ...]:
     """The signs in a trajectory as ``episodes.jsonl`` has it, for an episode without success."""
+    return tuple(signs(written, scores, instruction))
+
+
+def signs(
+    written: Mapping[str, Any], scores: Mapping[str, float], instruction: str = ""
+) -> dict[str, int]:
+    """The same, each with the first step, from 1, that shows it; 0 where no single one does."""
     if written.get("ended") == "failed":
-        return ("failed",)
+        return {"failed": 0}
     steps = [step for step in written.get("steps", ()) if isinstance(step, Mapping)]
     passed = any(scores.get(key, 0.0) > 0.5 for key in _PASSED)
-    picked = _picked_wrong(steps, instruction)
+    stopped = written.get("ended") == "stopped"
+    rejected = [n for n, step in enumerate(steps, 1) if _rejected(step)]
     found = {
-        "passed_goal": passed,
-        "gave_up": written.get("ended") == "stopped" and _stuck(steps[:-1]),
-        "wrong_object": picked,
+        "passed_goal": 0 if passed else None,
+        "stopped_early": len(steps) if stopped and not passed else None,
+        "wrong_object": _picked_wrong(steps, instruction),
+        "gave_up": max(1, len(steps) - _STUCK) if stopped and _stuck(steps[:-1]) else None,
         "looped": _looped(written, steps),
-        "rejected": bool(steps) and 4 * sum(map(_rejected, steps)) >= len(steps),
-        "truncated": any(map(_truncated, steps)),
-        "partner_silent": _silent(steps),
-        "ran_out": written.get("ended") == "step_limit",
+        "rejected": rejected[0] if rejected and 4 * len(rejected) >= len(steps) else None,
+        "truncated": next((n for n, step in enumerate(steps, 1) if _truncated(step)), None),
+        "partner_silent": 0 if _silent(steps) else None,
+        "ran_out": len(steps) if written.get("ended") == "step_limit" else None,
     }
-    found["wandered"] = not found["looped"] and _wandered(written, steps)
-    found["stopped_early"] = written.get("ended") == "stopped" and not passed
-    return tuple(name for name in CAUSES if found.get(name))
+    if found["looped"] is None and _wandered(written, steps):
+        found["wandered"] = 0
+    return {name: step for name in CAUSES if (step := found.get(name)) is not None}
 
 
 def _rejected(step: Mapping[str, Any]) -> bool:
@@ -95,10 +103,10 @@ def _silent(steps: Sequence[Mapping[str, Any]]) -> bool:
     return len(actors) > 1 and bool(spoke) and spoke != actors
 
 
-def _picked_wrong(steps: Sequence[Mapping[str, Any]], instruction: str) -> bool:
+def _picked_wrong(steps: Sequence[Mapping[str, Any]], instruction: str) -> int | None:
     """By the words of the instruction; nothing where it is not known."""
     named = set(re.findall(r"[a-z]+", instruction.lower()))
-    for step in steps:
+    for number, step in enumerate(steps, 1):
         decision, arguments = step.get("decision", {}), step.get("decision", {}).get("arguments")
         if (
             named
@@ -108,8 +116,8 @@ def _picked_wrong(steps: Sequence[Mapping[str, Any]], instruction: str) -> bool:
         ):
             words = re.findall(r"[a-z]+", str(arguments[0]).lower())
             if words and not named.intersection({*words, *(f"{word}s" for word in words)}):
-                return True
-    return False
+                return number
+    return None
 
 
 def _poses(written: Mapping[str, Any], actor: str, steps: Sequence[Any]) -> list[dict[str, Any]]:
@@ -120,18 +128,19 @@ def _poses(written: Mapping[str, Any], actor: str, steps: Sequence[Any]) -> list
     return [dict(pose) if isinstance(pose, Mapping) else {} for pose in poses]
 
 
-def _looped(written: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> bool:
+def _looped(written: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> int | None:
+    """The second of the steps that did the same in the same pose, of those with a third."""
+    found: list[int] = []
     for actor in dict.fromkeys(str(step.get("actor")) for step in steps):
         poses = _poses(written, actor, steps)
-        mine = [step for step in steps if step.get("actor") == actor]
-        done = Counter(
-            (repr(sorted(pose.items())), decision["action"], repr(decision.get("arguments")))
-            for pose, step in zip(poses, mine, strict=False)
-            if pose and "action" in (decision := step.get("decision", {}))
-        )
-        if any(count >= _STUCK for count in done.values()):
-            return True
-    return False
+        mine = [(n, step) for n, step in enumerate(steps, 1) if step.get("actor") == actor]
+        done: dict[tuple[str, ...], list[int]] = {}
+        for pose, (number, step) in zip(poses, mine, strict=False):
+            if pose and "action" in (decision := step.get("decision", {})):
+                action = str(decision["action"]), repr(decision.get("arguments"))
+                done.setdefault((repr(sorted(pose.items())), *action), []).append(number)
+        found += [numbers[1] for numbers in done.values() if len(numbers) >= _STUCK]
+    return min(found, default=None)
 
 
 def _wandered(written: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> bool:

@@ -133,6 +133,7 @@ class Content:
             causes=self._causes.there((rows.run.path, rows.version)) or {},
             served=True, later=later, remote=large,
             going="live" if going and going.alive else "", version=rows.version, slug=slug(name),
+            counted=rows.tally(),
         )  # fmt: skip
 
     def home(self) -> str:
@@ -222,7 +223,7 @@ class Content:
         """Causes by episode, of those without success; of a huge run, of as many as time allows."""
 
         def make() -> dict[str, tuple[str, ...]]:
-            return found_causes(rows, self.tasks(rows, _lost(rows)[:REMOTE]), _PATIENCE)
+            return found_causes(rows, self.tasks(rows, rows.lost()[:REMOTE]), _PATIENCE)
 
         return self._causes.get((rows.run.path, rows.version), make)
 
@@ -376,25 +377,19 @@ def _means(rows: Rows) -> Mapping[str, Any]:
     return {"metrics": found}
 
 
-def _lost(rows: Rows) -> list[str]:
-    return [head.episode_id for head in rows.heads() if index.lost(head, rows.success)]
-
-
 def found_causes(
     rows: Rows, sources: Sources, patience: float = float("inf")
 ) -> dict[str, tuple[str, ...]]:
     """The causes of every episode without success, or of as many as ``patience`` seconds allow."""
     end = time.monotonic() + patience
     found: dict[str, tuple[str, ...]] = {}
-    for head in rows.heads():
-        if not index.lost(head, rows.success):
+    failed = rows.failed
+    for name in rows.lost():
+        if name in failed:
+            found[name] = ("failed",)
             continue
-        if head.ended == "failed":
-            found[head.episode_id] = ("failed",)
-            continue
-        written = rows.written(head.episode_id)["trajectory"]
-        said = sources.instruction(head.episode_id)
-        found[head.episode_id] = causes(written, head.scores, said)
+        written, scores = rows.written(name)["trajectory"], rows.scored(name)
+        found[name] = causes(written, scores, sources.instruction(name))
         if time.monotonic() > end:
             break
     return found

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wayword.agents.parts.person import answered
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
@@ -32,9 +35,34 @@ class Head:
     error: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A run's episodes counted: finished, failed, without success (failed ones too). ``endings``
+    are how they ended, each once; ``columns`` a metric's scores where there are any, (N,)."""
+
+    done: int
+    failed: int
+    lost: int
+    endings: Sequence[str]
+    columns: Mapping[str, NDArray[np.float64]]
+
+    @staticmethod
+    def of(heads: Sequence[Head], success: str) -> Tally:
+        """Of lines of a table."""
+        done = [head for head in heads if head.ended != "failed"]
+        keys = dict.fromkeys(key for head in heads for key in head.scores)
+        return Tally(
+            len(done),
+            len(heads) - len(done),
+            sum(head.ended == "failed" or head.scores.get(success, 1.0) <= 0.5 for head in heads),
+            list(dict.fromkeys(head.ended for head in heads)),
+            {k: np.array([head.scores[k] for head in done if k in head.scores]) for k in keys},
+        )
+
+
 # The dataset behind a run, where it can be opened: instructions, gold paths, maps.
 #
-# A run folder may come from somebody else, so only datasets that are part of this installation are
+# A run folder may come from another person, so only datasets that are part of this installation are
 # opened, never a file that the folder names; and only when the data are the run's own.
 
 
@@ -112,7 +140,7 @@ class Sources:
                 return None
             for watch in everybody:
                 watch(world, number, step.actor)
-            if turn.take().status != step.feedback.status:
+            if turn.execute().status != step.feedback.status:
                 return None
         for watch in everybody:
             watch(world, len(told.steps) + 1, "")

@@ -13,8 +13,8 @@ from wayword.runs.codec import to_json
 from wayword.runs.folder import EpisodeRecord
 from wayword.viewer import figures
 from wayword.viewer import words as seeing
-from wayword.viewer.causes import CAUSES, causes
-from wayword.viewer.course import Course, course_and_map
+from wayword.viewer.causes import CAUSES, signs
+from wayword.viewer.course import Course, conditions, course_and_map
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Html, join, page, tag
@@ -86,7 +86,12 @@ def _top(record: EpisodeRecord, run: str, links: Links) -> Html:
 def _told_alone(sources: Sources, name: str) -> list[Html]:
     """What each actor was told that the others were not."""
     return [
-        tag("details", tag("summary", "told to ", tag("bdi", actor), " alone"), tag("pre", text))
+        tag(
+            "details",
+            tag("summary", "told to ", tag("bdi", actor), " alone"),
+            tag("pre", text),
+            open=True,
+        )
         for actor, text in sources.told_alone(name).items()
     ]
 
@@ -122,13 +127,36 @@ def _signs(record: EpisodeRecord, sources: Sources, course: Course) -> Html | No
     told, scores = record.trajectory, record.scores
     if told.ended == "failed" or scores.get(sources.success, 1.0) > 0.5:
         return None
-    found = causes(to_json(told), scores, sources.instruction(record.episode_id))
-    signs = [
-        tag("li", tag("b", name.replace("_", " ")), f": {CAUSES.get(name, '')}") for name in found
-    ]
-    where = _where(told, course)
-    signs += [where] if where else []
-    return tag("ul", *signs, class_="signs", aria_label="Signs of why it failed") if signs else None
+    found = signs(to_json(told), scores, sources.instruction(record.episode_id))
+    lines = [
+        tag(
+            "li", tag("b", name.replace("_", " ")), f": {CAUSES[name]}",
+            join([" (", _step_link(told, step), ")"]) if step else None,
+        )
+        for name, step in found.items()
+    ]  # fmt: skip
+    lines += [line for line in (_where(told, course), _missing(told, sources)) if line is not None]
+    return tag("ul", *lines, class_="signs", aria_label="Signs of why it failed") if lines else None
+
+
+def _step_link(told: Trajectory, number: int) -> Html:
+    action = tag("code", label(told.steps[number - 1]))
+    return join([tag("a", f"step {number}", href=f"#step-{number}"), " ", action])
+
+
+def _missing(told: Trajectory, sources: Sources) -> Html | None:
+    """What should have held in the end, and whether it did."""
+    known = conditions(sources.reference(told.episode_id), told.state)
+    items = [
+        tag(
+            "li", tag("b", "✓ " if met == parts else "✗ ", class_="ok" if met == parts else "bad"),
+            words, f" ({met} of {parts})" if 0 < met < parts else None,
+        )
+        for words, met, parts in known
+    ]  # fmt: skip
+    return (
+        tag("li", tag("b", "wanted"), ": ", tag("ul", *items, class_="wanted")) if items else None
+    )
 
 
 def _where(told: Trajectory, course: Course) -> Html | None:
@@ -137,13 +165,7 @@ def _where(told: Trajectory, course: Course) -> Html | None:
     if course.known and course.worse:
         lost = "undid a goal condition" if course.of else "led away from the goal"
         steps[course.worse] = " and ".join(filter(None, (steps.get(course.worse, ""), lost)))
-    links = [
-        tag(
-            "span", tag("a", f"step {number}", href=f"#step-{number}"), " ",
-            tag("code", label(told.steps[number - 1])), f" {words}",
-        )
-        for number, words in sorted(steps.items())
-    ]  # fmt: skip
+    links = [join([_step_link(told, n), f" {words}"]) for n, words in sorted(steps.items())]
     if not links and not course.known:
         return None
     return tag("li", tag("b", "where"), ": ", join([*links, course.summary() or None], "; "))

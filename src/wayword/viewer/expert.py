@@ -34,7 +34,7 @@ def expert_at(told: Trajectory, sources: Sources, step: int) -> str:
         for number, (turn, recorded) in enumerate(zip(turns, told.steps, strict=True), 1):
             if number == step:
                 break
-            if turn.take().status != recorded.feedback.status:
+            if turn.execute().status != recorded.feedback.status:
                 return "the world answers otherwise than it did, so nobody can say"
         try:
             action = next(dataset.plan(task, world, actor, how))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from wayword.core.metric import Metric
 from wayword.metrics import accounting, table
@@ -24,7 +27,7 @@ class Bin:
 
 
 def value(metric: Metric, score: float | None) -> str:
-    """With its unit: ``46.7%``, ``7.37 m``, ``$0.0012``. A dash for a number that is none."""
+    """With its unit: ``46.7%``, ``7.37 m``, ``$0.0012``. A dash for NaN."""
     if score is None or math.isnan(score):
         return "–"
     if math.isinf(score):
@@ -58,7 +61,7 @@ def column(metric: Metric) -> str:
 
 
 def interval(metric: Metric, found: Mapping[str, float | None]) -> str:
-    """``95%: 38.1 to 55.2%``, or why there is none."""
+    """``95%: 38.1 to 55.2%``, or why it is missing."""
     low, high = found.get("low"), found.get("high")
     if low is None or high is None:
         return "too few episodes for an interval"
@@ -69,38 +72,38 @@ def interval(metric: Metric, found: Mapping[str, float | None]) -> str:
     return f"95%: {first} to {last}"
 
 
-def bins(metric: Metric, scores: Sequence[float]) -> list[Bin]:
+def bins(metric: Metric, scores: ArrayLike) -> list[Bin]:
     """At most twelve bins of equal width over the finite scores; none for no scores.
 
     Yes-or-no rates have two, other rates ten from 0 to 1, and small whole numbers one each.
     """
-    finite = [score for score in scores if math.isfinite(score)]
-    if not finite:
+    given = np.asarray(scores, dtype=np.float64)
+    finite = given[np.isfinite(given)]
+    if not len(finite):
         return []
-    low, high = min(finite), max(finite)
+    low, high = float(finite.min()), float(finite.max())
     if metric.kind == "rate":
-        if set(finite) <= {0.0, 1.0}:
-            return [Bin(0.0, 0.5, finite.count(0.0)), Bin(0.5, 1.0, finite.count(1.0))]
+        no, yes = int((finite == 0.0).sum()), int((finite == 1.0).sum())
+        if no + yes == len(finite):
+            return [Bin(0.0, 0.5, no), Bin(0.5, 1.0, yes)]
         return _binned(finite, 0.0, 1.0, 10) if low >= 0 and high <= 1 else _even(finite)
-    whole = all(score.is_integer() for score in map(float, finite))
+    whole = bool((finite == np.floor(finite)).all())
     if whole and high - low < _BINS and abs(high) < 2**53:
         return _binned(finite, low, high + 1, int(high - low) + 1)
     return _even(finite)
 
 
-def _within(score: float, each: Bin, last: bool) -> bool:
-    return each.low <= score < each.high or (last and score == each.high)
-
-
-def _words(metric: Metric, each: Bin, held: set[float]) -> str:
+def _words(metric: Metric, each: Bin, scores: NDArray[np.float64], last: bool) -> str:
     """The one value that the bin holds, or from where to where it goes."""
-    if len(held) == 1:
-        return value(metric, held.pop())
+    inside = (scores >= each.low) & ((scores < each.high) | (last & (scores == each.high)))
+    held = scores[inside]
+    if len(held) and held.min() == held.max():
+        return value(metric, float(held[0]))
     return f"{value(metric, each.low)} to {value(metric, each.high)}"
 
 
-def _even(finite: Sequence[float]) -> list[Bin]:
-    low, high = min(finite), max(finite)
+def _even(finite: NDArray[np.float64]) -> list[Bin]:
+    low, high = float(finite.min()), float(finite.max())
     size = max(abs(low), abs(high), 1.0)
     # What differs by rounding alone is one value: twelve bins of it would have no width.
     if high - low <= 1e-9 * size:
@@ -108,22 +111,22 @@ def _even(finite: Sequence[float]) -> list[Bin]:
     return _binned(finite, low, high, _BINS)
 
 
-def _binned(finite: Sequence[float], low: float, high: float, count: int) -> list[Bin]:
+def _binned(finite: NDArray[np.float64], low: float, high: float, count: int) -> list[Bin]:
     width = (high - low) / count
-    counts = [0] * count
-    for score in finite:
-        counts[min(count - 1, max(0, int((score - low) / width)))] += 1
+    numbers = np.clip((finite - low) / width, 0, count - 1).astype(np.intp)
+    counts = np.bincount(numbers, minlength=count).tolist()
     return [Bin(low + i * width, low + (i + 1) * width, n) for i, n in enumerate(counts)]
 
 
-def histogram(metric: Metric, scores: Sequence[float]) -> Html | None:
+def histogram(metric: Metric, scores: ArrayLike) -> Html | None:
     """Bars that the page's script makes into filters by their ``data-low`` and ``data-high``.
 
     None where all scores are the same: there is nothing to see and nothing to filter.
     """
-    if len(set(scores)) < 2:
+    known = np.asarray(scores, dtype=np.float64)
+    if not len(known) or known.min() == known.max():
         return None
-    found = bins(metric, scores)
+    found = bins(metric, known)
     if not found:
         return None
     most = max(each.count for each in found)
@@ -132,7 +135,7 @@ def histogram(metric: Metric, scores: Sequence[float]) -> Html | None:
     for at, each in enumerate(found):
         height = 0 if each.count == 0 else max(1.5, 34 * each.count / most)
         last = at == len(found) - 1
-        words = _words(metric, each, {s for s in scores if _within(s, each, last)})
+        words = _words(metric, each, known, last)
         left, wide = round(at * step, 2), round(step, 2)
         hit = tag("rect", x=left, y=0, width=wide, height=36, class_="hit")
         bar = tag(

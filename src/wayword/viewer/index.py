@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.metrics import accounting
@@ -17,7 +20,7 @@ from wayword.runs.config import caveats_of, success_of
 from wayword.runs.parts import cast_of
 from wayword.viewer import words as seeing
 from wayword.viewer.causes import CAUSES
-from wayword.viewer.data import Head, Sources
+from wayword.viewer.data import Head, Sources, Tally
 from wayword.viewer.figures import column, histogram, interval, title, value, whisker
 from wayword.viewer.markup import Html, data, join, page, tag, visible
 
@@ -57,6 +60,12 @@ class Overview:
     going: str = ""
     version: str = ""
     slug: str = ""
+    counted: Tally | None = None
+
+    @property
+    def tally(self) -> Tally:
+        """The episodes counted: as ``counted`` says, or by their heads."""
+        return self.counted or Tally.of(self.heads, self.success)
 
     @property
     def success(self) -> str:
@@ -106,8 +115,7 @@ def _head(run: Overview) -> Html:
 
 
 def _counts(run: Overview) -> Html:
-    done = sum(head.ended != "failed" for head in run.heads)
-    failed = len(run.heads) - done
+    done, failed = run.tally.done, run.tally.failed
     of = run.config.get("episodes_in_split")
     said = f" of {of:,} episodes" if isinstance(of, int) else " episodes"
     parts: list[str] = [tag("b", f"{done:,}", id="done"), said]
@@ -135,9 +143,9 @@ def metrics_part(run: Overview) -> Html:
     """Success, efficiency, steps and cost large; every metric below, folded away."""
     if not run.row:
         return tag("p", "No episode has ended yet.", class_="lead")
-    scored = [head.scores for head in run.heads if head.ended != "failed"]
+    columns = run.tally.columns
     cards = {
-        metric.key: _card(metric, found, [s[metric.key] for s in scored if metric.key in s])
+        metric.key: _card(metric, found, columns.get(metric.key, np.empty(0)))
         for metric in run.metrics
         if (found := run.row["metrics"].get(metric.key)) is not None
     }
@@ -165,8 +173,8 @@ def headline_keys(row: Mapping[str, Any], success: str) -> list[str]:
     return [key for key in (success, efficient, "steps", "cost") if key in there]
 
 
-def _card(metric: Metric, found: Mapping[str, float | None], scores: Sequence[float]) -> Html:
-    alike = len(scores) > 1 and len(set(scores)) == 1
+def _card(metric: Metric, found: Mapping[str, float | None], scores: NDArray[np.float64]) -> Html:
+    alike = len(scores) > 1 and bool(scores.min() == scores.max())
     words = f"in all {len(scores):,} episodes" if alike else interval(metric, found)
     return tag(
         "div",
@@ -181,7 +189,7 @@ def _card(metric: Metric, found: Mapping[str, float | None], scores: Sequence[fl
 
 def causes_part(run: Overview) -> Html | None:
     """How many episodes without success show each sign; a press filters the table by it."""
-    known, lost = run.causes, _lost(run)
+    known, lost = run.causes, run.tally.lost
     if not lost:
         return None
     if not known:
@@ -205,15 +213,6 @@ def causes_part(run: Overview) -> Html | None:
     return tag("section", tag("h2", words), tag("div", *rows), class_="causes", aria_label=words)
 
 
-def _lost(run: Overview) -> int:
-    return sum(lost(head, run.success) for head in run.heads)
-
-
-def lost(head: Head, success: str) -> bool:
-    """Whether an episode failed, or ended without success."""
-    return head.ended == "failed" or head.scores.get(success, 1.0) <= 0.5
-
-
 def name(cause: str) -> str:
     """``passed the goal`` for ``passed_goal``."""
     return {"passed_goal": "passed the goal", "rejected": "rejected answers"}.get(
@@ -226,7 +225,7 @@ def _table(run: Overview) -> Html:
         "input", type="search", id="search", placeholder="Filter by id or instruction",
         aria_label="Filter by id or instruction", autocomplete="off",
     )  # fmt: skip
-    kinds = ["all", *dict.fromkeys(head.ended for head in run.heads if head.ended)]
+    kinds = ["all", *filter(None, run.tally.endings)]
     ended = _select("ended", "Filter by ending", {k: k.replace("_", " ") for k in kinds}, "ended: ")
     causes = _select(
         "cause", "Filter by cause", {"all": "all", **{c: name(c) for c in CAUSES}}, "cause: "
@@ -291,7 +290,7 @@ def _missing(run: Overview) -> Html | None:
 
 def _shown(run: Overview) -> list[str]:
     """The metrics of the table: the family's two main ones, then what the episodes took."""
-    there = {key for head in run.heads for key in head.scores}
+    there = set(run.tally.columns)
     own = [m for m in run.metrics if m.key in there and m not in accounting.METRICS]
     order = [run.success, *_MAIN]
     own.sort(key=lambda m: order.index(m.key) if m.key in order else len(order))
@@ -344,6 +343,8 @@ def text_of(run: Overview, head: Head) -> tuple[str, list[int], str]:
 def _number(score: float | None) -> float | None:
     if score is None or not math.isfinite(score):
         return None
+    if score.is_integer() and abs(score) < 100_000:
+        return int(score)
     return float(f"{score:.5g}")
 
 

@@ -20,7 +20,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ from wayword.runs.config import success_of
 from wayword.runs.folder import EpisodeRecord, RecordedRun
 from wayword.runs.jsonl import parse_line, read_lines, unusable
 from wayword.runs.records import entries, newer, trajectory
-from wayword.viewer.data import Head
+from wayword.viewer.data import Head, Tally
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,80}")
 _KEPT = 400_000
@@ -139,7 +139,12 @@ class Rows:
 
     def scores(self, row: int) -> dict[str, float]:
         """One finished episode's metrics."""
-        return {k: c[row] for k, c in self._scores.items() if not np.isnan(c[row])}
+        found = ((key, column[row]) for key, column in self._scores.items())
+        return {key: score for key, score in found if score == score}  # NaN: none
+
+    def scored(self, episode: str) -> dict[str, float]:
+        """A finished episode's metrics. Raises ``KeyError`` where there is none."""
+        return self.scores(self._at[episode])
 
     def outcomes(self) -> dict[str, float]:
         """The success measure of each finished episode that has one."""
@@ -150,11 +155,21 @@ class Rows:
             if not np.isnan(found)
         }
 
-    def heads(self) -> list[Head]:
-        """All of it as lines of a table, the failed first."""
-        failed = [Head(k, "failed", {}, reason) for k, reason in self.failed.items()]
-        done = [Head(k, self.ended[n], self.scores(n)) for n, k in enumerate(self.ids)]
-        return [*failed, *done]
+    def heads(self) -> Heads:
+        """All of it as lines of a table, the failed first, each made when it is looked at."""
+        return Heads(self, dict(self.failed), np.arange(len(self.ids)))
+
+    def lost(self) -> list[str]:
+        """The ids of the episodes without success, the failed first."""
+        numbers = np.flatnonzero(self.column(self.success) <= 0.5).tolist()
+        return [*self.failed, *(self.ids[number] for number in numbers)]
+
+    def tally(self) -> Tally:
+        """The episodes counted."""
+        columns = {key: self.column(key) for key in self._scores}
+        there = {key: column[~np.isnan(column)] for key, column in columns.items()}
+        endings = dict.fromkeys([*(["failed"] if self.failed else []), *self.ended])
+        return Tally(len(self.ids), len(self.failed), len(self.lost()), list(endings), there)
 
     def names(self) -> list[str]:
         """Every episode's id, the failed first."""
@@ -195,6 +210,32 @@ class Rows:
         path, number, *_ = self._place(episode)
         scores = {} if row is None else self.scores(row)
         return EpisodeRecord(episode, scores, trajectory(path, number, told))
+
+
+class Heads(Sequence[Head]):
+    """Lines of a table, made when they are looked at: failed episodes, then some finished ones by
+    their numbers."""
+
+    def __init__(self, rows: Rows, failed: Mapping[str, str], numbers: NDArray[np.intp]) -> None:
+        self._rows, self._failed, self._numbers = rows, list(failed.items()), numbers
+
+    def __len__(self) -> int:
+        return len(self._failed) + len(self._numbers)
+
+    @overload
+    def __getitem__(self, at: int) -> Head: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Head]: ...
+    def __getitem__(self, at: int | slice) -> Head | list[Head]:
+        if isinstance(at, slice):
+            return [self[n] for n in range(*at.indices(len(self)))]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        if at < len(self._failed):
+            name, reason = self._failed[at]
+            return Head(name, "failed", {}, reason)
+        number, rows = int(self._numbers[at - len(self._failed)]), self._rows
+        return Head(rows.ids[number], rows.ended[number], rows.scores(number))
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,7 +180,7 @@ def row_of_run(path: Path, listed: Sequence[Head]) -> Mapping[str, Any]:
 
 
 def _claim(folder: Path, config: Mapping[str, Any]) -> None:
-    """Mark the folder as this run's pages; refuse one that holds somebody else's."""
+    """Mark the folder as this run's pages; refuse a folder that holds other files."""
     text = json.dumps(config["identity"], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode(errors="backslashreplace")).hexdigest()
     mark = folder / _MARK
@@ -201,7 +201,7 @@ def _begun(folder: Path) -> bool:
 
 
 def _put(path: Path, text: str) -> None:
-    """Whole or not at all, as somebody may be looking at it."""
+    """Write atomically: a browser may be reading the file."""
     beside = path.with_name(f".{path.name}.new")
     beside.write_text(redacted(text), encoding="utf-8", newline="\n")
     os.replace(beside, path)

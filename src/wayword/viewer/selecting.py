@@ -1,4 +1,4 @@
-"""Rows of a large run that somebody asks for: filtered and sorted by the server.
+"""Rows of a large run, filtered and sorted by the server.
 
 select(rows, Wish({"q": "5593", "sort": "ne", "down": "1"}), causes)
 """
@@ -6,16 +6,14 @@ select(rows, Wish({"q": "5593", "sort": "ne", "down": "1"}), causes)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
-from wayword.viewer.data import Head
-from wayword.viewer.library import Rows
+from wayword.viewer.library import Heads, Rows
 
 
 class Wish:
-    """What rows somebody asks for, out of a request's query."""
+    """The requested rows, parsed from the query string."""
 
     def __init__(self, query: Mapping[str, str], ranges: Sequence[str] = ()) -> None:
         self.words = query.get("q", "").lower().split()
@@ -38,7 +36,7 @@ def _range(text: str) -> tuple[str, float, float, bool] | None:
         return None
 
 
-def select(rows: Rows, wish: Wish, known: Mapping[str, Sequence[str]]) -> Sequence[Head]:
+def select(rows: Rows, wish: Wish, known: Mapping[str, Sequence[str]]) -> Heads:
     """The heads that a wish is about, in its order."""
     count = len(rows.ids)
     keep = np.ones(count, dtype=bool)
@@ -60,34 +58,15 @@ def select(rows: Rows, wish: Wish, known: Mapping[str, Sequence[str]]) -> Sequen
         column = rows.column(wish.sort)[numbers]
         order = np.argsort(-column if wish.down else column, kind="stable")
         numbers = numbers[order]
-    failed = [] if wish.ranges or wish.ended not in ("", "failed") else _failed(rows, wish)
-    return _Chosen(rows, failed, numbers)
+    failed = {} if wish.ranges or wish.ended not in ("", "failed") else _failed(rows, wish)
+    return Heads(rows, failed, numbers)
 
 
-def _failed(rows: Rows, wish: Wish) -> list[Head]:
+def _failed(rows: Rows, wish: Wish) -> dict[str, str]:
     if wish.cause not in ("", "failed"):
-        return []
-    return [
-        Head(name, "failed", {}, reason)
+        return {}
+    return {
+        name: reason
         for name, reason in rows.failed.items()
         if all(word in name.lower() for word in wish.words)
-    ]
-
-
-class _Chosen(Sequence[Head]):
-    """Heads that are made when they are looked at."""
-
-    def __init__(self, rows: Rows, failed: list[Head], numbers: Any) -> None:
-        self._rows, self._failed, self._numbers = rows, failed, numbers
-
-    def __len__(self) -> int:
-        return len(self._failed) + len(self._numbers)
-
-    def __getitem__(self, at: Any) -> Any:
-        if isinstance(at, slice):
-            return [self[n] for n in range(*at.indices(len(self)))]
-        if at < len(self._failed):
-            return self._failed[at]
-        number = int(self._numbers[at - len(self._failed)])
-        rows = self._rows
-        return Head(rows.ids[number], rows.ended[number], rows.scores(number))
+    }

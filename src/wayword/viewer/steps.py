@@ -231,7 +231,7 @@ def _took(step: Step) -> str:
 
 
 def seconds(took: float) -> str:
-    """``48.0 s``, ``12 ms``; a dash for what is no number."""
+    """``48.0 s``, ``12 ms``; a dash for a missing number."""
     if not math.isfinite(took):
         return "–"
     return f"{took:.1f} s" if took >= 0.1 else f"{1000 * took:.0f} ms"

@@ -2,7 +2,7 @@
 
 A prompt repeats most of the one before. A page that held each of them whole would grow with the
 square of the steps; so a long passage that an earlier prompt has too is a reference to it, which
-the page's script fills in when somebody asks.
+the page's script fills in on demand.
 """
 
 from __future__ import annotations

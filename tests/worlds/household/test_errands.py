@@ -81,7 +81,7 @@ def done(
 ) -> list[str]:
     verbs: list[str] = []
     for turn in follow(world, "agent", errand(Errands(world, "agent", tidy))):
-        assert turn.take().ok, f"{turn.action}: {turn.take()}"
+        assert turn.execute().ok, f"{turn.action}: {turn.execute()}"
         verbs.append(str(turn.action and turn.action.name))
     return verbs
 

@@ -60,7 +60,7 @@ class Approach:
     tried: list[Point] = field(default_factory=list)
     best: TargetSighting | None = None
     _plan: list[Action] = field(default_factory=list)
-    _faces: bool = False
+    _facing: bool = False
     _looks: int = LOOKS
     _detours: int = DETOURS
     _runs: int = RUNS
@@ -80,11 +80,11 @@ class Approach:
         if self._plan:
             return self._plan.pop(0)
         here = (view.x, view.y)
-        if self._faces:
+        if self._facing:
             turn = facing(view, bearing(here, self.point))
             if turn is not None:
                 return turn
-            self._faces = False
+            self._facing = False
             self.tried.append(here)
             self._misses += seen is None
         if self._runs <= 0 or self._misses >= MISSES:
@@ -96,7 +96,7 @@ class Approach:
     def _planned(self, view: View, costmap: Costmap) -> list[Action]:
         way = self._to_place(view, costmap)
         if way:
-            self._faces = True
+            self._facing = True
             return way
         if self._looks > 0:
             self._looks -= 1

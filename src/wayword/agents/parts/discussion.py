@@ -360,7 +360,7 @@ def opening(analysis: Analysis) -> str:
 
 
 def trail_text(history: History) -> str:
-    """The summarised walk, or that there is none yet."""
+    """The summarised walk, or a sentence saying that it has just begun."""
     if not history.blocks and not history.dropped:
         return "The walk has not begun."
     gap = [f"({history.dropped} earlier steps left out)"] if history.dropped else []

@@ -108,7 +108,7 @@ def turns(
     reasons = demonstration.thoughts if thoughts else ()
     for number, turn in enumerate(demonstration.replay()):
         if turn.actor != me:
-            turn.take()
+            turn.execute()
             continue
         if turn.action is None:
             raise Unshowable(f"it takes actions that {me} does not have; set dataset.actions=all")
@@ -118,7 +118,7 @@ def turns(
         spoken = turn.space.open_verbs if constrained else None
         reason = reasons[number] if reasons else ""
         found.append((told, answer(turn.action, seen, recipe, spoken, reason)))
-        feedback = generic.feedback(turn.take(), generic.verbalizer(seen))
+        feedback = generic.feedback(turn.execute(), generic.verbalizer(seen))
     if len(demonstration.episode.actors) > 1 and len(found) < 2:
         raise Unshowable(f"{me} only stops in it")
     return found
@@ -235,7 +235,7 @@ def answer(
     """The answer that takes this action, with the sections whose truth is known.
 
     ``spoken`` are the verbs that take free text, for a constrained answer; None for a free one.
-    ``thought`` is what somebody thought then, for the section that asks for it.
+    ``thought`` fills the section that asks for one.
     """
     known, thought = true_parts(seen), " ".join(thought.split())
     stated: dict[str, str | dict[str, str]] = {}

@@ -229,7 +229,7 @@ class Partner:
         return None
 
     def _give_up(self, thing: str) -> None:
-        """Let somebody else try."""
+        """Leave the thing to another partner."""
         if self.knowledge.claims.get(thing) == self.me:
             del self.knowledge.claims[thing]
             self._failed[thing] = TRIES

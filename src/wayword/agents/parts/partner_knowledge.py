@@ -185,7 +185,7 @@ class Knowledge:
     ``claims`` says who fetches a thing: of two who would, the one who said so first; ``headed``
     where to. ``placed`` says what lies where it should; ``held`` who was seen with what.
     ``looked`` are the receptacles it has looked into, ``seen_rooms`` the rooms it has looked around
-    in, ``searched`` those that somebody has looked through to the end. ``doors`` says which stand
+    in, ``searched`` those that an actor has searched completely. ``doors`` says which stand
     open, ``door_rooms`` what they join. ``boxes`` are receptacles seen to open and shut.
     """
 
@@ -247,7 +247,7 @@ class Knowledge:
             self.forget(name)
 
     def hear(self, sender: str, sayings: Iterable[Saying]) -> None:
-        """Take in what somebody said."""
+        """Update from another actor's message."""
         for saying in sayings:
             if isinstance(saying, KnownSpot):
                 self._told(saying)

@@ -140,16 +140,16 @@ class Searcher(ABC):
         self._views: list[View] = []
         self._plan: list[Action] = []
         self._goal: Point | None = None
-        self._travels = False
+        self._traveling = False
         self._replans = 0
         self._approach: Approach | Return | None = None
         self._approached = 0
         self._tried: list[Point] = []
         self._best: TargetSighting | None = None
-        self._faces: float | None = None
-        self._hit: Point | None = None
-        self._safe: Point = (0.0, 0.0)
-        self._backs_off = False
+        self._target_heading: float | None = None
+        self._blocked_at: Point | None = None
+        self._last_free_point: Point = (0.0, 0.0)
+        self._backing_off = False
 
     @property
     def here(self) -> View:
@@ -168,16 +168,16 @@ class Searcher(ABC):
 
     async def act(self, observation: View, space: ActionSpace) -> Decision | Rejection:
         self._take_in(observation)
-        if self._hit is not None:
-            self._hit = None
-            if math.dist(self._safe, (observation.x, observation.y)) > ON:
-                self._backs_off = True
-                return Decision(goto(*self._safe), "Something is in the way.")
-        self._backs_off = False
+        if self._blocked_at is not None:
+            self._blocked_at = None
+            if math.dist(self._last_free_point, (observation.x, observation.y)) > ON:
+                self._backing_off = True
+                return Decision(goto(*self._last_free_point), "Something is in the way.")
+        self._backing_off = False
         ending = self._stop_when_found()
         if ending is not None:
             return ending
-        if self._travels:
+        if self._traveling:
             action = self._onwards()
             if action is not None:
                 return Decision(action)
@@ -196,15 +196,15 @@ class Searcher(ABC):
         if isinstance(decision, Rejection) or feedback.ok or feedback.status == "rejected":
             return
         self.toolkit.note("blocked", status=feedback.status, action=str(decision.action))
-        backs_off = self._backs_off
-        self._plan, self._backs_off = [], False
+        backs_off = self._backing_off
+        self._plan, self._backing_off = [], False
         if self._approach is not None:
             self._approach.interrupted()
         if feedback.status == "lost":
             return  # a broken connection says nothing of what is ahead
         if decision.action.name == "goto" and not backs_off:
             x, y = decision.action.arguments
-            self._hit = float(x), float(y)
+            self._blocked_at = float(x), float(y)
 
     def _take_in(self, view: View) -> None:
         """Map, views of the turn, and whether the target is there."""
@@ -212,16 +212,16 @@ class Searcher(ABC):
             self.costmap = Costmap(view.x, view.y, self.settings.radius)
         self._here = view
         self.costmap.add(view)
-        if self._hit is not None:
-            self._close_ahead(view, self._hit)
+        if self._blocked_at is not None:
+            self._close_ahead(view, self._blocked_at)
         elif (
             math.dist(self.costmap.point(*self.costmap.cell(view.x, view.y)), (view.x, view.y)) < ON
         ):
-            self._safe = view.x, view.y
-        if self._approach is None and self._faces is None:
-            if not self._travels:
+            self._last_free_point = view.x, view.y
+        if self._approach is None and self._target_heading is None:
+            if not self._traveling:
                 self._views.append(view)
-            if not self._travels or self.looks_on_the_way:
+            if not self._traveling or self.looks_on_the_way:
                 self._look(view)
 
     def _look(self, view: View) -> None:
@@ -232,13 +232,13 @@ class Searcher(ABC):
             GROUNDED, score=round(seen.score, 3), distance=seen.distance, turn=self.turn
         )
         heading = absolute(view.heading + seen.bearing)
-        self._travels, self._plan, self._views = False, [], []
+        self._traveling, self._plan, self._views = False, [], []
         if self.settings.approach and seen.distance is not None:
             point = ahead((view.x, view.y), heading, seen.distance)
             self._approach = Approach(point, self.settings.resolution, self._tried)
             self._approached += 1
         else:
-            self._faces = heading
+            self._target_heading = heading
 
     def _seen(self, view: View) -> Grounding | None:
         """The target's grounding where its score is high enough."""
@@ -249,8 +249,8 @@ class Searcher(ABC):
     def _stop_when_found(self) -> Decision | None:
         """The stop rule: what ends a search whose target was grounded; None while it goes on."""
         view = self.here
-        if self._faces is not None:
-            turn = facing(view, self._faces)
+        if self._target_heading is not None:
+            turn = facing(view, self._target_heading)
             return Decision(turn or STOP, "" if turn else "I see it.")
         if self._approach is None:
             return None
@@ -282,7 +282,7 @@ class Searcher(ABC):
         """Back to the nearest sighting, to stop there."""
         assert self._best is not None
         self.toolkit.note("went_back", distance=round(self._best.distance, 3), turn=self.turn)
-        self._approach, self._travels = Return(self._best), False
+        self._approach, self._traveling = Return(self._best), False
         action = self._approach.next(self.here, self.costmap, None)
         return Decision(action or STOP, "I go back to where I saw it.")
 
@@ -302,7 +302,7 @@ class Searcher(ABC):
 
     def _arrive(self) -> None:
         """The way has ended: the next turn, if there is one, begins with the present view."""
-        self._travels, self._goal, self._views = False, None, [self.here]
+        self._traveling, self._goal, self._views = False, None, [self.here]
         if not self.looks_on_the_way and not self._spent_turns():
             self._look(self.here)
 
@@ -317,7 +317,7 @@ class Searcher(ABC):
         choice = await self.choose(views)
         if choice is None:
             return self._give_up("there is nowhere left to look")
-        self._travels, self._goal, self._replans = True, choice.point, 0
+        self._traveling, self._goal, self._replans = True, choice.point, 0
         action = self._onwards() or rotate(self.settings.resolution)
         return Decision(action, choice.thought, choice.fallback_for)
 
@@ -330,7 +330,7 @@ class Searcher(ABC):
     def _close_ahead(self, view: View, meant: Point) -> None:
         """Close the first cell ahead of where the body came to a halt, its last safe one aside."""
         heading = bearing((view.x, view.y), meant)
-        safe = self.costmap.cell(*self._safe)
+        safe = self.costmap.cell(*self._last_free_point)
         for step in (0.4 * CELL, 0.8 * CELL, 1.2 * CELL):
             x, y = ahead((view.x, view.y), heading, step)
             if self.costmap.cell(x, y) != safe:

@@ -256,7 +256,7 @@ class Strategy:
         self, action: Action, seen: Observation, space: ActionSpace, thought: str = ""
     ) -> str:
         """The answer that takes this action, with the sections whose truth is known, and a
-        ``thought`` that somebody had: what examples show, and training data teach."""
+        ``thought`` that was recorded: used by in-context examples and training data."""
         spoken = space.open_verbs if self._constrained else None
         return examples.answer(action, seen, self._recipe, spoken, thought)
 

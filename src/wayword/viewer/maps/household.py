@@ -84,7 +84,7 @@ class Home:
 
 
 Placed = tuple[float, float] | None
-"""Where a thing lies, None in somebody's hands."""
+"""Where a thing lies; None while an actor holds it."""
 
 
 @dataclass(slots=True)

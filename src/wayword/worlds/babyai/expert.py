@@ -43,7 +43,7 @@ class SolvableLevels(Solvable):
     """Levels of BabyAI: ``expert`` is the package's bot, by the level's own actions; actors that
     run errands are planned for by those."""
 
-    hows: ClassVar[tuple[str, ...]] = ("expert",)
+    solutions: ClassVar[tuple[str, ...]] = ("expert",)
 
     def make_plan(self, task: Task, world: World, actor: str, how: str = "expert") -> ActionPlan:
         if not isinstance(world, BabyAIWorld):

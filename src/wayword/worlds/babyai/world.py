@@ -95,7 +95,7 @@ class BabyAIWorld:
     """One level of BabyAI and its actor; family ``"babyai"``.
 
     ``Episode.scene`` names the level, and ``Episode.start`` holds ``"seed"``, the number that the
-    package draws it by. Raises ``UsageError`` for a level that there is none of.
+    package draws it by. Raises ``UsageError`` for an unknown level.
     """
 
     actors: tuple[str, ...] = ("agent",)
@@ -112,7 +112,7 @@ class BabyAIWorld:
         return HIGH if self._high else LOW
 
     def reset(self, episode: Episode) -> None:
-        """Start an episode. Raises ``DataError`` for another level or a seed that is none."""
+        """Start an episode. Raises ``DataError`` for another level or an invalid seed."""
         where = f"episode {episode.id}"
         if episode.scene != self.level.name:
             problem = f"is {episode.scene!r}, but this world holds {self.level.name!r}"

@@ -134,7 +134,7 @@ class SolvableHousehold(Solvable):
     body that has every action; examples show actions that the dataset's own bodies have.
     """
 
-    hows: ClassVar[tuple[str, ...]] = ("expert", "errands")
+    solutions: ClassVar[tuple[str, ...]] = ("expert", "errands")
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         reference = task.reference

@@ -114,7 +114,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Lit:
-    """One of ``lamps`` is on and in somebody's view, no farther than ``distance`` (metres).
+    """One of ``lamps`` is on and in an actor's view, no farther than ``distance`` (metres).
 
     ALFRED asks the same: that the lamp be on and ``visible``, which in its simulator means in the
     picture and within 1.5 m.

@@ -140,7 +140,7 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A house before anybody acts in it. Check one made by hand with :func:`validate`."""
+    """A house in its initial state. Check one made by hand with :func:`validate`."""
 
     name: str
     rooms: tuple[Room, ...]

@@ -4,7 +4,7 @@ A thing is seen when its centre or the nearest point of its box lies within the 
 the view angle, and no panel stands in the line from the eye to that point: a wall, a shut door, or
 a side of furniture that rises above the eye and that the line meets between its underside and its
 top. What is in an open enclosing receptacle is seen when the receptacle is; what is in a shut one,
-or in somebody's hands, is not. Bodies hide nothing.
+or held by an actor, is not. Bodies hide nothing.
 
 Source: the view cone is LangSuitE's (Jia et al. 2024, section 3.1, Appendix E); what hides is this
 project's own, as the paper says "unblocked by walls" without saying how.

@@ -48,6 +48,9 @@ from wayword.worlds.household.verbs import Body, from_json, well_formed
 
 HANDS = frozenset(("pick_up", "put", "open", "toggle_on", "go_grab", "go_put"))
 """Verbs of bodies that can change something in a house."""
+UNSEEN_DOOR = "a closed door"
+"""Stands for a door on the way that the actor has not seen, which has no name to it; feedback and
+recorded episodes hold these words."""
 
 
 class HouseholdWorld:
@@ -201,8 +204,8 @@ class HouseholdWorld:
         return handless and bool(others) and all(other.stopped for other in others)
 
     def _barring(self, me: Actor, place: str) -> list[str]:
-        """The shut doors that an actor finds on its way to a room, or to where it last saw a thing:
-        their names, and ``a closed door`` for one it has not seen."""
+        """The names of the shut doors on an actor's way to a room, or to where it last saw a thing,
+        up to the first that it has not seen (``UNSEEN_DOOR``): behind that it knows no way."""
         room, i = place, me.names.thing.get(place)
         if i is not None:
             room = self.layout.room_at(float(me.seen_x[i]), float(me.seen_y[i]))
@@ -210,8 +213,8 @@ class HouseholdWorld:
             shut = shut_doors(self.house, me, self._target(room))
         except (Fail, ValueError):
             return []
-        names = [me.names.of[door] if me.known[door] else "a closed door" for door in shut]
-        return names[: names.index("a closed door") + 1] if "a closed door" in names else names
+        names = [me.names.of[door] if me.known[door] else UNSEEN_DOOR for door in shut]
+        return names[: names.index(UNSEEN_DOOR) + 1] if UNSEEN_DOOR in names else names
 
     def _spoken(self, me: Actor) -> tuple[str, ...]:
         """Verbs that take free text: no chat where one is alone, no ask where nobody answers."""

@@ -226,7 +226,7 @@ class Link:
             connection.close()
 
     def _take(self, text: str | bytes) -> None:
-        """Keep what a message says. What is no message of the protocol is left aside."""
+        """Store a message's content; ignore anything outside the protocol."""
         try:
             said = json.loads(text)
         except (ValueError, RecursionError):

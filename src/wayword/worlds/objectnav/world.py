@@ -231,7 +231,7 @@ class SolvableSearches(Solvable):
     """Object searches: ``shortest`` leads to the nearest place that has a target in view within the
     reference's distance, ``gold`` along the published way; both end facing a target."""
 
-    hows: ClassVar[tuple[str, ...]] = ("shortest", "gold")
+    solutions: ClassVar[tuple[str, ...]] = ("shortest", "gold")
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         reference = task.reference

@@ -97,7 +97,7 @@ class Navigator:
         return self._odd[state - 2 * self._links]
 
     def step(self, state: State, word: str) -> State:
-        """The state after an action. Raises ``ValueError`` for a word that is none."""
+        """The state after an action. Raises ``ValueError`` for an unknown action."""
         try:
             return self._next[word][state]
         except KeyError:

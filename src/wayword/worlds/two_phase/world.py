@@ -139,7 +139,7 @@ class TwoPhaseWorld:
 class SolvableTwoPhase(Solvable):
     """Two-phase tests: ``shortest`` goes to the hallway, then to a thing of the target's room."""
 
-    hows: ClassVar[tuple[str, ...]] = ("shortest",)
+    solutions: ClassVar[tuple[str, ...]] = ("shortest",)
 
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         reference = task.reference

@@ -178,7 +178,8 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     def tasks(self) -> Sequence[Task]:
         """Every episode with its reference, made when it is looked at."""
         tasks, rules = self._source.tasks, self.rules()
-        return DrawnTasks(len(tasks), lambda number: _ruled(tasks[number], rules))
+        ids = tasks.ids if isinstance(tasks, DrawnTasks) else None
+        return DrawnTasks(len(tasks), lambda number: _ruled(tasks[number], rules), ids)
 
     def rules(self) -> str:
         """What an agent is told of the task, the same for all episodes: ``rules/{name}.txt``."""

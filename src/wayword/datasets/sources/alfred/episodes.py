@@ -169,7 +169,7 @@ class Alfred:
                     self._entries[entry.task_id] = entry
         self.omissions: Mapping[str, int] = dict(omitted)
         self._numbers = [(e, n) for e in self._entries.values() for n in range(e.annotations)]
-        self.tasks = DrawnTasks(len(self._numbers), self._task)
+        self.tasks = DrawnTasks(len(self._numbers), self._task, self._id)
         self._scene = lru_cache(maxsize=KEPT)(self._build)
 
     @property
@@ -195,10 +195,13 @@ class Alfred:
         scene = placing.scene(self.folder, self._read.read(entry))
         return scene, ithor.layout(self.folder, entry.scene, scene)
 
+    def _id(self, number: int) -> str:
+        entry, annotation = self._numbers[number]
+        return f"{entry.task_id}_{annotation}"
+
     def _task(self, number: int) -> Task:
         entry, annotation = self._numbers[number]
-        trajectory = self._read.read(entry)
-        name = f"{entry.task_id}_{annotation}"
+        trajectory, name = self._read.read(entry), self._id(number)
         pose, _ = placing.start(self.folder, trajectory)
         start = {"scene": entry.scene, "arrangement": entry.task_id, "poses": {"agent": pose}}
         words = worded(trajectory.annotations[annotation], self._instructions)

@@ -89,7 +89,7 @@ class Published:
                 self._shuffled[f"{each.scene}_{split}_{each.number}"] = each
         self.omissions: Mapping[str, int] = dict(omitted)
         self._ids = list(self._shuffled)
-        self.tasks: Sequence[Task] = DrawnTasks(len(self._ids), self._task)
+        self.tasks: Sequence[Task] = DrawnTasks(len(self._ids), self._task, self._ids.__getitem__)
         self._room = lru_cache(maxsize=KEPT)(self._build)
 
     @property

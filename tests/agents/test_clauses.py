@@ -4,8 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.parts.clauses import MOST, NUMBERS, Since, clauses, marked, options
-from wayword.core.action import Action
+from wayword.agents.parts.clauses import (
+    MOST,
+    NUMBERS,
+    clauses,
+    goes_through,
+    if_done,
+    turn_of,
+)
+from wayword.agents.parts.counting import Since, count_of, goal_part
+from wayword.core.action import STOP, Action
 
 CUT = [
     ("Turn left and go to the sofa. Stop there.", ["Turn left, go to the sofa, Stop there"]),
@@ -54,15 +62,58 @@ def test_more_clauses_than_names_are_joined() -> None:
     assert "number 19" in found[-1].text
 
 
-def test_one_stays_with_a_clause_or_goes_on_to_the_next() -> None:
-    assert options(2, 3) == {Action("follow", ("2",)): "same", Action("follow", ("3",)): "next"}
-    assert list(options(3, 3).values()) == ["same"]
+def test_one_goes_on_with_a_clause_or_with_the_next() -> None:
+    assert if_done(2, 3) == {Action("follow", ("2",)): "no", Action("follow", ("3",)): "yes"}
+    assert if_done(3, 3, STOP) == {Action("follow", ("3",)): "no", STOP: "yes"}
+    assert list(if_done(3, 3).values()) == ["no"]
 
 
-def test_words_that_the_clause_has_are_marked() -> None:
-    told = marked("doorways glass cabinets, doorway", "Go to the glass cabinet", {"the"})
-    assert told == "doorways glass* cabinets*, doorway"
-    assert marked("the sofa", "the lamp", {"the"}) == "the sofa"
+@pytest.mark.parametrize(
+    ("clause", "degrees"),
+    [
+        ("Take a right at the desk", 90),
+        ("bear slightly left", -45),
+        ("veer left at the sofa", -45),
+        ("make a hard right", 135),
+        ("take the slight left", -45),
+        ("make a U-turn", 180),
+        ("head straight on", 0),
+        ("Head straight to the light and take a left", -90),
+        ("the door on the left", None),
+        ("pass the sofa on your right", None),
+    ],
+)
+def test_turns_are_read(clause: str, degrees: float | None) -> None:
+    assert turn_of(clause) == degrees
+
+
+@pytest.mark.parametrize(
+    ("clause", "count"),
+    [
+        ("At the third traffic light turn left", (3, "lights")),
+        ("At the 2nd intersection go right", (2, "intersections")),
+        ("Go through two lights, and at the next one make a right", (3, "lights")),
+        ("Go straight through the next two intersections", (2, "intersections")),
+        ("Go to the end of the block", (1, "intersections")),
+        ("Take four steps and stop", (4, "steps")),
+        ("Turn left at the light", (1, "lights")),
+        ("Stop beside the bank", None),
+    ],
+)
+def test_counts_are_read(clause: str, count: tuple[int, str] | None) -> None:
+    assert count_of(clause) == count
+
+
+def test_a_warning_is_no_goal() -> None:
+    assert (
+        goal_part("Stop by the bank, If you see a zoo, you have gone too far") == "Stop by the bank"
+    )
+    assert goal_part("Pass a zoo, Stop by the bank") == " Stop by the bank"
+
+
+def test_doorways_are_gone_through_and_things_are_gone_to() -> None:
+    assert goes_through("turn left, go through the kitchen doorway")
+    assert not goes_through("go through the kitchen, stop by the sofa")
 
 
 def test_steps_intersections_and_lights_are_counted_since_the_turn() -> None:

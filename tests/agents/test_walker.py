@@ -1,4 +1,4 @@
-"""Walker: one growing text, the clause that is followed, and a letter for the way."""
+"""Walker: one growing text of yes or no: is the clause done, does a way lead there?"""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers.small_house import SmallHouse
-from wayword.agents.walker import Walker, WalkerSettings, direction, gist, letter
+from wayword.agents.walker import Walker, WalkerSettings, direction, gist
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Prompt, Sampling
@@ -21,22 +21,26 @@ from wayword.worlds.indoor.graph import Neighbor
 GOLDEN = Path(__file__).parent.parent / "golden"
 
 
-class Letters:
-    """Chooses the given options in turn, and keeps prompts and options."""
+class Player:
+    """Says yes to these: the clauses that are done (by place and words), and these directions."""
 
-    name = "letters"
+    name = "player"
 
-    def __init__(self, words: Sequence[str]) -> None:
-        self._words = list(words)
+    def __init__(self, done: Sequence[tuple[str, str]], ways: Sequence[str]) -> None:
+        self._done, self._ways = list(done), list(ways)
         self.prompts: list[str] = []
-        self.options: list[list[str]] = []
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         assert isinstance(prompt, str)
+        assert list(options) == ["no", "yes"]
         self.prompts.append(prompt)
-        self.options.append(list(options))
-        word = self._words.pop(0)
-        return Choice(tuple(options), tuple(0.0 if o == word else -1.0 for o in options))
+        clause, *lines = prompt[prompt.rindex("Now: ") :].splitlines()
+        if prompt.endswith("Done?"):
+            yes = any(a in lines[0] and b in clause for a, b in self._done)
+        else:
+            signs = lines[-1].rpartition(": ")[2]
+            yes = signs.startswith(self._ways[prompt.count("Went ")])
+        return Choice(tuple(options), (-1.0, 0.0) if yes else (0.0, -1.0))
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         raise AssertionError("walker asks for choices only")
@@ -45,53 +49,80 @@ class Letters:
         """Nothing to close."""
 
 
-def play(*words: str) -> tuple[Trajectory, Letters]:
+def play(done: Sequence[tuple[str, str]], *ways: str) -> tuple[Trajectory, Player]:
     """A walk to c in the small house, by an instruction of two clauses."""
-    house, letters = SmallHouse(), Letters(words)
+    house, player = SmallHouse(), Player(done, ways)
     first = house.tasks[0]
-    episode = replace(first.episode, instruction="Go ahead, then walk to the lamp.")
-    setup = Setup(
-        house, lambda toolkit, actor: Walker(WalkerSettings(), toolkit), {"main": letters}
-    )
-    return asyncio.run(rollout(replace(first, episode=episode), setup)), letters
+    episode = replace(first.episode, instruction="Go ahead, then turn right and walk to the lamp.")
+    setup = Setup(house, lambda toolkit, actor: Walker(WalkerSettings(), toolkit), {"main": player})
+    return asyncio.run(rollout(replace(first, episode=episode), setup)), player
 
 
-def test_clauses_and_letters_walk_to_the_goal() -> None:
-    trajectory, letters = play("same", "A", "next", "C", "stop")
+TO_THE_GOAL = [("called b", "ahead"), ("called c", "lamp")]
+
+
+def test_clauses_and_ways_lead_to_the_goal() -> None:
+    trajectory, player = play(TO_THE_GOAL, "ahead", "right")
     assert [place["viewpoint"] for place in trajectory.visited("agent")] == ["s", "b", "c", "c"]
     assert trajectory.ended == "stopped"
-    assert letters.options == [
-        ["same", "next", "stop"], ["A"], ["same", "next", "stop"], ["A", "B", "C", "D"],
-        ["same", "stop"],
+    asked = [prompt.splitlines()[-1] for prompt in player.prompts]
+    assert [line.endswith("Done?") for line in asked] == [
+        True, False, True, True, False, False, False, False, True,
     ]  # fmt: skip
 
 
-def test_the_clause_that_is_followed_is_written_before_the_ways() -> None:
-    _, letters = play("same", "A", "next", "C", "stop")
-    ways = letters.prompts[3].split("Here: ")[-1].splitlines()
-    assert ways[1] == "Now: next: walk to the lamp"
-    assert ways[2].startswith(" A ")
+def test_a_clause_that_is_done_is_followed_by_the_next_at_the_same_place() -> None:
+    _, player = play(TO_THE_GOAL, "ahead", "right")
+    asked = [p.splitlines()[-2:] for p in player.prompts if p.endswith("Done?")]
+    assert [clause for clause, _ in asked] == [
+        "Now: Go ahead",
+        "Now: Go ahead",
+        "Now: turn right, walk to the lamp",
+        "Now: turn right, walk to the lamp",
+    ]
+    steps = [place.rpartition(": ")[2].partition(",")[0] for _, place in asked]
+    assert [each.removesuffix(". Done?") for each in steps] == [
+        "no steps", "one step", "no steps", "one step",
+    ]  # fmt: skip
 
 
 def test_every_prompt_extends_the_last_byte_for_byte() -> None:
-    words = ("same", "A", "same", "C", "next", "A", "same", "C", "stop")
-    _, letters = play(*words)
-    assert len(letters.prompts) == len(words)
-    for last, prompt, word in zip(letters.prompts, letters.prompts[1:], words, strict=False):
-        assert prompt.startswith(f"{last} {word}")
+    _, player = play([("called d", "ahead"), ("called c", "lamp")], *AROUND)
+    assert len(player.prompts) > 10
+    for last, prompt in zip(player.prompts, player.prompts[1:], strict=False):
+        assert prompt.startswith(last)
+
+
+AROUND = ("ahead", "ahead", "behind", "left")
 
 
 def test_the_prompt_reads_as_in_the_golden_file() -> None:
-    _, letters = play("same", "A", "next", "C", "same", "A", "same", "A", "stop")
+    _, player = play([("called d", "ahead"), ("called c", "lamp")], *AROUND)
     golden = (GOLDEN / "walker_step4.txt").read_text(encoding="utf-8")
-    assert letters.prompts[7] + "\n" == golden
+    assert player.prompts[-1] + "\n" == golden
 
 
 def test_places_that_were_walked_are_marked() -> None:
-    _, letters = play("same", "A", "same", "C", "same", "A", "same", "A", "stop")
-    last = letters.prompts[7].split("Here: ")[-1]
-    marks = [line.partition("(")[2].rstrip(")") for line in last.splitlines()[2:-1]]
-    assert sorted(marks) == ["", "", "back", "seen"]
+    _, player = play([], *AROUND)
+    seen = [prompt for prompt in player.prompts if prompt.count("Went ") == 3]
+    ways = seen[-1].split("Done? no\n")[-1].splitlines()
+    assert [way for way in ways if "seen" in way] == ["b south: ahead, seen?"]
+    assert [way for way in ways if "back" in way] == ["b north: behind, back?"]
+
+
+def signs(prompt: str) -> str:
+    return prompt.splitlines()[-1].rpartition(": ")[2]
+
+
+def test_a_turn_is_told_of_the_nearest_way_while_its_clause_begins() -> None:
+    _, player = play(TO_THE_GOAL, "ahead", "right")
+    assert [signs(p) for p in player.prompts if ", turn" in signs(p)] == ["right, turn, at all?"]
+
+
+def test_what_the_clause_names_is_told_where_it_stands() -> None:
+    _, player = play(TO_THE_GOAL, "ahead", "right")
+    place = next(p for p in player.prompts if p.endswith("Done?") and "the lamp\nHere" in p)
+    assert signs(place) == "no steps, by all. Done?"
 
 
 @pytest.mark.parametrize(
@@ -99,7 +130,7 @@ def test_places_that_were_walked_are_marked() -> None:
     [
         (0, 0, 1, "ahead"),
         (-30, 0, 1, "slightly left"),
-        (60, 0, 3.5, "half right far"),
+        (60, 0, 3.5, "slightly right far"),
         (90, 20, 1, "right up"),
         (-140, -20, 4, "sharp left down far"),
         (180, 0, 1, "behind"),
@@ -113,10 +144,6 @@ def test_a_caption_is_told_in_its_content_words_once() -> None:
     assert gist("A red chair beside the red table.", {"a", "the", "beside"}) == [
         "red", "chair", "table",
     ]  # fmt: skip
-
-
-def test_letters_go_on_after_z() -> None:
-    assert [letter(number) for number in (0, 25, 26, 27, 52)] == ["A", "Z", "AA", "AB", "BA"]
 
 
 def test_it_needs_a_dataset_with_words_for_places() -> None:

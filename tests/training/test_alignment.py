@@ -7,7 +7,7 @@ from wayword.core.action import STOP, Action
 from wayword.core.episode import PathReference
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
-from wayword.training.alignment import Laid, Step, aligned, narrated
+from wayword.training.alignment import Laid, Step, aligned, by_turns, narrated, turns_made
 
 GO, LEFT = Action("goto", ("x",)), Action("left")
 
@@ -81,3 +81,22 @@ def test_clauses_that_share_a_stretch_divide_it() -> None:
 
     shared = (Clause("a", 0), Clause("b", 20), Clause("c", 30))
     assert narrated(Told(), None, shared, 7) == Laid((2, 4, 6))  # type: ignore[arg-type]
+
+
+def test_in_streets_a_clause_with_a_turn_ends_where_it_is_made() -> None:
+    forward, left, right = Action("forward"), LEFT, Action("right")
+    actions = [forward] * 4 + [left] + [forward] * 3 + [right] + [forward] * 5 + [STOP]
+    made = turns_made(actions)
+    assert made == [(4, "left"), (7, "right")]
+    told = "Go to the bank. Turn left at the light. Go right at the park. Stop by the deli."
+    found = by_turns(clauses(told, within=False), made, 13)
+    assert found.ends[1:] == (4, 7, 12)
+    assert 0 < found.ends[0] < 4
+
+
+def test_a_turn_that_was_not_made_shares_its_stretch() -> None:
+    told = "Turn left at the light. Turn right at the bank. Stop by the deli."
+    found = by_turns(clauses(told, within=False), [(5, "right")], 11)
+    assert found.ends[1] == 5
+    assert found.ends[2] == 10
+    assert found.ends == tuple(sorted(found.ends))

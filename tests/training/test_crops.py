@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from helpers.small_house import SmallHouse
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
 from helpers.training_walks import played
 from wayword.datasets.houses import Houses
@@ -21,28 +20,28 @@ def labels(*examples: Example) -> list[tuple[str, str]]:
     return found
 
 
-def test_pieces_hold_every_label_once_and_the_clause_before() -> None:
+def test_pieces_hold_every_label_once_and_a_place_each() -> None:
     house = Houses("train", None, Houses.Settings(houses=1, episodes=1))
-    whole = played("walker", {}, house, house.tasks[0])
+    task = house.tasks[0]
+    whole = played("walker", {}, house, task)
     pieces = cropped(whole)
-    assert len(pieces) == len(whole.choices) // 2 + 1
+    assert len(pieces) == len(task.reference.path)  # type: ignore[attr-defined]
     assert labels(*pieces) == labels(whole)
-    assert not any(piece.text.startswith("Follow") for piece in pieces)
-    assert [piece.text.count("Now:") for piece in pieces] == [1] + [2] * (len(pieces) - 1)
-    assert all(piece.text.count("Here:") == 1 for piece in pieces)
+    assert all(piece.text.startswith("Now: ") for piece in pieces)
+    assert not any("Follow the instruction" in piece.text for piece in pieces)
 
 
-def test_streets_are_cut_behind_the_action_after_a_clause() -> None:
+def test_streets_are_cut_where_a_clause_is_asked_about() -> None:
     towns = Towns("train", None, Towns.Settings(towns=1, episodes=1))
     whole = played("velma", {"shots": 0, "follow": True}, towns, towns.tasks[0])
     pieces = cropped(whole)
     assert len(pieces) > 3
-    assert labels(*pieces) == labels(whole)
-    assert all(piece.text.count("Since") == 1 for piece in pieces)
+    before = next(n for n, choice in enumerate(whole.choices) if choice.label == " no")
+    assert labels(*pieces) == labels(whole)[before:]
+    assert all(piece.text.startswith("Now: ") for piece in pieces)
 
 
 def test_a_walk_without_clauses_stays_whole() -> None:
     street = SmallStreet(Eyes(PARK_AND_SHOP), landmarks=["a park", "Corner Shop"])
     whole = played("velma", {"shots": 0}, street, street.tasks[0])
     assert cropped(whole) == [whole]
-    assert len(cropped(played("walker", {}, SmallHouse(), SmallHouse().tasks[0]))) == 3

@@ -10,7 +10,6 @@ import pytest
 from helpers.small_house import SmallHouse
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
 from helpers.training_walks import Pieces, played
-from wayword.core.action import STOP
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.houses import Houses
 from wayword.training.examples import (
@@ -47,16 +46,17 @@ def test_a_forced_opening_is_in_the_text_without_a_label() -> None:
     assert "\n1. forward\n2. forward" in example.text
 
 
-def test_walkers_clauses_and_letters_are_the_labels() -> None:
+def test_walkers_questions_are_the_labels() -> None:
     house = SmallHouse()
     example = played("walker", {}, house, house.tasks[0])
-    told = [choice.label.strip() for choice in example.choices]
-    assert told[::2] == ["same", "same", "stop"]
-    chosen = [
-        next(line for line in block.splitlines() if line.startswith(f" {letter} "))
-        for block, letter in zip(example.text.split("Here: ")[1:], told[1::2], strict=False)
-    ]
-    assert [line.split(":")[0][3:] for line in chosen] == ["ahead", "right"]
+    asked = [example.text[: choice.at].splitlines()[-1] for choice in example.choices]
+    assert all(line.endswith("?") for line in asked)
+    pairs = list(zip(asked, example.choices, strict=True))
+    yes = [line.rpartition(": ")[2] for line, choice in pairs if choice.label == " yes"]
+    assert [line.split(",")[0].rstrip("?") for line in yes] == ["ahead", "right", "two steps. Done"]
+    done = [choice for line, choice in pairs if "Done?" in line]
+    assert [choice.taken for choice in done] == [" no", " no", " yes"]
+    assert {c.taken for c in example.choices if c not in done} == {""}
 
 
 def test_prompts_must_extend_each_other_byte_for_byte() -> None:
@@ -79,7 +79,9 @@ def test_every_prompt_of_a_generated_house_extends_the_last(settings: dict[str, 
         example = played("walker", settings, houses, task)  # raises where one does not
         places = [choice.at for choice in example.choices]
         assert places == sorted(places)
-        assert len(places) == 2 * len(task.reference.path) - 1  # type: ignore[attr-defined]
+        ways = [choice for choice in example.choices if not choice.taken]
+        yes = [choice for choice in ways if choice.label == " yes"]
+        assert len(yes) == len(task.reference.path) - 1  # type: ignore[attr-defined]
 
 
 def test_labels_stand_at_the_token_before_the_choice() -> None:
@@ -89,9 +91,9 @@ def test_labels_stand_at_the_token_before_the_choice() -> None:
     assert [pieces.text(number) for number in encoded.labels] == [
         choice.label for choice in example.choices
     ]
-    assert [pieces.text(encoded.ids[place]) for place in encoded.at] == [":"] * len(encoded.at)
+    assert [pieces.text(encoded.ids[place]) for place in encoded.at] == ["?"] * len(encoded.at)
     after = [pieces.text(encoded.ids[place + 1]) for place in encoded.at[:-1]]
-    assert after == [choice.taken for choice in example.choices[:-1]]
+    assert after == [choice.taken or "\n" for choice in example.choices[:-1]]
 
 
 def test_a_label_of_several_tokens_is_learnt_up_to_where_it_parts() -> None:
@@ -119,10 +121,10 @@ def test_a_choice_inside_a_token_is_an_error() -> None:
 def test_the_students_own_walk_stays_in_the_text() -> None:
     house = SmallHouse()
     right = played("walker", {}, house, house.tasks[0])
-    words = [choice.taken.strip() for choice in right.choices[:2]]
-    walk = played("walker", {}, house, house.tasks[0], [*words, "stop"], "dagger")
-    assert [choice.taken.strip() for choice in walk.choices] == [*words, "stop"]
-    assert [choice.label for choice in walk.choices] == [c.label for c in right.choices[:3]]
+    wrong = played("walker", {}, house, house.tasks[0], ["yes"], "dagger")
+    assert wrong.text.endswith("Done? yes")
+    (choice,) = wrong.choices
+    assert (choice.taken, choice.label) == (" yes", right.choices[0].label)
 
 
 def test_examples_come_back_from_their_file(tmp_path: Path) -> None:
@@ -154,10 +156,3 @@ def test_a_source_is_cut_into_two_halves_that_share_nothing() -> None:
     assert len(most) == 4
     assert not most & rest
     assert most | rest == names(whole)
-
-
-def test_stop_is_an_answer_of_walker() -> None:
-    house = SmallHouse()
-    example = played("walker", {}, house, house.tasks[1])
-    assert example.choices[-1].label == " stop"
-    assert STOP.name == "stop"

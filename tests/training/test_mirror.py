@@ -1,4 +1,4 @@
-"""A walk in the mirror: sides exchanged, neighbors in their new order, answers still right."""
+"""A walk in the mirror: sides exchanged, in words and in answers."""
 
 from __future__ import annotations
 
@@ -7,45 +7,42 @@ from helpers.training_walks import played
 from wayword.training.examples import Choosing, Example
 from wayword.training.mirror import mirrored
 
-WALK = """Instruction: Turn left at the sofa.
-Here: hall
- A behind: sofa
- B left far: door to the kitchen (back)
- C* ahead up: oven
- D right: lamp left of a chair
-Choice: B
-Here: kitchen
- A left: oven
-Choice: stop"""
+WALK = """- Turn left at the sofa
+Here: hall; at sofa
+After one step: Turn left at the sofa. Done? no
+left* far: door to the kitchen?
+right: lamp left of a chair?
+Went left far."""
 
 
 def example() -> Example:
-    first = WALK.index("Choice: B") + len("Choice:")
-    last = WALK.rindex("Choice: stop") + len("Choice:")
-    choices = (Choosing(first, " B", " A"), Choosing(last, " stop", " stop"))
+    done = WALK.index(" no\n")
+    ways = [WALK.index(end) + len(end) for end in ("kitchen?", "chair?")]
+    choices = (
+        Choosing(done, " no", " no"),
+        Choosing(ways[0], "", " yes"),
+        Choosing(ways[1], "", " no"),
+    )
     return Example("one", "houses:train", WALK, choices)
 
 
-def test_neighbors_are_listed_from_the_other_side() -> None:
-    seen = mirrored(example())
-    assert seen.text.splitlines()[:7] == [
-        "Instruction: Turn right at the sofa.",
-        "Here: hall",
-        " A left: lamp right of a chair",
-        " B* ahead up: oven",
-        " C right far: door to the kitchen (back)",
-        " D behind: sofa",
-        "Choice: C",
+def test_sides_are_exchanged() -> None:
+    assert mirrored(example()).text.splitlines() == [
+        "- Turn right at the sofa",
+        "Here: hall; at sofa",
+        "After one step: Turn right at the sofa. Done? no",
+        "right* far: door to the kitchen?",
+        "left: lamp right of a chair?",
+        "Went right far.",
     ]
 
 
-def test_answers_follow_their_neighbors() -> None:
-    first, last = mirrored(example()).choices
-    assert (first.taken, first.label) == (" C", " D")
-    assert (last.taken, last.label) == (" stop", " stop")
-    text = mirrored(example()).text
-    assert text[first.at : first.at + 2] == " C"
-    assert text[last.at :] == " stop"
+def test_answers_stay_behind_their_questions() -> None:
+    seen = mirrored(example())
+    assert [choice.label for choice in seen.choices] == [" no", " yes", " no"]
+    before = [seen.text[: choice.at].splitlines()[-1] for choice in seen.choices]
+    assert before[0].endswith("Done?")
+    assert before[1:] == ["right* far: door to the kitchen?", "left: lamp right of a chair?"]
 
 
 def test_the_mirror_of_the_mirror_is_the_walk() -> None:

@@ -31,8 +31,9 @@ import numpy as np
 
 from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.clauses import NEXT, NUMBERS, Clause, Since, clauses, marked, options
+from wayword.agents.parts.clauses import NO, YES, Clause, clauses, if_done
 from wayword.agents.parts.conversation import TokenRate, context_tokens
+from wayword.agents.parts.counting import Met, Since
 from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
 from wayword.agents.parts.legal import Refusal, pick
 from wayword.agents.parts.sentences import quotable
@@ -150,7 +151,8 @@ class Velma:
         self._planned: list[str] = []
         self._number = 1
         self._asked = self._oriented = self._blind = False
-        self._due, self._beside, self._since = False, "", Since()
+        self._due, self._junction, self._turned, self._since = False, False, False, Since()
+        self._beside: list[tuple[str, str]] = []
         self.clauses, self.followed = tuple[Clause, ...](), 1
         self.answers: dict[Action, str] = {}
 
@@ -210,13 +212,9 @@ class Velma:
         lines = self._lines(seen, self._landmarks, turned=self._oriented)
         if lines:
             self._planned.clear()
-        self._due = self._settings.follow and not self._forced and self._decisive(seen)
-        if self._due:
-            told = self._prompts.fill("since", **self._since.words(), beside=self._beside)
-            clause = self.clauses[self.followed - 1].text
-            self._walk += "\n".join([*lines, marked(told, clause, self._prompts["dull"].split())])
-        else:
-            self._walk += "\n".join([*lines, street.cue(self._number)])
+        self._due = self._settings.follow and not self._forced and self._decisive()
+        self._walk += "".join(f"{line}\n" for line in lines)
+        self._walk += "" if self._due else street.cue(self._number)
         self._asked = True
 
     def _lines(self, seen: StreetObservation, landmarks: Sequence[str], turned: bool) -> list[str]:
@@ -228,9 +226,9 @@ class Velma:
             if self._settings.traffic and seen.step == 0 and not turned:
                 flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
         lit = any("light" in name and view == AHEAD for name, view in told)
-        beside = (f"; {name} {street.DIRECTIONS[view]}" for name, view in told if view in BESIDE)
-        self._beside = "".join(beside)
-        self._since.see(junction=seen.exits > 2 and seen.changed, lit=lit)
+        self._beside = [(name, street.DIRECTIONS[view]) for name, view in told if view in BESIDE]
+        self._junction = seen.exits > 2 and seen.changed
+        self._since.see(junction=self._junction, lit=lit)
         return street.observation(seen.exits, seen.changed, told, flow, self._sentences)
 
     def _sightings(
@@ -243,31 +241,33 @@ class Velma:
             self._toolkit.note("no_landmark_scores", panorama=seen.panorama, heading=seen.heading)
         return [(landmarks[row], view) for row, view in visible(scores, self._settings.tau)]
 
-    def _decisive(self, seen: StreetObservation) -> bool:
-        """Whether the next action may turn or stop: at an intersection, after a turn, beside a
-        landmark, or among steps that are counted."""
+    def _decisive(self) -> bool:
+        """Whether one may turn or stop here; steps may be counted."""
         counted = "step" in self.clauses[self.followed - 1].text
-        junction = seen.exits > 2 and seen.changed
-        return junction or bool(self._beside) or counted or not self._since.steps
+        return self._junction or bool(self._beside) or counted or not self._since.steps
 
     async def _follow(self) -> None:
-        """Ask which clause is followed now, and write it down."""
-        self.answers = options(self.followed, len(self.clauses))
-        names = list(self.answers.values())
-        choice = await self._toolkit.model().choose(self.prompt, names)
-        self.followed += choice.best == NEXT
-        self._walk += f" {self._clause(self.followed, choice.best)}\n{street.cue(self._number)}"
+        """Ask whether the clause is done, and about the next one if it is."""
+        self._turned = not self._since.steps and self._since.turn != "start"
+        while await self._done() and self.followed < len(self.clauses):
+            self.followed, self._turned = self.followed + 1, False
+        self._walk += street.cue(self._number)
         self.answers, self._due = {}, False
 
-    def _clause(self, number: int, name: str = "") -> str:
-        clause = self.clauses[number - 1].text
-        return self._prompts.fill("clause", called=name or NUMBERS[number - 1], clause=clause)
+    async def _done(self) -> bool:
+        """Append the clause and what was counted, and whether it is done."""
+        clause = self.clauses[self.followed - 1].text
+        met = Met(self._since, self._beside, self._junction, self._turned)
+        self._walk += self._prompts.fill("since", clause=clause, **met.words(clause))
+        self.answers = if_done(self.followed, len(self.clauses))
+        choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
+        self._walk += f" {choice.best}\n"
+        return choice.best == YES
 
     async def _chosen(self) -> Decision:
         self._fit()
-        prompt = self.prompt
-        choice = await self._toolkit.model().choose(prompt, WORDS)
-        self._rate.learn(len(prompt), choice.usage.prompt)
+        choice = await self._toolkit.model().choose(self.prompt, WORDS)
+        self._rate.learn(len(self.prompt), choice.usage.prompt)
         return Decision(Action(choice.best))
 
     async def _written(self) -> Decision:
@@ -315,7 +315,7 @@ class Velma:
 
     def _route(self, episode: Episode) -> str:
         if self.clauses:
-            told = (self._clause(number) for number in range(1, len(self.clauses) + 1))
+            told = (self._prompts.fill("clause", clause=one.text) for one in self.clauses)
             return self._prompts.fill("clauses", clauses="\n".join(told)) + "\n"
         return self._prompts.fill("route", instruction=quotable(episode.instruction)) + "\n"
 

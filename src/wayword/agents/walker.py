@@ -1,21 +1,23 @@
-"""Walker: an indoor walk as one growing text that says which clause of the instruction it follows.
+"""Walker: an indoor walk as one growing text of questions that are answered by yes or no.
 
-    wayword run walker --on houses --model local:smollm2
+    wayword run walker --on houses --model local:walker
 
-The prompt holds the task and the instruction's clauses, numbered, cut by plain rules
-(:mod:`~wayword.agents.parts.clauses`). At every viewpoint it is asked twice. First, after a line
-for the place: whether the same clause is followed from here, or the next, or ``stop`` is said; that
-clause is written down again.
-Then, after a short line for each neighbor (a letter, its direction, what lies there, whether it was
-visited): which neighbor, by its letter. So each question can be answered from the lines just above
-it, and a small model need not keep its place in the instruction over a whole walk.
+The instruction is cut into clauses by plain rules (:mod:`~wayword.agents.parts.clauses`), and the
+text says which one is followed. At every viewpoint a line tells the place, and the first question
+is whether the clause is done here; if it is, the next clause is asked about, and behind the last
+one the walk stops. Then each neighbor has a line of its own (its direction, what stands where it
+leads, what lies behind it) that ends in a question mark: does the clause lead there? The neighbor
+with the most probable yes is taken. So each answer hangs on the lines just above it, and a
+small model need not keep its place in the instruction over a whole walk.
+
+Each line ends in what it shares with the clause: ``at all`` where the things at a place have every
+word that the clause's last part names, ``sees some`` where a view has some of them, ``turn`` where
+the clause begins with a turn that way. These are plain rules on words, and an untrained model reads
+the same ones.
 
 Text is only ever appended, so a model with a prefix cache reads every token once an episode, and
-the last prompt of an episode is a complete training example. The model writes no thoughts: the
-options are ranked by their log-probability.
-
-The prompt is made for weights that are trained on it (``wayword train walker``). None are shipped
-yet: see docs/training.md.
+the last prompt of an episode is a complete training example. The model writes no thoughts: yes and
+no are ranked by their log-probability.
 
 A view is described by the content words of its caption, each once: articles, verbs of seeing and
 what every picture shows (walls, ceilings) are left out; ``prompts/walker/skipped.txt`` lists them.
@@ -23,15 +25,25 @@ what every picture shows (walls, ceilings) are left out; ``prompts/walker/skippe
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from string import ascii_uppercase
 from typing import ClassVar
 
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.clauses import NUMBERS, Clause, clauses, marked, options
+from wayword.agents.parts.clauses import (
+    NO,
+    YES,
+    Clause,
+    clauses,
+    goes_through,
+    if_done,
+    last_parts,
+    plain_words,
+    turn_of,
+)
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -43,10 +55,9 @@ from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
 
 TURNS = (
-    (15.0, "ahead"),
-    (40.0, "slightly {side}"),
-    (70.0, "half {side}"),
-    (110.0, "{side}"),
+    (25.0, "ahead"),
+    (65.0, "slightly {side}"),
+    (115.0, "{side}"),
     (155.0, "sharp {side}"),
     (180.0, "behind"),
 )
@@ -58,32 +69,30 @@ STEEP = 9.0
 FAR = 3.0
 """Metres from which a neighbor is called far; recorded objects end at the same distance."""
 
-CLOSE = 2.0
-"""Metres within which a thing is told as close."""
+AT, BY = 0.9, 1.9
+"""Metres within which a thing stands at a place, or by it."""
 
-SEARCHED = 12
-"""Words of a view that are compared with the clause; fewer are written."""
-
-MOST_SHARED = 4
-"""Signs behind a neighbor's letter at most: one for each word that the clause has, too."""
+AGREES = 45.0
+"""A neighbor lies in a told direction if it is the nearest to it, within so many degrees."""
 
 _WORD = re.compile(r"[a-z]+")
 _NUMBER = re.compile(r"\s*_\d+$")
 """Recorded objects name a second chair ``chair _2``."""
+_STEPS = ("no steps", "one step", "two steps", "three steps", "many steps")
 
 
 @dataclass(frozen=True, slots=True)
 class WalkerSettings:
-    """How much is described. ``words``: at most so many words a neighbor; ``here``: of the place.
+    """How much is described: at most so many words of a neighbor's view (``words``) and of the
+    place (``here``), and so many things at a place and by it (``near``).
 
-    ``near``: at most so many names of things within three metres. ``prompts``: a folder of texts to
-    use instead of the shipped ones. Weights are trained for one wording: to change any of these,
-    train again.
+    ``prompts``: a folder of texts to use instead of the shipped ones. Weights are trained for one
+    wording: to change any of these, train again.
     """
 
-    words: int = 5
+    words: int = 4
     here: int = 5
-    near: int = 3
+    near: int = 2
     prompts: str = ""
 
     def __post_init__(self) -> None:
@@ -92,9 +101,9 @@ class WalkerSettings:
 
 
 class Walker:
-    """Walker: one growing text that says which clause it follows; letters for neighbors.
+    """Walker: one growing text of yes or no: is the clause done, does it lead there?
 
-    ``answers`` maps each decision that is asked for to its option in the prompt, ``clauses`` are
+    ``answers`` maps each decision to its answer to the question that is asked, ``clauses`` are
     the instruction's; training reads both.
     """
 
@@ -108,7 +117,8 @@ class Walker:
         self._settings, self._toolkit, self._perceiver = settings, toolkit, toolkit.perceiver
         self._prompts = Prompts("walker", settings.prompts)
         self._visited: list[str] = []
-        self._written = ""
+        self._steps = 0
+        self._picked: dict[Action, str] = {}
         self.prompt = ""
         self.clauses: tuple[Clause, ...] = ()
         self.followed = 1
@@ -118,106 +128,149 @@ class Walker:
         """Write the task and the instruction's clauses."""
         instruction = " ".join(episode.instruction.split())
         self.clauses, self.followed = clauses(instruction, within=True), 1
-        told = [
-            self._prompts.fill("clause", called=NUMBERS[place], clause=clause.text)
-            for place, clause in enumerate(self.clauses)
-        ]
-        begin = self._prompts.fill("begin", clauses="\n".join(told))
-        self.prompt = f"{self._prompts['task']}\n{begin}\n"
-        self._visited, self._written = [], ""
+        listed = [self._prompts.fill("clause", clause=clause.text) for clause in self.clauses]
+        begin = self._prompts.fill("begin", clauses="\n".join(listed))
+        self.prompt = f"{self._prompts['task']}\n{begin}\n\n"
+        self._visited, self._steps, self._picked = [], 0, {}
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
-        if observation.viewpoint != self._written:
-            percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
-            if not await self._follow(observation, percept):
+        percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
+        while await self._done(percept):
+            if self.followed == len(self.clauses):
                 return Decision(STOP)
-            self._look(observation, percept)
-        return Decision(await self._asked())
+            self.followed, self._steps = self.followed + 1, 0
+        return Decision(await self._pick(observation, percept))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the choice to the prompt that asked for it."""
-        if isinstance(decision, Decision) and decision.action in self.answers:
-            self.prompt += f" {self.answers[decision.action]}\n"
-            self._written = ""
+        """Append the direction that was taken."""
+        if isinstance(decision, Decision) and decision.action in self._picked:
+            direction = self._picked[decision.action]
+            self.prompt += "\n" + self._prompts.fill("go", direction=direction) + "\n"
+            self._steps += 1
+            self._picked = {}
 
-    async def _asked(self) -> Action:
-        options = list(self.answers.values())
-        choice = await self._toolkit.model().choose(self.prompt, options)
-        return list(self.answers)[options.index(choice.best)]
+    async def _yes(self) -> float:
+        """How much more probable yes is than no, as an answer to the text as it stands."""
+        choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
+        return choice.logprobs[1] - choice.logprobs[0]
 
-    async def _follow(self, seen: IndoorObservation, percept: Percept) -> bool:
-        """Append the place, and the clause that is followed from here; False to stop here."""
-        self.prompt += self._prompts.fill("place", here=self._marked(self._place(percept)))
-        self.answers = {**options(self.followed, len(self.clauses)), STOP: "stop"}
-        chosen = await self._asked()
-        if chosen == STOP:
-            return False
-        self.followed = int(chosen.arguments[0])
-        name, clause = self.answers[chosen], self.clauses[self.followed - 1].text
-        self.prompt += " " + self._prompts.fill("clause", called=name, clause=clause) + "\n"
-        return True
+    async def _done(self, percept: Percept) -> bool:
+        """Append the place, and whether the clause is done here."""
+        here, signs = self._place(percept)
+        clause = self.clauses[self.followed - 1].text
+        self.prompt += self._prompts.fill("place", clause=clause, here=here, signs=signs)
+        self.answers = if_done(self.followed, len(self.clauses), STOP)
+        done = await self._yes() > 0
+        self.prompt += f" {YES if done else NO}\n"
+        return done
 
-    def _look(self, seen: IndoorObservation, percept: Percept) -> None:
-        """Append the neighbors, left to right; one behind comes first or last."""
+    async def _pick(self, seen: IndoorObservation, percept: Percept) -> Action:
+        """Append the neighbors, left to right, each asked about; one behind is first or last."""
         around = sorted(seen.neighbors, key=lambda near: relative(near.heading, seen.heading))
-        letters = [letter(number) for number in range(len(around))]
-        lines = []
-        for name, near in zip(letters, around, strict=True):
-            where, mark = direction(near, seen.heading), self._mark(near.viewpoint)
-            view = self._view(percept, near)
-            alike = self._marked(" ".join(view[:SEARCHED])).count("*")
-            slots = {"letter": name, "shared": "*" * min(MOST_SHARED, alike), "direction": where}
-            slots["view"] = " ".join(view[: self._settings.words])
-            lines.append(self._prompts.fill("way", **slots, mark=mark))
-        self.prompt += self._prompts.fill("ways", ways="\n".join(lines))
-        self.answers = {
-            Action("goto", (near.viewpoint,)): name
-            for name, near in zip(letters, around, strict=True)
-        }
+        turned = self._turned(seen, around)
+        ways = {Action("goto", (near.viewpoint,)): near for near in around}
+        likely: dict[Action, float] = {}
+        for action, near in ways.items():
+            self.prompt += "\n" if likely else ""
+            self.prompt += self._way(seen, percept, near, near is turned)
+            self.answers = {other: YES if other == action else NO for other in ways}
+            likely[action] = await self._yes()
+        best = max(likely, key=likely.__getitem__)
         self._visited.append(seen.viewpoint)
-        self._written = seen.viewpoint
+        self._picked = {best: direction(ways[best], seen.heading)}
+        return best
 
-    def _view(self, percept: Percept, near: Neighbor) -> list[str]:
+    def _turned(self, seen: IndoorObservation, around: Sequence[Neighbor]) -> Neighbor | None:
+        """The neighbor in the direction that the clause begins with, while it begins."""
+        told = turn_of(self.clauses[self.followed - 1].text)
+        if told is None or self._steps or not around:
+            return None
+        away = [abs(relative(near.heading, seen.heading + told)) for near in around]
+        return around[away.index(min(away))] if min(away) <= AGREES else None
+
+    def _way(self, seen: IndoorObservation, percept: Percept, near: Neighbor, turned: bool) -> str:
         caption = percept.sectors[sector(near.heading, len(percept.sectors))].caption
-        return gist(caption, self._skipped)
+        words = gist(caption, self._skipped)
+        things, shared = self._standing(_around(percept, near))
+        signs = [direction(near, seen.heading), "turn" * turned, *shared]
+        signs += [self._shared("sees", [caption]), self._mark(near.viewpoint)]
+        told = [*things, self._first(words, self._settings.words)]
+        return self._prompts.fill("way", view=_listed("; ", told), signs=_listed(", ", signs))
 
-    def _place(self, percept: Percept) -> str:
-        """The place in a few words, then the things around it: those close by, then the others."""
-        words = gist(percept.summary, self._skipped)[: self._settings.here]
+    def _place(self, percept: Percept) -> tuple[str, str]:
+        """The place in a few words with the things at it and by it; what agrees with the clause."""
         seen = [thing for part in percept.sectors for thing in part.sightings]
-        seen.sort(key=lambda thing: FAR if thing.distance is None else thing.distance)
-        names: dict[str, bool] = {}
-        for thing in seen:
-            close = thing.distance is not None and thing.distance <= CLOSE
-            names.setdefault(_NUMBER.sub("", thing.name.lower()), close)
-        told = list(names)[: self._settings.near]
-        by = ", ".join(name for name in told if names[name])
-        near = ", ".join(name for name in told if not names[name])
-        parts = [" ".join(words), by and f"close {by}", near and f"near {near}"]
-        return "; ".join(filter(None, parts))
+        near = [(thing.distance, thing.name) for thing in seen if thing.distance is not None]
+        things, shared = self._standing(near)
+        steps = _STEPS[min(self._steps, len(_STEPS) - 1)]
+        first = percept.summary.partition(",")[0]
+        words = self._first(gist(percept.summary, self._skipped), self._settings.here)
+        through = goes_through(self.clauses[self.followed - 1].text)
+        signs = [steps, "through" * through, self._shared("place", [first]), *shared]
+        return _listed("; ", [words, *things]), _listed(", ", signs)
 
-    def _marked(self, words: str) -> str:
-        """The words, with a sign behind those that the clause followed at present has, too."""
-        return marked(words, self.clauses[self.followed - 1].text, self._dull)
+    def _standing(self, things: Sequence[tuple[float, str]]) -> tuple[list[str], list[str]]:
+        """The things (metres, name) at a place and by it, and what they share with the clause."""
+        told, shared = [], []
+        for word, least, most in (("at", -1.0, AT), ("by", AT, BY)):
+            there = sorted(thing for thing in things if least < thing[0] <= most)
+            names = list(dict.fromkeys(_NUMBER.sub("", name.lower()) for _, name in there))
+            shared.append(self._shared(word, names))
+            names.sort(key=lambda name: -len(plain_words(name) & self._sought))
+            listed = ", ".join(names[: self._settings.near])
+            told.append(f"{word} {listed}" if listed else "")
+        return told, shared
+
+    def _first(self, words: Sequence[str], most: int) -> str:
+        """The first words, but those that the clause names before others."""
+        named = [word for word in words if plain_words(word) & self._sought]
+        kept = set([*named, *(word for word in words if word not in named)][:most])
+        return " ".join(word for word in words if word in kept)
+
+    def _shared(self, what: str, texts: Sequence[str]) -> str:
+        """``at all`` or ``at some``: how much of what the clause names stands in the texts."""
+        found = plain_words(" ".join(texts)) & self._sought
+        return f"{what} {'all' if found == self._sought else 'some'}" if found else ""
 
     @property
-    def _dull(self) -> frozenset[str]:
-        return self._skipped | _words(self._prompts["moves"])
+    def _sought(self) -> frozenset[str]:
+        """What the last part of the clause names."""
+        return _named(self.clauses[self.followed - 1].text, self._skipped | self._moves)
 
     def _mark(self, viewpoint: str) -> str:
         if viewpoint not in self._visited:
             return ""
-        return " (back)" if viewpoint == self._visited[-1] else " (seen)"
+        return "back" if viewpoint == self._visited[-1] else "seen"
 
     @property
     def _skipped(self) -> frozenset[str]:
         return _words(self._prompts["skipped"])
 
+    @property
+    def _moves(self) -> frozenset[str]:
+        return _words(self._prompts["moves"])
 
-def letter(number: int) -> str:
-    """The name of an option: A to Z, then AA, AB and so on."""
-    more, last = divmod(number, len(ascii_uppercase))
-    return (letter(more - 1) if more else "") + ascii_uppercase[last]
+
+def _listed(joint: str, parts: Iterable[str]) -> str:
+    return joint.join(filter(None, parts))
+
+
+def _around(percept: Percept, near: Neighbor) -> list[tuple[float, str]]:
+    """Things in sight with their distance (metres, on the floor) from where a neighbor lies."""
+    x, y = _spot(near.heading, near.distance)
+    found = []
+    for part in percept.sectors:
+        for thing in part.sightings:
+            if thing.distance is not None:
+                there = _spot(thing.heading, thing.distance)
+                found.append((math.dist((x, y), there), thing.name))
+    return found
+
+
+def _spot(heading: float, distance: float) -> tuple[float, float]:
+    """East and north, metres."""
+    angle = math.radians(heading)
+    return distance * math.sin(angle), distance * math.cos(angle)
 
 
 def direction(near: Neighbor, heading: float) -> str:
@@ -245,6 +298,13 @@ def gist(sentence: str, skipped: Collection[str]) -> list[str]:
 @lru_cache(maxsize=8)
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
+
+
+@lru_cache(maxsize=64)
+def _named(clause: str, dull: frozenset[str]) -> frozenset[str]:
+    """The content words of a clause's end; of the whole where that has none."""
+    texts = (*last_parts(clause), clause)
+    return next((found for text in texts if (found := plain_words(text) - dull)), frozenset())
 
 
 agent = Walker

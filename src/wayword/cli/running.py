@@ -14,6 +14,8 @@ import typer
 from wayword.cli import show
 
 if TYPE_CHECKING:
+    from threading import Timer
+
     from wayword.agents.parts.person import Person
     from wayword.runs.plan import Plan
     from wayword.runs.recipe import RunRecipe
@@ -155,7 +157,9 @@ def run(
       wayword run recipe.yaml --limit 5
       wayword run ./mine.py --on houses
     """
-    begun = show.saying(f"{Path(agent).stem}: loading …")  # also while libraries are imported
+    # before the imports, which take half of the time until a run begins
+    slow = show.saying(f"{Path(agent).stem} on {on}: reading the data …")
+    context.call_on_close(slow.cancel)
     from wayword.runs.plan import pairs, read_config
     from wayword.runs.recipe import RunRecipe, is_recipe, read_recipe
     from wayword.runs.remote import url_of
@@ -194,7 +198,6 @@ def run(
     if is_recipe(agent):
         recipe = recipe.over(read_recipe(Path(agent)), _given(context))
     plan = recipe.plan()
-    begun.cancel()
     if dry_run:
         from wayword.runs.forecast import forecast, lines
 
@@ -209,7 +212,7 @@ def run(
             carry_out_sweep(plan, recipe, person)
         return
     with _watched(plan, watch) as person:
-        result = carry_out(plan, recipe.track, recipe.sign, person)
+        result = carry_out(plan, recipe.track, recipe.sign, person, slow)
         print_table([result.path])
         typer.echo(f"\n{url_of(result.path) or result.path}")
     if not result.outcome.complete:
@@ -274,46 +277,53 @@ def carry_out_sweep(plan: Plan, recipe: RunRecipe, person: Person | None = None)
 
 
 def demo(
-    episodes: Annotated[int, typer.Option(help="Episodes of the agents without a model.")] = 20,
-    model_episodes: Annotated[int, typer.Option(help="Episodes of NavGPT, the first ones.")] = 1,
+    episodes: Annotated[int, typer.Option(help="Episodes of each agent but the untrained.")] = 20,
+    untrained: Annotated[int, typer.Option(help="Episodes of the model as it is published.")] = 1,
     out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
-    """A trained policy and a small language model in generated houses, beside plain baselines.
+    """Small trained language models find their way in generated houses and towns.
 
-    `imitation` is trained for such houses. NavGPT asks the embedded model, which has 135 million
-    parameters, is not trained for the task and runs on one core: half a minute an episode.
-    It shows what every prompt and answer looks like, not how well a large model walks.
+    `local:walker` and `local:velma` were trained for such places, but on none of these; `imitation`
+    asks no language model. Beside them are plain baselines, and the embedded model as it is
+    published (135 million parameters), asked in the same words.
     """
     from wayword import viewer
     from wayword.runs.plan import Plan
 
-    quick = ["oracle", "random", "forward"]
-    if find_spec("onnxruntime"):  # of the extra [prior]; the demo goes without
-        quick.append("imitation")
-    plans = [Plan(name, "houses", limit=episodes, out=out / name) for name in quick]
-    asked = Plan(
-        "navgpt",
-        "houses",
-        "local:smollm2",
-        {"thought_length": 60},
-        limit=model_episodes,
-        max_steps=6,
-        out=out / "navgpt",
+    plain = ["oracle", "random", "forward"]
+    policy = ["imitation"] if find_spec("onnxruntime") else []  # of the extra [prior]
+    places: tuple[tuple[str, list[str], str, dict[str, object]], ...] = (
+        ("houses", [*plain, *policy], "walker", {}),
+        ("towns", plain, "velma", {"shots": 0, "follow": True}),
     )
-    results = [carry_out(plan) for plan in [*plans, asked]]
-    print_table([result.path for result in results])
-    *_, policy, model = [viewer.write(result.path).resolve().as_uri() for result in results]
-    typer.echo(f"\nOpen {policy} to see where {plans[-1].agent} went,")
-    typer.echo(f"and {model} to read every prompt and answer of NavGPT.")
+    results = []
+    for on, others, agent, settings in places:
+        plans = [Plan(name, on, limit=episodes, out=out / on / name) for name in others]
+        for model, most, name in (
+            ("local:smollm2", untrained, f"{agent}-untrained"),
+            (f"local:{agent}", episodes, agent),
+        ):
+            plans.append(Plan(agent, on, model, settings, limit=most, out=out / on / name))
+        results.append([carry_out(plan) for plan in plans])
+    for played in results:
+        print_table([result.path for result in played])
+    pages = [viewer.write(played[-1].path).resolve().as_uri() for played in results]
+    typer.echo(f"\nOpen {pages[0]} to see where the walker went, and why,")
+    typer.echo(f"and {pages[1]} for the streets. Every prompt and answer is there.")
     typer.echo("Next: wayword run --help")
-    if not all(result.outcome.complete for result in results):
+    if not all(result.outcome.complete for played in results for result in played):
         raise typer.Exit(1)
 
 
 def carry_out(
-    plan: Plan, track: str = "", sign: bool = False, person: Person | None = None
+    plan: Plan,
+    track: str = "",
+    sign: bool = False,
+    person: Person | None = None,
+    slow: Timer | None = None,
 ) -> RunResult:
-    """Run a plan under a progress bar, and print what a person should know."""
+    """Run a plan under a progress bar, and print what a person should know; ``slow`` as
+    ``show.progress`` takes it."""
     from wayword.runs.parts import takes_a_person
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked
@@ -321,7 +331,7 @@ def carry_out(
     # a bar would write into what the person is typing
     hidden = takes_a_person(plan)
     with (
-        show.progress(f"{Path(plan.agent).stem} on {plan.on}", hidden) as bar,
+        show.progress(f"{Path(plan.agent).stem} on {plan.on}", hidden, slow) as bar,
         tracked(track, plan, bar, show.notice) as progress,
     ):
         result = run_plan(plan, progress, person)

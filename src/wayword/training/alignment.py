@@ -4,8 +4,9 @@ Generated places know it: their instructions are written stretch by stretch, and
 ``narrated(task)`` tells where in the text each stretch begins and at which place of the path it
 ends. Published instructions have no such record. For walks indoors the clauses are laid along the
 path in order (dynamic programming), by plain features: a turn that is told and made, stairs that
-are told and climbed, words of the clause that the captions have, an even spread. Nothing of this
-is known to an agent; it makes labels for training only.
+are told and climbed, words of the clause that the captions have, an even spread. In streets a
+clause that tells a turn ends where that turn is made, and the others share what lies between.
+Nothing of this is known to an agent; it makes labels for training only.
 """
 
 from __future__ import annotations
@@ -19,13 +20,15 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.agents.parts.clauses import Clause
+from wayword.agents.parts.clauses import Clause, last_parts, turn_of
 from wayword.agents.walker import STEEP
 from wayword.core.action import Action
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
 from wayword.core.geometry import relative, sector
+from wayword.core.solving import Solvable
 from wayword.worlds.indoor.graph import ViewpointGraph
+from wayword.worlds.street.graph import StreetGraph
 
 TURNING = frozenset({"left", "right", "turn_around"})
 """Actions that turn in place: taken where a stretch ends, they belong to it still."""
@@ -68,10 +71,13 @@ def narrated(dataset: Dataset, task: Task, clauses: Sequence[Clause], places: in
     graph = getattr(dataset, "graph", None)
     perceiver = dataset.perceiver()
     reference = task.reference
-    if graph is None or perceiver is None or not isinstance(reference, PathReference):
+    walked = graph(task.episode.scene) if graph is not None else None
+    if isinstance(walked, StreetGraph):
+        actions = dataset.solve(task) if isinstance(dataset, Solvable) else ()
+        return by_turns(clauses, turns_made(actions), places)
+    if not isinstance(walked, ViewpointGraph) or not isinstance(reference, PathReference):
         return _spread(clauses, places)
-    walked = graph(task.episode.scene)
-    if not isinstance(walked, ViewpointGraph):
+    if perceiver is None:
         return _spread(clauses, places)
     heading = float(task.episode.start.get("heading", 0.0))  # type: ignore[arg-type]
     steps = _steps(walked, perceiver, task.episode.scene, reference.path, heading)
@@ -102,6 +108,64 @@ def _from_stretches(clauses: Sequence[Clause], stretches: Sequence[tuple[int, in
         part = (sharing.index(number) + 1) / len(sharing)
         ends.append(first + round(whole * part))
     return Laid(tuple(ends))
+
+
+# Streets: a turn that is told is one that is made, in order.
+
+
+def turns_made(actions: Sequence[Action]) -> list[tuple[int, str]]:
+    """The turns of a walk: how many panoramas it had left behind, and the side."""
+    made, place = [], 0
+    for before, action in pairwise([Action(""), *actions]):
+        if action.name in ("left", "right") and before.name != action.name:
+            made.append((place, action.name))
+        place += action.name == "forward"
+    return made
+
+
+def by_turns(clauses: Sequence[Clause], made: Sequence[tuple[int, str]], places: int) -> Laid:
+    """Each clause that ends in a turn ends where that turn is made; others share what lies between.
+
+    As many turns as possible are matched, in order and side by side; a clause whose turn is matched
+    with none counts as one without. ``places``: how many the path has.
+    """
+    told = [(number, side) for number, clause in enumerate(clauses) if (side := _side(clause))]
+    ends = {len(clauses) - 1: places - 1}
+    for one, other in _matched([side for _, side in told], [side for _, side in made]):
+        ends.setdefault(told[one][0], made[other][0])
+    laid: list[int] = []
+    before, began = 0, 0
+    for last in sorted(ends):
+        sizes = np.cumsum([len(clause.text) for clause in clauses[began : last + 1]])
+        stretch = max(ends[last], before) - before
+        laid += [before + round(share * stretch) for share in (sizes / sizes[-1]).tolist()]
+        before, began = laid[-1], last + 1
+    return Laid(tuple(laid))
+
+
+def _side(clause: Clause) -> str:
+    """``left`` or ``right`` where a clause ends in a turn to that side; else nothing."""
+    turn = turn_of(last_parts(clause.text)[1]) or 0.0
+    return "" if abs(turn) in (0.0, 180.0) else "right" if turn > 0 else "left"
+
+
+def _matched(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
+    """A longest common subsequence, as pairs of places."""
+    best = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
+    for i in reversed(range(len(one))):
+        for j in reversed(range(len(other))):
+            same = best[i + 1][j + 1] + 1 if one[i] == other[j] else 0
+            best[i][j] = max(same, best[i + 1][j], best[i][j + 1])
+    pairs, i, j = [], 0, 0
+    while i < len(one) and j < len(other):
+        if one[i] == other[j] and best[i][j] == best[i + 1][j + 1] + 1:
+            pairs.append((i, j))
+            i, j = i + 1, j + 1
+        elif best[i][j] == best[i + 1][j]:
+            i += 1
+        else:
+            j += 1
+    return pairs
 
 
 # Instructions without a record: clauses and steps matched by what both speak of.

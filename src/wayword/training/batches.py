@@ -37,18 +37,25 @@ def batched(
         yield from batches
 
 
-def parts(batch: Sequence[Encoded], tokens: int) -> list[list[Encoded]]:
-    """A batch in parts of at most ``tokens`` tokens, padding included; one sequence at least."""
+def parts(batch: Sequence[Encoded], tokens: int, *, even: bool = False) -> list[list[Encoded]]:
+    """A batch in parts of at most ``tokens`` tokens, padding included; one sequence at least.
+
+    ``even``: lengths are filled up as :func:`even_shape` has it.
+    """
     found: list[list[Encoded]] = []
     for one in sorted(batch, key=lambda one: -len(one.ids)):
-        if not found or len(found[-1][0].ids) * (len(found[-1]) + 1) > tokens:
+        if found:
+            wide = len(found[-1][0].ids)
+            wide = _filled(wide) if even else wide
+        if not found or wide * (len(found[-1]) + 1) > tokens:
             found.append([])
         found[-1].append(one)
     return found
 
 
-EVEN = 64
-"""Lengths are filled up to a multiple of this where each is compiled once."""
+EVEN = (64, 96)
+"""Lengths are filled up to one of these times a power of two where each is compiled once: a third
+of what is read is filling at most, and ten shapes reach to two thousand tokens."""
 
 
 def even_shape(part: Sequence[Encoded], size: int, tokens: int) -> tuple[int, int]:
@@ -56,8 +63,12 @@ def even_shape(part: Sequence[Encoded], size: int, tokens: int) -> tuple[int, in
 
     ``size``: examples of the whole batch; ``tokens``: the most a part holds.
     """
-    length = -(-max(len(one.ids) for one in part) // EVEN) * EVEN
+    length = _filled(max(len(one.ids) for one in part))
     return max(len(part), min(size, tokens // length)), length
+
+
+def _filled(length: int) -> int:
+    return min(even << power for even in EVEN for power in range(20) if even << power >= length)
 
 
 def tensors(

@@ -1,48 +1,40 @@
 """Single decisions of a walk as short texts: what a network of new layers learns to read first.
 
-A walk that says which clause it follows can be cut behind each decision that was made after one.
-A piece is the list of clauses, the line of the clause followed before, and the stretch of the
-walk with the next clause and what was decided then. Nothing that bears on the labels is cut off,
-and the words that belong together stand near each other; whole walks come after.
+A walk that asks whether a clause is done writes the clause down before each such question, so the
+stretch from there to the next such place holds all that its answers hang on. Whole walks come
+after.
 """
 
 from __future__ import annotations
 
-import re
-
-from wayword.agents.parts.clauses import NEXT, NUMBERS, SAME
+from wayword.agents.parts.clauses import YES
 from wayword.training.examples import Choosing, Example
 
-_LISTED = re.compile(rf"^(?:{'|'.join(NUMBERS)}): .*\n", re.MULTILINE)
+BEGINS = "Now: "
+"""What the line with the clause begins with."""
 
 
 def cropped(example: Example) -> list[Example]:
-    """The pieces of a walk; the walk itself where it lists no clauses."""
-    text, first = example.text, example.choices[0].at if example.choices else 0
-    listed = list(_LISTED.finditer(text, 0, first))
-    if not listed:
+    """The pieces of a walk; the walk itself where it asks about no clauses.
+
+    A piece begins with a clause that is asked about, goes on with the next where that one was done,
+    and ends before the next such line.
+    """
+    text = example.text
+    begins, done = [], False
+    for before, choice in zip([None, *example.choices], example.choices, strict=False):
+        line = text.rfind("\n" + BEGINS, before.at if before else 0, choice.at) + 1
+        if line and not done:
+            begins.append(line)
+        done = choice.taken.strip() == YES
+    if not begins:
         return [example]
-    head, here = text[listed[0].start() : listed[-1].end()], listed[-1].end()
-    pieces, followed, choices = [], "", list[Choosing]()
-    for number, choice in enumerate(example.choices):
-        choices.append(choice)
-        last = number + 1 == len(example.choices)
-        if (_follows(choice) or not any(map(_follows, choices))) and not last:
-            continue
-        end = choice.at + len(choice.taken)
-        start = head + followed
-        moved = tuple(Choosing(one.at - here + len(start), one.taken, one.label) for one in choices)
-        piece = start + text[here:end]
+    pieces = []
+    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+        inside = (
+            one for one in example.choices if begin < one.at < end or one.at == end == len(text)
+        )
+        moved = tuple(Choosing(one.at - begin, one.taken, one.label) for one in inside)
+        piece = text[begin:end]
         pieces.append(Example(example.episode, example.source, piece, moved, example.success))
-        told = [one for one in choices if _follows(one)]
-        if told:
-            at = told[-1].at
-            line = text.find("\n", at)
-            followed = text[text.rindex("\n", 0, at) + 1 : line if line >= 0 else None] + "\n"
-        here, choices = end + 1, []
     return pieces
-
-
-def _follows(choice: Choosing) -> bool:
-    """Whether a choice said which clause is followed."""
-    return choice.taken.strip() in (SAME, NEXT)

@@ -45,7 +45,8 @@ from wayword.worlds.street.graph import StreetGraph
 class Choosing:
     """A decision in the text: ``at`` characters in stands ``taken``, and ``label`` belongs there.
 
-    Both begin with the blank that stands before them.
+    Both begin with the blank that stands before them. ``taken`` is empty where the agent did not
+    write the answer down, and only weighed it against others.
     """
 
     at: int
@@ -278,14 +279,17 @@ def written(
     ``UsageError`` where one prompt does not extend the last byte for byte.
     """
     text, choices = "", []
-    for asked in questions:
+    for asked, after in zip(questions, [*questions[1:], None], strict=True):
         if not asked.prompt.startswith(text):
             raise UsageError(
                 f"episode {episode}: a prompt does not extend the one before it; only agents whose "
                 "prompt is one growing text can be trained"
             )
         base, option = continued(asked.prompt, asked.taken)
-        if wanted := asked.taken if own else asked.best:
+        wanted = asked.taken if own else asked.best
+        if after is not None and not after.prompt.startswith(base + option):
+            option = ""
+        if wanted:
             choices.append(Choosing(len(base), option, continued(asked.prompt, wanted)[1]))
         text = base + option
     return Example(episode, source, text, tuple(choices), success)
@@ -342,12 +346,16 @@ def encode(example: Example, words: Words) -> Encoded:
     ids, ends = list(whole.ids), [end for _, end in whole.offsets]
     at, told, token = [], [], 0
     for choice in example.choices:
-        while ends[token] <= choice.at:
+        while token < len(ends) and ends[token] <= choice.at:
             token += 1
         taken = _ids(words, choice.taken)
         wanted = _ids(words, choice.label)
-        if ids[token : token + len(taken)] != taken or token == 0:
+        split = ids[token : token + len(taken)] != taken or ends[token - 1] != choice.at
+        if token == 0 or split:
             raise DataError(example.source, f"episode {example.episode}", "splits a choice's token")
+        if not taken:
+            at.append(token - 1)
+            told.append(wanted[0])
         for place, (done, label) in enumerate(zip(taken, wanted, strict=False), token):
             at.append(place - 1)
             told.append(label)

@@ -11,6 +11,9 @@ from typing import Any
 
 from wayword.training.shape import libraries
 
+SHAPES = 32
+"""Shapes that may be compiled; beyond them torch falls back to the plain pass."""
+
 
 class LeanPass:
     """The hidden states of a Llama network without its output layer: ``LeanPass(network)(ids)``.
@@ -25,6 +28,8 @@ class LeanPass:
         self._network = network
         self._tables: dict[int, tuple[Any, Any, Any]] = {}
         run = self._one_layer
+        if compiled:
+            self._torch._dynamo.config.recompile_limit = SHAPES
         self._layer = self._torch.compile(run, dynamic=False) if compiled else run
 
     def __call__(self, ids: Any) -> Any:

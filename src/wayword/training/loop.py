@@ -222,7 +222,8 @@ class Run:
                     f"{rate:.0f} tokens/s"
                 )
                 shown, read_tokens = now, 0
-            if self.step % recipe.evaluate == 0 or self.step == len(batches):
+            due = self.step % recipe.evaluate == 0 and self.round != PIECES
+            if due or self.step == len(batches):
                 self._evaluate(sum(losses) / max(1, len(losses)))
                 losses = []
                 self._save()
@@ -249,7 +250,7 @@ class Run:
             group["lr"] = recipe.rate * schedule(self.step, steps, recipe.warm_up)
         student.network.train()
         total, count = 0.0, sum(len(one.labels) for one in batch)
-        for part in parts(batch, recipe.tokens):
+        for part in parts(batch, recipe.tokens, even=student.lean is not None):
             share = sum(len(one.labels) for one in part) / count
             shape = even_shape(part, len(batch), recipe.tokens) if student.lean else (0, 0)
             told = tensors(torch, part, student.device, *shape)

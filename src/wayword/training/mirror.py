@@ -1,7 +1,8 @@
-"""An example seen in a mirror: left and right exchanged in every word, its neighbors reordered.
+"""An example seen in a mirror: left and right exchanged in every word.
 
 A building or a street plan has a mirror image in which the exchanged instruction is right, so each
-walk is worth two, and no model can lean on a side.
+walk is worth two, and no model can lean on a side. Neighbors that were listed from left to right
+are listed from right to left in it.
 """
 
 from __future__ import annotations
@@ -12,8 +13,6 @@ from wayword.training.examples import Choosing, Example
 
 _SIDES = {"left": "right", "right": "left", "Left": "Right", "Right": "Left"}
 _SIDE = re.compile(r"\b(?:left|right|Left|Right)\b")
-_WAY = re.compile(r"^ ([A-Z]+)(\**) ([^:\n]*): (.*)$")
-"""A neighbor in walker's prompt: letter, signs of shared words, direction, view and mark."""
 
 MENU = "Action Space:"
 
@@ -22,34 +21,20 @@ def mirrored(example: Example) -> Example:
     """The mirror image of an example."""
     text, begin, choices = "", 0, []
     for choice in example.choices:
-        before, letters = _turned(example.text[begin : choice.at])
+        text += _swapped(example.text[begin : choice.at])
         begin = choice.at + len(choice.taken)
-        text += before
-        taken, label = (_answer(one, letters) for one in (choice.taken, choice.label))
+        taken, label = (_SIDE.sub(_other, one) for one in (choice.taken, choice.label))
         choices.append(Choosing(len(text), taken, label))
         text += taken
-    text += _turned(example.text[begin:])[0]
+    text += _swapped(example.text[begin:])
     return Example(example.episode, example.source, text, tuple(choices), example.success)
 
 
-def _answer(option: str, letters: dict[str, str]) -> str:
-    blank, name = option[: -len(option.lstrip())], option.strip()
-    return blank + letters.get(name, _SIDES.get(name, name))
+def _swapped(text: str) -> str:
+    """A text with its sides exchanged; the list of actions is the same in the mirror."""
+    lines = text.split("\n")
+    return "\n".join(one if one.startswith(MENU) else _SIDE.sub(_other, one) for one in lines)
 
 
-def _swapped(line: str) -> str:
-    """A line with its sides exchanged; the list of actions is the same in the mirror."""
-    if line.startswith(MENU):
-        return line
-    return _SIDE.sub(lambda side: _SIDES[side[0]], line)
-
-
-def _turned(text: str) -> tuple[str, dict[str, str]]:
-    """A stretch of text in the mirror, and the new letter of each neighbor it lists."""
-    lines = [_swapped(line) for line in text.split("\n")]
-    found = [(number, way) for number, line in enumerate(lines) if (way := _WAY.match(line))]
-    letters = {}
-    for (place, new), (_, old) in zip(found, reversed(found), strict=True):
-        letters[old[1]] = new[1]
-        lines[place] = f" {new[1]}{old[2]} {old[3]}: {old[4]}"
-    return "\n".join(lines), letters
+def _other(side: re.Match[str]) -> str:
+    return _SIDES[side[0]]

@@ -14,7 +14,7 @@ only passes something is a step of its own.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -25,9 +25,6 @@ MOST = 9
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 """What clauses are called: words, because each is one token for most models."""
-
-SAME, NEXT = "same", "next"
-"""Answers to the question which clause is followed now: the one followed before, or the next."""
 
 FOLLOW = "follow"
 """The name of the decision to follow a clause; its argument is the clause's number from 1."""
@@ -72,11 +69,20 @@ class Clause:
     last: bool = True
 
 
-def options(followed: int, count: int) -> dict[Action, str]:
-    """To stay with the clause ``followed`` of ``count``, or go on to the next, and what each is
-    called: two words that need no look at the clause's name."""
-    found = {Action(FOLLOW, (str(followed),)): SAME}
-    return found if followed == count else {**found, Action(FOLLOW, (str(followed + 1),)): NEXT}
+YES, NO = "yes", "no"
+"""Answers to the question whether the clause that is followed is done."""
+
+
+def following(number: int) -> Action:
+    """The decision to follow a clause, by its number from 1."""
+    return Action(FOLLOW, (str(number),))
+
+
+def if_done(followed: int, count: int, last: Action | None = None) -> dict[Action, str]:
+    """What is decided by no and by yes: to go on with the clause ``followed`` of ``count``, or with
+    the next one; behind the last one ``last``, where that is an answer."""
+    beyond = last if followed == count else following(followed + 1)
+    return {following(followed): NO, **({beyond: YES} if beyond is not None else {})}
 
 
 def clauses(instruction: str, *, within: bool) -> tuple[Clause, ...]:
@@ -140,69 +146,74 @@ def _joined(one: Clause, other: Clause) -> Clause:
 
 
 _LETTERS = re.compile(r"[A-Za-z]+")
-_ORDINALS = {
+ORDINALS = {
     "next": "one", "first": "one", "second": "two", "third": "three", "fourth": "four",
     "fifth": "five",
 }  # fmt: skip
 
 
-def marked(text: str, clause: str, dull: Collection[str] = ()) -> str:
-    """The text with a ``*`` behind each word that the clause has, too, save the ``dull`` ones.
+_TURN = re.compile(
+    r"\b(?:turn|make|take|go|head|hang|keep|curve|(bear|veer))\s+"
+    r"(?:a\s+|the\s+|to\s+the\s+|all\s+the\s+way\s+)*"
+    r"(?:(slight|slightly|sharp|sharply|hard)\s+)?(left|right|around|straight|u-turn)\b",
+    re.IGNORECASE,
+)
 
-    >>> marked("doorways kitchen oak bench", "go through the doorway to the kitchen", {"the"})
-    'doorways* kitchen* oak bench'
 
-    A plural counts as its singular, "second" as "two".
+def turn_of(clause: str) -> float | None:
+    """The first turn that a clause tells, degrees to the right, 0 where it only goes straight; None
+    where it tells neither.
+
+    >>> turn_of("make a sharp left and pass the sofa"), turn_of("veer right"), turn_of("stop")
+    (-135.0, 45.0, None)
+    >>> turn_of("Head straight to the light and turn left")
+    -90.0
     """
-    named = {_plain(word) for word in _LETTERS.findall(clause)} - set(dull)
-    return _LETTERS.sub(lambda word: word[0] + "*" * (_plain(word[0]) in named), text)
+    found = list(_TURN.finditer(clause))
+    if not found:
+        return None
+    turned = next((one for one in found if one[3].lower() != "straight"), found[0])
+    bears, how, where = (part.lower() if part else "" for part in turned.groups())
+    if where in ("around", "u-turn"):
+        return 180.0
+    if where == "straight":
+        return 0.0
+    size = 45.0 if bears or how.startswith("slight") else 135.0 if how else 90.0
+    return size if where == "right" else -size
+
+
+_LEADING = re.compile(
+    r".*\b(?:to|into|through|by|beside|towards?|reach)\b", re.IGNORECASE | re.DOTALL
+)
+_THROUGH = re.compile(
+    r"\b(?:through|into|door|doors|doorway|enter|exit|leave|out|past|pass)\b", re.IGNORECASE
+)
+
+
+def last_parts(clause: str) -> tuple[str, str]:
+    """Where a clause ends, in two widths: behind its last "to" or "through", and its last comma.
+
+    >>> last_parts("turn left, walk along the hallway to the kitchen")
+    (' the kitchen', ' walk along the hallway to the kitchen')
+    """
+    last = clause.rpartition(",")[2]
+    return _LEADING.sub("", last), last
+
+
+def goes_through(clause: str) -> bool:
+    """Whether a clause ends beyond what it names last, as a doorway, and not merely by it."""
+    return _THROUGH.search(last_parts(clause)[1]) is not None
+
+
+def plain_words(text: str) -> frozenset[str]:
+    """The words of a text as they are compared: lower case, singular.
+
+    >>> sorted(plain_words("Doorways to the hall"))
+    ['doorway', 'hall', 'the', 'to']
+    """
+    return frozenset(_plain(word) for word in _LETTERS.findall(text))
 
 
 def _plain(word: str) -> str:
-    word = _ORDINALS.get(word.lower(), word.lower())
+    word = ORDINALS.get(word.lower(), word.lower())
     return word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word
-
-
-# What a walk through streets has met since its last turn: small numbers that instructions count by.
-
-
-@dataclass(slots=True)
-class Since:
-    """Steps, intersections and traffic lights since the last turn, or since the start.
-
-    A light counts where one was in view ahead, and an intersection was come to, at most a step on.
-    """
-
-    turn: str = "start"
-    steps: int = 0
-    junctions: int = 0
-    lights: int = 0
-    _lit: bool = False
-
-    def see(self, *, junction: bool, lit: bool) -> None:
-        """A new place: whether an intersection was come to, and a light is in view ahead."""
-        self.junctions += junction
-        self.lights += junction and (lit or self._lit)
-        self._lit = lit
-
-    def done(self, word: str) -> None:
-        """An action was carried out."""
-        if word == "forward":
-            self.steps += 1
-        elif word != "stop":
-            self.turn, self.steps, self.junctions, self.lights = word, 0, 0, 0
-
-    def words(self) -> dict[str, str]:
-        """The slots of a sentence: ``{"steps": "two steps", "lights": "no lights"}`` and so on."""
-        return {
-            "turn": self.turn.replace("_", " "),
-            "steps": _counted(self.steps, "step"),
-            "intersections": _counted(self.junctions, "intersection"),
-            "lights": _counted(self.lights, "light"),
-        }
-
-
-def _counted(number: int, thing: str) -> str:
-    few = 0 < number <= len(NUMBERS)
-    said = NUMBERS[number - 1] if few else str(number) if number else "no"
-    return f"{said} {thing}{'' if number == 1 else 's'}"

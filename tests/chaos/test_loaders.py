@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import copy
 import gzip
 import json
 import random
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from helpers import alfred_files
+from helpers.mutations import mutate
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import read_json
 from wayword.runs import Plan
@@ -21,10 +20,6 @@ from wayword.runs.parts import open_dataset
 
 NODES = "p0,0,40.0,-74.0\np1,90,40.0005,-74.0\np2,180,40.001,-74.0\n"
 LINKS = "p0,0,p1\np1,180,p0\np1,0,p2\np2,180,p1\n"
-ODD: list[Any] = [
-    None, True, -1, 0, 10**30, 1e308, float("nan"), float("inf"), "", "x" * 5000, "\ud800", [], {},
-    [[]], [None], {"": 0}, "../../etc/passwd", -0.5,
-]  # fmt: skip
 
 
 def _alfred(folder: Path) -> list[str]:
@@ -89,58 +84,6 @@ def _load(name: str, folder: Path) -> str:
     except (DataError, UsageError) as error:
         return str(error)
     return "read"
-
-
-def mutate(path: Path, rng: random.Random) -> str:
-    """Break the file somehow, and say how."""
-    zipped, raw = path.suffix == ".gz", path.read_bytes()
-    text = gzip.decompress(raw) if zipped else raw
-    way = rng.choice(["value", "value", "value", "cut", "flip", "zeros", "empty", "zip"])
-    if way == "value":
-        lines = text.split(b"\n")
-        at = rng.randrange(len(lines))
-        try:
-            tree = json.loads(lines[at] if len(lines) > 1 else text)
-        except ValueError:
-            way = "flip"
-        else:
-            lines[at] = json.dumps(_changed(tree, rng)).encode(errors="surrogatepass")
-            text = b"\n".join(lines)
-    if way == "cut":
-        text = text[: rng.randrange(len(text) + 1)]
-    if way == "flip" and text:
-        at = rng.randrange(len(text))
-        text = text[:at] + bytes([rng.randrange(256)]) + text[at + 1 :]
-    if way == "zeros":
-        text = b"\0" * 4096 + text[4096:]
-    if way == "empty":
-        text = rng.choice([b"", b"[]", b"{}", b"null", b"\n"])
-    content = gzip.compress(text) if zipped else text
-    if way == "zip":
-        content = content[: rng.randrange(len(content))] if zipped else gzip.compress(text)
-    path.write_bytes(content)
-    return way
-
-
-def _changed(tree: Any, rng: random.Random) -> Any:
-    """The tree with one value gone or odd, at any depth."""
-    tree = copy.deepcopy(tree)
-    places = list(_places(tree))
-    if not places:
-        return rng.choice(ODD)
-    holder, key = rng.choice(places)
-    if rng.random() < 0.35:
-        del holder[key]
-    else:
-        holder[key] = copy.deepcopy(rng.choice(ODD))
-    return tree
-
-
-def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
-    keys = tree if isinstance(tree, dict) else range(len(tree)) if isinstance(tree, list) else ()
-    for key in keys:
-        yield tree, key
-        yield from _places(tree[key])
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:

@@ -179,3 +179,10 @@ def test_questions_are_read_in_turns(tmp_path: Path) -> None:
         ("exists", 1, "FloorPlan6", "Spoon", "yes"),
         ("counts", 1, "FloorPlan7", "Bowl", "3"),
     ]
+
+
+def test_a_place_out_of_this_world_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "layout.npy"
+    np.save(path, np.array([[0.0, 0.25], [0.0, 2.0**60]]))  # one bit of an exponent
+    with pytest.raises(DataError, match="not within 100 m of the origin"):
+        ithor.read_cells(path)

@@ -16,6 +16,8 @@ import typer
 from wayword.cli import show
 
 if TYPE_CHECKING:
+    from threading import Timer
+
     from wayword.agents.parts.person import Person
     from wayword.runs.plan import Plan
     from wayword.runs.recipe import RunRecipe
@@ -157,7 +159,9 @@ def run(
       wayword run recipe.yaml --limit 5
       wayword run ./mine.py --on houses
     """
-    begun = show.saying(f"{Path(agent).stem}: loading …")  # also while libraries are imported
+    # before the imports, which take half of the time until a run begins
+    slow = show.saying(f"{Path(agent).stem} on {on}: reading the data …")
+    context.call_on_close(slow.cancel)
     from wayword.runs.plan import pairs, read_config
     from wayword.runs.recipe import RunRecipe, is_recipe, read_recipe
     from wayword.runs.remote import url_of
@@ -196,7 +200,6 @@ def run(
     if is_recipe(agent):
         recipe = recipe.over(read_recipe(Path(agent)), _given(context))
     plan = recipe.plan()
-    begun.cancel()
     if dry_run:
         from wayword.runs.forecast import forecast, lines
 
@@ -211,7 +214,7 @@ def run(
             carry_out_sweep(plan, recipe, person)
         return
     with _watched(plan, watch) as person:
-        result = carry_out(plan, recipe.track, recipe.sign, person)
+        result = carry_out(plan, recipe.track, recipe.sign, person, slow)
         print_table([result.path])
         typer.echo(f"\n{url_of(result.path) or result.path}")
     if not result.outcome.complete:
@@ -342,9 +345,14 @@ def _beside(*arguments: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def carry_out(
-    plan: Plan, track: str = "", sign: bool = False, person: Person | None = None
+    plan: Plan,
+    track: str = "",
+    sign: bool = False,
+    person: Person | None = None,
+    slow: Timer | None = None,
 ) -> RunResult:
-    """Run a plan under a progress bar, and print what a person should know."""
+    """Run a plan under a progress bar, and print what a person should know; ``slow`` as
+    ``show.progress`` takes it."""
     from wayword.runs.parts import takes_a_person
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked
@@ -352,7 +360,7 @@ def carry_out(
     # a bar would write into what the person is typing
     hidden = takes_a_person(plan)
     with (
-        show.progress(f"{Path(plan.agent).stem} on {plan.on}", hidden) as bar,
+        show.progress(f"{Path(plan.agent).stem} on {plan.on}", hidden, slow) as bar,
         tracked(track, plan, bar, show.notice) as progress,
     ):
         result = run_plan(plan, progress, person)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from threading import Timer
@@ -13,8 +12,11 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def progress(label: str, hidden: bool = False) -> Iterator[OnProgress]:
-    """A bar over the episodes, with the running mean of the main metric; ``hidden`` shows none."""
+def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Iterator[OnProgress]:
+    """A bar over the episodes, with the running mean of the main metric; ``hidden`` shows none.
+
+    ``slow`` is a wait that :func:`saying` has begun to explain; it ends with the first episode.
+    """
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -40,28 +42,28 @@ def progress(label: str, hidden: bool = False) -> Iterator[OnProgress]:
     row = bar.add_task(label, total=None, note="")
 
     def tell(done: int, total: int, scores: Mapping[str, float]) -> None:
-        slow.cancel()
+        wait.cancel()
         if hidden:
             return
         bar.start()  # not before: a mistyped name should not flash an empty bar
         means.add(scores)
         bar.update(row, completed=done, total=total, note=means.text())
 
-    slow = saying(f"{label}: reading the data …")
+    wait = slow or saying(f"{label}: reading the data …")
     try:
         yield tell
     finally:
-        slow.cancel()
+        wait.cancel()
         bar.stop()
 
 
-AT_ONCE, IN_A_LOG = 0.3, 5.0
-"""Seconds of silence after which a wait is explained: at a terminal, and elsewhere."""
+SILENCE = 0.3
+"""Seconds after which a wait is explained."""
 
 
 def saying(line: str) -> Timer:
     """Explain a wait on stderr, unless what is returned is cancelled before."""
-    timer = Timer(AT_ONCE if sys.stderr.isatty() else IN_A_LOG, notice, [line])
+    timer = Timer(SILENCE, notice, [line])
     timer.daemon = True
     timer.start()
     return timer

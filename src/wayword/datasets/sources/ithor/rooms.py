@@ -60,6 +60,11 @@ class Cells:
     added: int
 
 
+FARTHEST = 100.0
+"""Metres: every published room lies within a fifth of it. A floor is a grid over all its places, so
+that one flipped bit of an exponent would make it endless."""
+
+
 def read_cells(path: Path) -> Cells:
     """The cells of a ``layout.npy``: (P, 2) x and z on a grid of 0.25 m. Raises ``DataError``."""
     try:
@@ -68,6 +73,9 @@ def read_cells(path: Path) -> Cells:
         raise DataError(path, "", f"is no array of numbers ({error})", "fetch it again") from error
     if found.ndim != 2 or found.shape[1] != 2 or not len(found):
         raise DataError(path, "", f"is not (P, 2) but {found.shape}", "fetch it again")
+    if not (np.abs(found) <= FARTHEST).all():
+        problem = f"has a place that is not within {FARTHEST:g} m of the origin"
+        raise DataError(path, "", problem, "fetch it again")
     published = [(int(i), int(j)) for i, j in np.round(found / GRID).tolist()]
     joined = join(published)
     return Cells(

@@ -41,7 +41,8 @@ def test_an_agent_is_asked_in_the_words_that_the_weights_were_trained_with() -> 
     given = wayword.Plan("velma", "towns", "local:velma", {"follow": False})
     assert given.agent_settings() == {"shots": 0, "follow": False}
     assert trained_settings("local:velma", "walker") == {}
-    assert trained_settings("local:smollm2", "velma") == {}
+    for other in ("local:smollm2", "local:", "", "openai:velma"):
+        assert trained_settings(other, "velma") == {}
 
 
 def test_settings_lie_beside_weights_of_ones_own(tmp_path: Path) -> None:

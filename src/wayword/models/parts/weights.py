@@ -155,8 +155,10 @@ def trained_settings(model: str, agent: str) -> dict[str, Any]:
     words than those of the training is seldom meant: they are the agent's defaults.
     """
     kind, _, name = model.partition(":")
+    if kind != "local" or not name or name in KNOWN:
+        return {}
     path = (shipped(name) or Path(name).expanduser()).with_suffix(".json")
-    if kind != "local" or name in KNOWN or not path.is_file():
+    if not path.is_file():
         return {}
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

@@ -195,7 +195,6 @@ def in_a_browser(server: Served, bounds: Bounds) -> None:
             page.goto(f"{server.address}/run/{name}/", wait_until="commit")
             shown = page.wait_for_function(READY, polling=20).json_value()
             bounds.tell(f"{of:,} episodes in the browser: rows are there", shown, ROWS)
-            page.wait_for_load_state("networkidle", timeout=120_000)
             took = max(
                 page.evaluate(TYPED, words)
                 for words in ("0001", "kitchen" if name == "few" else "0002", "17")

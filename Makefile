@@ -6,7 +6,7 @@ export UV_PROJECT_ENVIRONMENT := .venv
 .PHONY: help install demo test chaos test-vision test-train test-envs test-ray test-stores lint docs bench constraints audit sbom clean weights
 
 help:
-	@echo 'make demo     install, then run a trained policy and an embedded model in generated houses'
+	@echo 'make demo     install, then watch small trained models find their way in houses and towns'
 	@echo 'make test     lint, types, import contract, tests, documentation snippets'
 	@echo 'make chaos    kills, damaged files and server storms in their long form: about half an hour'
 	@echo 'make test-vision  tests that need torch, in an environment of their own'

@@ -11,6 +11,7 @@ import wayword
 from wayword.core.errors import UsageError
 from wayword.models.parts.weights import trained_settings
 from wayword.runs import RunFolder
+from wayword.viewer import write
 
 pytest.importorskip("xllamacpp")
 
@@ -29,6 +30,8 @@ def test_they_find_their_way_in_generated_places(
     scores = [record.scores[metric] for record in records]
     assert len(scores) == episodes
     assert sum(scores) >= least
+    page = next((write(result.path).parent / "episodes").glob("*.html")).read_text("utf-8")
+    assert "Done?</p>" in page, "what was asked stands above the ranked answers"
     for record in records:
         usage = [call.answer.usage for call in record.trajectory.calls() if call.answer]
         evaluated = sum(each.prompt - each.reused for each in usage)

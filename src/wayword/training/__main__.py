@@ -1,7 +1,7 @@
 """Training without the command line's options: recipes of several agents, and export.
 
-    python -m wayword.training run generated runs/generated
-    python -m wayword.training run indoor runs/indoor --start runs/generated/best
+    python -m wayword.training run houses runs/houses
+    python -m wayword.training run indoor runs/indoor --start runs/houses/best
     python -m wayword.training export runs/indoor walker.gguf --kind Q8_0
 
 ``$WAYWORD_DATA`` is the data folder. ``run`` goes on where an earlier one was ended.

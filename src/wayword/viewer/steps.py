@@ -297,13 +297,23 @@ def _answer(call: ModelCall) -> Html:
     answer = call.answer
     thoughts = [tag("pre", text, class_="said reasoning") for text in answer.reasoning if text]
     if isinstance(answer, Choice):
-        ranked = _part("Ranked", _options(answer), _small(call, answer))
+        ranked = _part("Ranked", _question(call), _options(answer), _small(call, answer))
         return tag("div", _part("Reasoning", *thoughts), ranked) if thoughts else ranked
     texts = [tag("pre", text, class_="said answer") for text in answer.texts]
     small = _small(call, answer)
     if not thoughts:
         return _part("Answer", *texts, small)
     return tag("div", _part("Reasoning", *thoughts), _part("Answer", *texts, small))
+
+
+LAST_LINE = 300
+"""Characters of a prompt's last line that stand above its ranked answers, at most."""
+
+
+def _question(call: ModelCall) -> Html | None:
+    """The last line of a text prompt: what was asked, in view without opening the prompt."""
+    line = call.prompt.rpartition("\n")[2].strip() if isinstance(call.prompt, str) else ""
+    return tag("p", line[-LAST_LINE:], class_="why") if line else None
 
 
 def _small(call: ModelCall, answer: Completion | Choice) -> Html:

@@ -12,7 +12,7 @@ from wayword.agents.parts.clauses import (
     if_done,
     turn_of,
 )
-from wayword.agents.parts.counting import Since, count_of, goal_part
+from wayword.agents.parts.counting import Met, Since, count_of, goal_part
 from wayword.core.action import STOP, Action
 
 CUT = [
@@ -78,6 +78,12 @@ def test_one_goes_on_with_a_clause_or_with_the_next() -> None:
         ("take the slight left", -45),
         ("make a U-turn", 180),
         ("head straight on", 0),
+        ("turn to your left", -90),
+        ("take the first right", 90),
+        ("make an immediate right", 90),
+        ("turn slightly to the right", 45),
+        ("turn 180 degrees", 180),
+        ("go right past the sofa", None),
         ("Head straight to the light and take a left", -90),
         ("the door on the left", None),
         ("pass the sofa on your right", None),
@@ -110,6 +116,19 @@ def test_a_warning_is_no_goal() -> None:
         goal_part("Stop by the bank, If you see a zoo, you have gone too far") == "Stop by the bank"
     )
     assert goal_part("Pass a zoo, Stop by the bank") == " Stop by the bank"
+    assert goal_part("Stop by the bank, which is on your left").endswith("on your left")
+
+
+def met(name: str, where: str, clause: str) -> list[str]:
+    return list(Met(Since(), [(name, where)], junction=False, turned=False).signs(clause))
+
+
+def test_a_landmark_of_the_clause_is_told_with_its_side_where_that_is_another() -> None:
+    assert met("a bank", "on your left", "Stop at the bank") == ["beside it", "stop"]
+    assert met("a bank", "on your left", "Stop at the bank on the left") == ["beside it", "stop"]
+    other = met("a bank", "on your left", "Stop at the bank on your right")
+    assert other == ["beside it, other side", "stop"]
+    assert met("7-11", "on your left", "Stop at the bank") == ["stop"]
 
 
 def test_doorways_are_gone_through_and_things_are_gone_to() -> None:

@@ -44,7 +44,7 @@ def test_an_agent_is_asked_in_the_words_that_the_weights_were_trained_with() -> 
     given = wayword.Plan("velma", "towns", "local:velma", {"follow": False})
     assert given.agent_settings() == {"shots": 0, "follow": False}
     assert trained_settings("local:velma", "walker") == {}
-    for other in ("local:smollm2", "local:", "", "openai:velma"):
+    for other in ("local:smollm2", "local:", "local:.", "", "openai:velma"):
         assert trained_settings(other, "velma") == {}
 
 
@@ -53,6 +53,8 @@ def test_settings_lie_beside_weights_of_ones_own(tmp_path: Path) -> None:
     assert trained_settings(own, "walker") == {}
     (tmp_path / "mine.json").write_text(json.dumps({"agent": "walker", "settings": {"words": 3}}))
     assert trained_settings(own, "walker") == {"words": 3}
-    (tmp_path / "mine.json").write_text("[]")
+    (tmp_path / "mine.json").write_text('{"layers": 6}')
+    assert trained_settings(own, "walker") == {}, "another program's file"
+    (tmp_path / "mine.json").write_text('{"agent": "walker", "settings": 3}')
     with pytest.raises(UsageError, match=r"mine.json: not the settings of trained weights"):
         trained_settings(own, "walker")

@@ -65,6 +65,14 @@ def test_prompts_must_extend_each_other_byte_for_byte() -> None:
         written("1", "small", asked, own=False)
 
 
+def test_answers_that_were_only_weighed_are_no_labels_of_their_own() -> None:
+    asked = [Question("Left?", "yes", "no"), Question("Left?\nRight?", "no", "yes")]
+    weighed = written("1", "small", asked, own=False)
+    assert [(one.taken, one.label) for one in weighed.choices] == [("", " no"), (" no", " yes")]
+    with pytest.raises(UsageError, match="--method dagger"):
+        written("1", "small", asked, own=True)
+
+
 def test_a_question_without_a_right_answer_has_no_label() -> None:
     asked = [Question("Choice:", "A", ""), Question("Choice: A\nNow:", "one", "two")]
     own, oracle = (written("1", "small", asked, own=own).choices for own in (True, False))

@@ -10,10 +10,9 @@ Departures from the released code, on purpose: an action that the street did not
 is written down as what was carried out instead; an answer that is no action still becomes
 ``forward``, but the decision holds what was said and why it does not count.
 
-With ``follow`` (off by default, not the paper's) the instruction
-is listed by clauses. At intersections, beside landmarks and after turns the prompt tells what was
-counted since the last turn, marking words that the clause has, too; it asks which clause is
-followed now, and writes it down again. A small model need not keep its place and its counts.
+With ``follow`` (off by default, not the paper's) the instruction is listed by clauses. Where one
+may turn or stop, the prompt writes down the clause, what was counted since the last turn, and what
+of it agrees; it asks whether the clause is done, and about the next one if so.
 
 Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
 Language Navigation in Street View", section 5, figure 7.
@@ -84,7 +83,7 @@ class VelmaSettings:
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
     seen. ``context``: tokens that a prompt may take before whole examples are dropped; 0 for what
-    the model holds. ``follow``: ask for the clause that is followed, too (needs ``shots`` 0).
+    the model holds. ``follow``: ask whether the clause is done, too (needs ``shots`` 0).
     ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
     (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
     """

@@ -10,10 +10,12 @@ leads, what lies behind it) that ends in a question mark: does the clause lead t
 with the most probable yes is taken. So each answer hangs on the lines just above it, and a
 small model need not keep its place in the instruction over a whole walk.
 
-Each line ends in what it shares with the clause: ``at all`` where the things at a place have every
-word that the clause's last part names, ``sees some`` where a view has some of them, ``turn`` where
-the clause begins with a turn that way. These are plain rules on words, and an untrained model reads
-the same ones.
+Each line ends in what it shares with the clause's end. ``all`` or ``some`` of the words that this
+names stand in the first words for the ``place``, in the names of things ``at`` it or ``by`` it, or
+in what one ``sees`` that way. The clause goes ``through`` what it names, and not merely there; it
+has been followed for ``no steps``, or more; ``turn`` says that it begins with a turn that way;
+``back`` and ``seen``, that one has been there. These are plain rules on words, and an untrained
+model reads the same ones.
 
 Text is only ever appended, so a model with a prefix cache reads every token once an episode, and
 the last prompt of an episode is a complete training example. The model writes no thoughts: yes and
@@ -139,6 +141,8 @@ class Walker:
             if self.followed == len(self.clauses):
                 return Decision(STOP)
             self.followed, self._steps = self.followed + 1, 0
+        if not observation.neighbors:
+            return Decision(STOP)
         return Decision(await self._pick(observation, percept))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -150,7 +154,7 @@ class Walker:
             self._picked = {}
 
     async def _yes(self) -> float:
-        """How much more probable yes is than no, as an answer to the text as it stands."""
+        """The log-probability of yes less that of no, as an answer to the text as it stands."""
         choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
         return choice.logprobs[1] - choice.logprobs[0]
 

@@ -86,7 +86,7 @@ def narrated(dataset: Dataset, task: Task, clauses: Sequence[Clause], places: in
 
 def _spread(clauses: Sequence[Clause], places: int) -> Laid:
     """Every clause as long as its share of the words."""
-    sizes = np.cumsum([len(clause.text) for clause in clauses])
+    sizes = np.cumsum([max(1, len(clause.text)) for clause in clauses])
     return Laid(tuple(round(share * (places - 1)) for share in (sizes / sizes[-1]).tolist()))
 
 
@@ -136,7 +136,7 @@ def by_turns(clauses: Sequence[Clause], made: Sequence[tuple[int, str]], places:
     laid: list[int] = []
     before, began = 0, 0
     for last in sorted(ends):
-        sizes = np.cumsum([len(clause.text) for clause in clauses[began : last + 1]])
+        sizes = np.cumsum([max(1, len(one.text)) for one in clauses[began : last + 1]])
         stretch = max(ends[last], before) - before
         laid += [before + round(share * stretch) for share in (sizes / sizes[-1]).tolist()]
         before, began = laid[-1], last + 1
@@ -239,7 +239,7 @@ def aligned(clauses: Sequence[Clause], steps: Sequence[Step]) -> Laid:
     """The best order-keeping assignment of one clause to each step, by dynamic programming."""
     if not steps:
         return Laid((0,) * len(clauses))
-    sizes = np.array([len(clause.text) for clause in clauses], dtype=float)
+    sizes = np.array([max(1, len(clause.text)) for clause in clauses], dtype=float)
     middles = (np.cumsum(sizes) - sizes / 2) / sizes.sum()
     fits = np.array([[_fit(clause.text, step) for clause in clauses] for step in steps])
     times = (np.arange(len(steps)) + 0.5) / len(steps)

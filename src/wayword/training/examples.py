@@ -7,7 +7,7 @@ holds the whole episode, and each decision is a position in it. The loss is on t
 
 An agent can be trained if it asks ``choose`` alone. Its options are the actions' names, or what its
 attribute ``answers`` (action -> option) says. An agent that cuts the instruction into ``clauses``
-may ask which one it follows, too: the label is then the clause that belongs to the gold step.
+may ask whether the one it follows is done: yes, where the gold step belongs to a later one.
 """
 
 from __future__ import annotations
@@ -288,6 +288,11 @@ def written(
         base, option = continued(asked.prompt, asked.taken)
         wanted = asked.taken if own else asked.best
         if after is not None and not after.prompt.startswith(base + option):
+            if own:
+                raise UsageError(
+                    f"episode {episode}: rbl needs answers that are written down, and these were "
+                    "only weighed; train this agent with --method dagger"
+                )
             option = ""
         if wanted:
             choices.append(Choosing(len(base), option, continued(asked.prompt, wanted)[1]))

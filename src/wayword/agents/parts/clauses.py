@@ -42,7 +42,7 @@ _WITHIN = re.compile(
 _LINK = re.compile(
     r"^(?:(?:and|then|next|after that|afterwards|finally|from there|now)\b,?\s*)+", re.I
 )
-_MOVES = re.compile(rf"\b(?:{VERBS}|walking|going|turning|heading|passing)\b", re.IGNORECASE)
+MOVES = re.compile(rf"\b(?:{VERBS}|walking|going|turning|heading|passing)\b", re.IGNORECASE)
 _SETTING = re.compile(
     r"^(?:you(?:'re|'ve|'ll| are| have| will| start| begin)|beginning|if you)\b", re.IGNORECASE
 )
@@ -79,8 +79,8 @@ def following(number: int) -> Action:
 
 
 def if_done(followed: int, count: int, last: Action | None = None) -> dict[Action, str]:
-    """What is decided by no and by yes: to go on with the clause ``followed`` of ``count``, or with
-    the next one; behind the last one ``last``, where that is an answer."""
+    """What no and yes decide: to go on with the clause ``followed`` of ``count``, or with the next
+    one. ``last``: what yes decides behind the last clause; None where it decides nothing there."""
     beyond = last if followed == count else following(followed + 1)
     return {following(followed): NO, **({beyond: YES} if beyond is not None else {})}
 
@@ -137,7 +137,7 @@ def _takes_no_step(clause: Clause, *, apart: bool) -> bool:
     words = clause.text
     passes = _ONLY_PASS.match(words) and not (apart and clause.last)
     return bool(
-        passes or _SETTING.match(words) or not _MOVES.search(words) or _ONLY_TURN.match(words)
+        passes or _SETTING.match(words) or not MOVES.search(words) or _ONLY_TURN.match(words)
     )
 
 
@@ -152,10 +152,15 @@ ORDINALS = {
 }  # fmt: skip
 
 
+_FILLER = (
+    r"(?:(?:a|an|the|your|another|next|first|second|third|immediate|quick|to|towards?|all the way|"
+    r"completely)\s+)*"
+)
 _TURN = re.compile(
-    r"\b(?:turn|make|take|go|head|hang|keep|curve|(bear|veer))\s+"
-    r"(?:a\s+|the\s+|to\s+the\s+|all\s+the\s+way\s+)*"
-    r"(?:(slight|slightly|sharp|sharply|hard)\s+)?(left|right|around|straight|u-turn)\b",
+    rf"\b(?:turn|make|take|go|head|hang|keep|curve|(bear|veer))\s+{_FILLER}"
+    rf"(?:(slight|slightly|sharp|sharply|hard)\s+)?{_FILLER}"
+    r"((?:left|right)(?!\s+(?:past|ahead|before|after|in front|through|into|behind)\b)|"
+    r"around|straight|u-turn|180)\b",
     re.IGNORECASE,
 )
 
@@ -174,7 +179,7 @@ def turn_of(clause: str) -> float | None:
         return None
     turned = next((one for one in found if one[3].lower() != "straight"), found[0])
     bears, how, where = (part.lower() if part else "" for part in turned.groups())
-    if where in ("around", "u-turn"):
+    if where in ("around", "u-turn", "180"):
         return 180.0
     if where == "straight":
         return 0.0

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from wayword.agents.parts.clauses import NUMBERS, ORDINALS, plain_words, turn_of
+from wayword.agents.parts.clauses import MOVES, NUMBERS, ORDINALS, plain_words, turn_of
 
 _KIND = r"(?:sets? of )?(?:traffic |stop )?(light|intersection|corner|block|step)s?"
 _NUMBER = r"(one|two|three|four|five|six|seven|eight|nine|\d+)"
@@ -46,9 +46,14 @@ _WARNS = re.compile(r"\btoo far\b|\bpassed it\b|\bif you (?:see|reach|come)\b", 
 
 
 def goal_part(clause: str) -> str:
-    """The last part of a clause that is no warning of having gone too far."""
+    """The last step that a clause tells, with what is said of it; no warning of going too far.
+
+    >>> goal_part("Pass a zoo, stop at the bank, which is on your left")
+    ' stop at the bank, which is on your left'
+    """
     parts = [part for part in clause.split(",") if not _WARNS.search(part)]
-    return parts[-1] if parts else clause
+    moving = [number for number, part in enumerate(parts) if MOVES.search(part)]
+    return ",".join(parts[moving[-1] if moving else -1 :]) if parts else clause
 
 
 @dataclass(slots=True)
@@ -130,10 +135,13 @@ class Met:
             kind = kind if self.sees or kind != "lights" else "intersections"
             so_far = self.since.count(kind)
             yield f"{so_far} of {many} {kind}{' reached' * (so_far == many)}"
-        for name, where in self.beside:
-            if plain_words(name) <= plain_words(goal):
-                yield "beside it" if where in goal.lower() else "beside it, other side"
         turn = turn_of(clause)
+        told = set() if turn_of(goal) else {"left", "right"} & plain_words(goal)
+        for name, where in self.beside:
+            words = plain_words(name) - {"a", "an", "the"}
+            if words and words <= plain_words(goal):
+                other = told and where.rpartition(" ")[2] not in told
+                yield "beside it, other side" if other else "beside it"
         if turn:
             yield "turn right" if turn > 0 else "turn left"
         if _HALTS.search(goal):

@@ -155,17 +155,19 @@ def trained_settings(model: str, agent: str) -> dict[str, Any]:
     words than those of the training is seldom meant: they are the agent's defaults.
     """
     kind, _, name = model.partition(":")
-    if kind != "local" or not name or name in KNOWN:
+    own = shipped(name) or Path(name).expanduser()
+    if kind != "local" or name in KNOWN or own.suffix != ".gguf":
         return {}
-    path = (shipped(name) or Path(name).expanduser()).with_suffix(".json")
+    path = own.with_suffix(".json")
     if not path.is_file():
         return {}
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        found = dict(record["settings"]) if record["agent"] == agent else {}
-    except (ValueError, KeyError, TypeError) as error:
+        if not isinstance(record, dict) or not {"agent", "settings"} <= set(record):
+            return {}  # somebody else's file
+        return dict(record["settings"]) if record["agent"] == agent else {}
+    except (ValueError, TypeError) as error:
         raise UsageError(f"{path}: not the settings of trained weights ({error})") from None
-    return found
 
 
 def _language() -> list[str]:

@@ -50,6 +50,7 @@ def base(folder: Path) -> Path:
     text += (
         "slightly half sharp left right far behind doorway kitchen hallway bedroom (back) (seen)\n"
     )
+    text += " Done? yes Done? no Now: Here: no steps, one step, sees all, sees some, through\n"
     text += (
         " B: C: D: E: F: G: H: I: go through turn the and wait by same view bathroom living room\n"
     )

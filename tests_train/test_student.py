@@ -27,6 +27,7 @@ from wayword.training.student import Student, StudentModel
 
 HOUSES = {"houses": 2, "episodes": 4}
 TERSE = {"words": 1, "here": 0, "near": 0}
+STREETS = ("towns:train", {"towns": 1, "episodes": 3}, {"shots": 0})
 
 
 def base(folder: Path) -> Path:
@@ -82,8 +83,8 @@ def recipe(base: Path, **changes: object) -> Recipe:
     """A handful of episodes, learnt by heart: dev and training are the same."""
     source = Source("houses:train", settings=HOUSES)
     made = Recipe(
-        [Task("walker", [source], source, TERSE)], Shape(str(base)), epochs=150, batch=4, rate=4e-3,
-        evaluate=75, tokens=9000, length=4000, clip=1.0, checkpoint=0.0, threads=1,
+        [Task("walker", [source], source, TERSE)], Shape(str(base)), epochs=80, batch=4, rate=4e-3,
+        evaluate=40, tokens=9000, length=4000, clip=1.0, checkpoint=0.0, threads=1,
     )  # fmt: skip
     return replace(made, **changes)  # type: ignore[arg-type]
 
@@ -125,8 +126,15 @@ def test_killed_at_any_step_it_goes_on_to_the_same_curve(tiny: Path, tmp_path: P
             assert torch.allclose(weights, again.network.state_dict()[name], atol=1e-5), name
 
 
-def test_a_round_of_its_own_walks_follows_the_gold_ones(tiny: Path, tmp_path: Path) -> None:
-    Run(recipe(tiny, epochs=1, rounds=1, walks=3, method="dagger"), tmp_path / "run", None).train()
+@pytest.mark.parametrize("agent", ["walker", "velma"])
+def test_a_round_of_its_own_walks_follows_the_gold_ones(
+    agent: str, tiny: Path, tmp_path: Path
+) -> None:
+    walks = {"walker": ("dagger", "houses:train", HOUSES, TERSE), "velma": ("rbl", *STREETS)}
+    method, on, places, settings = walks[agent]
+    source = Source(on, settings=places)
+    changes = {"tasks": [Task(agent, [source], source, settings)], "method": method}
+    Run(recipe(tiny, epochs=1, rounds=1, walks=3, **changes), tmp_path / "run", None).train()
     own = read(tmp_path / "run" / "examples-1.jsonl")
     assert len(own) == 3
     assert any(choice.taken != choice.label for one in own for choice in one.choices)

@@ -7,17 +7,16 @@ from helpers.training_walks import played
 from wayword.training.examples import Choosing, Example
 from wayword.training.mirror import mirrored
 
-WALK = """- Turn left at the sofa
-Here: hall; at sofa
-After one step: Turn left at the sofa. Done? no
-left* far: door to the kitchen?
-right: lamp left of a chair?
+WALK = """Now: Turn left at the sofa
+Here: hall; at sofa: one step, at all. Done? no
+door to the kitchen: left far, turn?
+lamp left of a chair: right?
 Went left far."""
 
 
 def example() -> Example:
     done = WALK.index(" no\n")
-    ways = [WALK.index(end) + len(end) for end in ("kitchen?", "chair?")]
+    ways = [WALK.index(end) + len(end) for end in ("turn?", "right?")]
     choices = (
         Choosing(done, " no", " no"),
         Choosing(ways[0], "", " yes"),
@@ -28,11 +27,10 @@ def example() -> Example:
 
 def test_sides_are_exchanged() -> None:
     assert mirrored(example()).text.splitlines() == [
-        "- Turn right at the sofa",
-        "Here: hall; at sofa",
-        "After one step: Turn right at the sofa. Done? no",
-        "right* far: door to the kitchen?",
-        "left: lamp right of a chair?",
+        "Now: Turn right at the sofa",
+        "Here: hall; at sofa: one step, at all. Done? no",
+        "door to the kitchen: right far, turn?",
+        "lamp right of a chair: left?",
         "Went right far.",
     ]
 
@@ -42,7 +40,7 @@ def test_answers_stay_behind_their_questions() -> None:
     assert [choice.label for choice in seen.choices] == [" no", " yes", " no"]
     before = [seen.text[: choice.at].splitlines()[-1] for choice in seen.choices]
     assert before[0].endswith("Done?")
-    assert before[1:] == ["right* far: door to the kitchen?", "left: lamp right of a chair?"]
+    assert before[1:] == ["door to the kitchen: right far, turn?", "lamp right of a chair: left?"]
 
 
 def test_the_mirror_of_the_mirror_is_the_walk() -> None:

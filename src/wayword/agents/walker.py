@@ -50,7 +50,7 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.geometry import relative, sector
+from wayword.core.geometry import Point, relative, sector, unit
 from wayword.core.perceiver import Percept
 from wayword.core.world import Feedback
 from wayword.worlds.indoor.graph import Neighbor
@@ -261,20 +261,20 @@ def _listed(joint: str, parts: Iterable[str]) -> str:
 
 def _around(percept: Percept, near: Neighbor) -> list[tuple[float, str]]:
     """Things in sight with their distance (metres, on the floor) from where a neighbor lies."""
-    x, y = _spot(near.heading, near.distance)
+    spot = _spot(near.heading, near.distance)
     found = []
     for part in percept.sectors:
         for thing in part.sightings:
             if thing.distance is not None:
-                there = _spot(thing.heading, thing.distance)
-                found.append((math.dist((x, y), there), thing.name))
+                away = math.dist(spot, _spot(thing.heading, thing.distance))
+                found.append((away, thing.name))
     return found
 
 
-def _spot(heading: float, distance: float) -> tuple[float, float]:
-    """East and north, metres."""
-    angle = math.radians(heading)
-    return distance * math.sin(angle), distance * math.cos(angle)
+def _spot(heading: float, distance: float) -> Point:
+    """Metres to the east and north of the place that it is seen from."""
+    east, north = unit(heading)
+    return distance * east, distance * north
 
 
 def direction(near: Neighbor, heading: float) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -309,7 +310,11 @@ def demo(
     print_table([*others, *([] if slow.returncode else [untrained]), walker])
     print_table([result.path for result in results[1]])
     pages = [viewer.write(played[-1].path).resolve().as_uri() for played in results]
-    typer.echo(f"\nOpen {pages[0]} to see where the walker went, and why,")
+    typer.echo(
+        f"\nwalker-untrained is the published SmolLM2, cut off after {UNTRAINED_STEPS} steps; "
+        "no model was trained on these episodes."
+    )
+    typer.echo(f"Open {pages[0]} to see where the walker went, and why,")
     typer.echo(f"and {pages[1]} for the streets. Every prompt and answer is there.")
     typer.echo("Next: wayword run --help")
     if slow.returncode or not all(r.outcome.complete for played in results for r in played):
@@ -323,22 +328,14 @@ UNTRAINED_STEPS = 8
 @contextmanager
 def _beside(*arguments: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
     """One episode played by a process of its own, on another core; ended with the context."""
-    command = [
-        sys.executable,
-        "-m",
-        "wayword",
-        "run",
-        *arguments,
-        "--limit",
-        "1",
-        "--out",
-        str(out),
-    ]
-    steps = ["--max-steps", str(UNTRAINED_STEPS)]
+    settings = ["--limit", "1", "--max-steps", str(UNTRAINED_STEPS), "--out", str(out)]
+    command = [sys.executable, "-m", "wayword", "run", *arguments, *settings]
     quiet = subprocess.DEVNULL
-    process = subprocess.Popen([*command, *steps], stdout=quiet, stderr=quiet)
+    process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
     try:
         yield process
+        if process.returncode:
+            show.notice(f"this failed: {shlex.join(command)}")
     finally:
         process.terminate()
         process.wait()

@@ -165,6 +165,13 @@ def box_distance(x: float, y: float, box: Box) -> float:
     return math.hypot(dx, dy)
 
 
+def box_distances(x: float, y: float, boxes: Floats) -> Floats:
+    """(N,) :func:`box_distance` from a point to boxes (4, N)."""
+    west, south, east, north = boxes
+    dx, dy = np.maximum(west - x, x - east), np.maximum(south - y, y - north)
+    return np.asarray(np.hypot(np.maximum(dx, 0.0), np.maximum(dy, 0.0)))
+
+
 def enters(p: Point, q: Point, box: Box) -> bool:
     """Whether the segment from ``p`` to ``q`` passes through the interior of a box (slab test)."""
     first, last = 0.0, 1.0

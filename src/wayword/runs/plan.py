@@ -126,7 +126,7 @@ class Plan:
     def agent_settings(self) -> dict[str, Any]:
         """The settings that are the agent's own, over those that the model was trained with."""
         given = {key: value for key, value in self.settings.items() if key not in RESERVED}
-        return {**trained_settings(self.model or "", self.agent), **given}
+        return {**trained_settings(self.model, self.agent), **given}
 
     def shard_of(self) -> tuple[int, int]:
         """``"2/8"`` -> (1, 8): the second of eight. The whole is (0, 1)."""

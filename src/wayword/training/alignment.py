@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
@@ -51,7 +52,7 @@ class Laid:
         return len(self.ends)
 
 
-Narrated = Callable[[Sequence[Clause], int], Laid | None]
+Narrated = Callable[[Sequence[Clause], int], Laid]
 """The agent's clauses and the number of the gold path's places -> the clauses laid along it."""
 
 
@@ -64,8 +65,8 @@ class Narrator(Protocol):
         ...
 
 
-def narrated(dataset: Dataset, task: Task, clauses: Sequence[Clause], places: int) -> Laid | None:
-    """The clauses laid along the task's gold path; None where nothing tells how."""
+def narrated(dataset: Dataset, task: Task, clauses: Sequence[Clause], places: int) -> Laid:
+    """The clauses laid along the task's gold path; by their lengths if nothing else tells how."""
     if isinstance(dataset, Narrator):
         return _from_stretches(clauses, dataset.narrated(task))
     graph = getattr(dataset, "graph", None)
@@ -126,13 +127,15 @@ def turns_made(actions: Sequence[Action]) -> list[tuple[int, str]]:
 def by_turns(clauses: Sequence[Clause], made: Sequence[tuple[int, str]], places: int) -> Laid:
     """Each clause that ends in a turn ends where that turn is made; others share what lies between.
 
-    As many turns as possible are matched, in order and side by side; a clause whose turn is matched
-    with none counts as one without. ``places``: how many the path has.
+    Runs of turns to the same sides are matched, the longest first, in order; a clause whose turn
+    is matched with none counts as one without. ``places``: how many the path has.
     """
     told = [(number, side) for number, clause in enumerate(clauses) if (side := _side(clause))]
     ends = {len(clauses) - 1: places - 1}
-    for one, other in _matched([side for _, side in told], [side for _, side in made]):
-        ends.setdefault(told[one][0], made[other][0])
+    sides = [side for _, side in told], [side for _, side in made]
+    for run in SequenceMatcher(None, *sides, autojunk=False).get_matching_blocks():
+        for n in range(run.size):
+            ends.setdefault(told[run.a + n][0], made[run.b + n][0])
     laid: list[int] = []
     before, began = 0, 0
     for last in sorted(ends):
@@ -147,25 +150,6 @@ def _side(clause: Clause) -> str:
     """``left`` or ``right`` where a clause ends in a turn to that side; else nothing."""
     turn = turn_of(last_parts(clause.text)[1]) or 0.0
     return "" if abs(turn) in (0.0, 180.0) else "right" if turn > 0 else "left"
-
-
-def _matched(one: Sequence[str], other: Sequence[str]) -> list[tuple[int, int]]:
-    """A longest common subsequence, as pairs of places."""
-    best = [[0] * (len(other) + 1) for _ in range(len(one) + 1)]
-    for i in reversed(range(len(one))):
-        for j in reversed(range(len(other))):
-            same = best[i + 1][j + 1] + 1 if one[i] == other[j] else 0
-            best[i][j] = max(same, best[i + 1][j], best[i][j + 1])
-    pairs, i, j = [], 0, 0
-    while i < len(one) and j < len(other):
-        if one[i] == other[j] and best[i][j] == best[i + 1][j + 1] + 1:
-            pairs.append((i, j))
-            i, j = i + 1, j + 1
-        elif best[i][j] == best[i + 1][j]:
-            i += 1
-        else:
-            j += 1
-    return pairs
 
 
 # Instructions without a record: clauses and steps matched by what both speak of.

@@ -11,7 +11,8 @@ from wayword.agents.parts.clauses import YES
 from wayword.training.examples import Choosing, Example
 
 BEGINS = "Now: "
-"""What the line with the clause begins with."""
+"""What the line with the clause begins with, in the shipped prompts of `walker` and `velma`; with
+prompts of one's own that begin otherwise, walks stay whole."""
 
 
 def cropped(example: Example) -> list[Example]:

@@ -15,6 +15,7 @@ _SIDES = {"left": "right", "right": "left", "Left": "Right", "Right": "Left"}
 _SIDE = re.compile(r"\b(?:left|right|Left|Right)\b")
 
 MENU = "Action Space:"
+"""Begins the line that lists the actions, which has no sides."""
 
 
 def mirrored(example: Example) -> Example:

@@ -21,13 +21,13 @@ from itertools import pairwise
 from wayword.core.action import Action
 
 MOST = 9
-"""Clauses are numbered by one digit; where there are more, the shortest neighbors are joined."""
-
-NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
-"""What clauses are called: words, because each is one token for most models."""
+"""Clauses at most; where there are more, the shortest neighbors are joined."""
 
 FOLLOW = "follow"
 """The name of the decision to follow a clause; its argument is the clause's number from 1."""
+
+YES, NO = "yes", "no"
+"""Answers to every question that is asked about a clause."""
 
 VERBS = (
     "go|walk|turn|stop|wait|enter|exit|leave|continue|head|make|take|move|proceed|follow|cross|"
@@ -67,10 +67,6 @@ class Clause:
     text: str
     begin: int
     last: bool = True
-
-
-YES, NO = "yes", "no"
-"""Answers to the question whether the clause that is followed is done."""
 
 
 def following(number: int) -> Action:
@@ -145,13 +141,16 @@ def _joined(one: Clause, other: Clause) -> Clause:
     return Clause(f"{one.text}, {other.text}", one.begin, other.last)
 
 
-_LETTERS = re.compile(r"[A-Za-z]+")
+# What the words of a clause say: the turn it begins with, where it ends.
+
+NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 ORDINALS = {
     "next": "one", "first": "one", "second": "two", "third": "three", "fourth": "four",
     "fifth": "five",
 }  # fmt: skip
+"""Words for places in an order -> those for numbers, as which they are compared."""
 
-
+_LETTERS = re.compile(r"[A-Za-z]+")
 _FILLER = (
     r"(?:(?:a|an|the|your|another|next|first|second|third|immediate|quick|to|towards?|all the way|"
     r"completely)\s+)*"

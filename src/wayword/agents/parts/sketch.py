@@ -1,9 +1,9 @@
 """A map in characters of what a person at the terminal has seen: graph worlds alone.
 
-    >>> from types import SimpleNamespace as Seen
-    >>> way = Seen(viewpoint="b", heading=90.0, distance=2.0, elevation=0.0)
+    >>> from wayword.worlds.indoor.graph import Neighbor
+    >>> way = Neighbor("b", heading=90.0, elevation=0.0, distance=2.0)
     >>> sketch = Sketch()
-    >>> sketch.look(Seen(viewpoint="a", heading=0.0, neighbors=(way,)))
+    >>> sketch.look(IndoorObservation("scene", "a", 0.0, 0.0, (way,)))
     >>> print(sketch.drawn({"b": 1}))
     @       1
     @ you, facing 0° (north); o where you were; numbers: the ways of goto; . seen before
@@ -15,9 +15,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
 
+from wayword.core.geometry import Point, unit
+from wayword.core.world import Observation
 from wayword.verbalize.generic import compass
+from wayword.worlds.indoor.world import IndoorObservation
 
 WIDE, TALL = 64, 20
 _ASPECT = 2.0
@@ -30,23 +32,21 @@ class Sketch:
     """What was seen of a graph, step by step."""
 
     def __init__(self) -> None:
-        self._places: dict[str, tuple[float, float]] = {}
+        self._places: dict[str, Point] = {}
         self._visited: list[str] = []
         self._heading = 0.0
 
-    def look(self, observation: Any) -> None:
-        """Take in an observation; those of other worlds say nothing."""
-        here, ways = getattr(observation, "viewpoint", ""), getattr(observation, "neighbors", ())
-        if not here:
+    def look(self, observation: Observation) -> None:
+        """Add an observation; those of other worlds say nothing."""
+        if not isinstance(observation, IndoorObservation):
             return
-        x, y = self._places.setdefault(here, (0.0, 0.0))
-        self._visited.append(here)
-        self._heading = float(observation.heading)
-        for way in ways:
+        x, y = self._places.setdefault(observation.viewpoint, (0.0, 0.0))
+        self._visited.append(observation.viewpoint)
+        self._heading = observation.heading
+        for way in observation.neighbors:
             flat = way.distance * math.cos(math.radians(way.elevation))
-            angle = math.radians(way.heading)
-            there = x + flat * math.sin(angle), y + flat * math.cos(angle)
-            self._places.setdefault(way.viewpoint, there)
+            east, north = unit(way.heading)
+            self._places.setdefault(way.viewpoint, (x + flat * east, y + flat * north))
 
     def drawn(self, ways: Mapping[str, int]) -> str:
         """The map, with the numbers of ``ways``; or a line that says why there is none."""

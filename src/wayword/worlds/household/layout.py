@@ -19,6 +19,7 @@ from wayword.core.geometry import (
     Box,
     Point,
     Segment,
+    box_distances,
     enters,
     inside_polygon,
     point_segment_distance,
@@ -142,10 +143,8 @@ class Layout:
         return Nearby(
             tuple(self.walls[n] for n in _within(segment_distances(x, y, *walls), reach)),
             tuple((n, self.doors[n]) for n in _within(segment_distances(x, y, *doors), reach)),
-            tuple(self.boxes[n] for n in _within(_box_distances(x, y, boxes), reach)),
-            tuple(
-                self.scene.rooms[n] for n in _within(_box_distances(x, y, rims), reach + DOORWAY)
-            ),
+            tuple(self.boxes[n] for n in _within(box_distances(x, y, boxes), reach)),
+            tuple(self.scene.rooms[n] for n in _within(box_distances(x, y, rims), reach + DOORWAY)),
         )
 
     def panes(
@@ -199,13 +198,6 @@ def indoors(near: Nearby, x: float, y: float) -> bool:
 def _within(distances: Floats, reach: float) -> list[int]:
     found: list[int] = np.flatnonzero(distances <= reach).tolist()
     return found
-
-
-def _box_distances(x: float, y: float, boxes: Floats) -> Floats:
-    """(N,) from a point to boxes (4, N), 0 inside."""
-    west, south, east, north = boxes
-    dx, dy = np.maximum(west - x, x - east), np.maximum(south - y, y - north)
-    return np.asarray(np.hypot(np.maximum(dx, 0.0), np.maximum(dy, 0.0)))
 
 
 def _rim(polygon: tuple[tuple[float, float], ...]) -> Box:

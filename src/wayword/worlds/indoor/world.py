@@ -31,7 +31,7 @@ from wayword.worlds.indoor.graph import Neighbor, ViewpointGraph
 class IndoorObservation(Observation):
     """Where the actor stands and what it can reach; ``heading`` in degrees, absolute.
 
-    ``ways`` lead to the neighbours, clockwise from north.
+    ``neighbors`` are listed clockwise from north.
     """
 
     family: ClassVar[Family | None] = indoor.family

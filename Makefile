@@ -23,6 +23,7 @@ help:
 install: .venv/installed
 
 $(UV):
+	@echo 'installing into .venv: half a minute, more where packages are fetched from afar …'
 	@$(PYTHON) -m venv .uv
 	@.uv/bin/python -m pip install --quiet --disable-pip-version-check uv
 

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, read_json
+from wayword.core.files import find, read_json, reading
 from wayword.core.geometry import absolute, bearings, sector
 from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -47,7 +47,8 @@ class RecordedPerceiver(Perceiver):
     def perceive(self, scene: str, place: str) -> Percept:
         key = scene, place
         if key not in self._known:
-            self._known[key] = self._read(scene, place)
+            with reading(f"{self._folder}, scan {scene}"):
+                self._known[key] = self._read(scene, place)
         return self._known[key]
 
     def _read(self, scene: str, place: str) -> Percept:

@@ -10,9 +10,10 @@ Departures from the released code, on purpose: an action that the street did not
 is written down as what was carried out instead; an answer that is no action still becomes
 ``forward``, but the decision holds what was said and why it does not count.
 
-With ``follow`` (off by default, not the paper's) the instruction is listed by clauses. Where one
-may turn or stop, the prompt writes down the clause, what was counted since the last turn, and what
-of it agrees; it asks whether the clause is done, and about the next one if so.
+With ``follow`` (off by default, not the paper's) the instruction is listed by legs, each of which
+ends in a turn, the last one where to stop. A leg is written down where it begins. Where it may end,
+the prompt tells what was counted and what of it agrees, and asks whether the leg is done; the turn
+is then asked for as ever, and behind the last leg the walk ends.
 
 Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
 Language Navigation in Street View", section 5, figure 7.
@@ -30,13 +31,14 @@ import numpy as np
 
 from wayword.agents.parts.answers import Reply, fields, replies
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.clauses import NO, YES, Clause, clauses, if_done
+from wayword.agents.parts.clauses import NO, YES, Clause, if_done
 from wayword.agents.parts.conversation import TokenRate, context_tokens
-from wayword.agents.parts.counting import Met, Since
+from wayword.agents.parts.counting import Course
 from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
 from wayword.agents.parts.legal import Refusal, pick
+from wayword.agents.parts.legs import legs
 from wayword.agents.parts.sentences import quotable
-from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
@@ -83,7 +85,7 @@ class VelmaSettings:
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
     seen. ``context``: tokens that a prompt may take before whole examples are dropped; 0 for what
-    the model holds. ``follow``: ask whether the clause is done, too (needs ``shots`` 0).
+    the model holds. ``follow``: ask whether the leg is done, too (needs ``shots`` 0).
     ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
     (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
     """
@@ -150,9 +152,8 @@ class Velma:
         self._planned: list[str] = []
         self._number = 1
         self._asked = self._oriented = self._blind = False
-        self._due, self._junction, self._turned, self._since = False, False, False, Since()
-        self._beside: list[tuple[str, str]] = []
-        self.clauses, self.followed = tuple[Clause, ...](), 1
+        self._course: Course | None = None
+        self.clauses = tuple[Clause, ...]()
         self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
@@ -163,7 +164,8 @@ class Velma:
         self._forced = [str(word) for word in episode.extra.get("opening", ())]
         self._oriented = bool(self._forced)
         if self._settings.follow:
-            self.clauses = clauses(quotable(episode.instruction), within=False)
+            self._course = Course(legs(quotable(episode.instruction)), self._scorer is not None)
+            self.clauses = tuple(leg.clause for leg in self._course.legs)
         self._walk = self._route(episode)
         if self._settings.shots:
             drawn = self._toolkit.demonstrations(self._settings.shots, self._seed(episode))
@@ -177,8 +179,8 @@ class Velma:
         if self._planned:
             return Decision(Action(self._planned.pop(0)))
         if self._settings.decoding == "choose":
-            if self._due:
-                await self._follow()
+            if self._due and await self._done() and self._course and self._course.last:
+                return Decision(STOP)
             return await self._chosen()
         return await self._written()
 
@@ -193,11 +195,17 @@ class Velma:
             return
         executed = str(feedback.details.get("executed", decision.action.name))
         self._walk += f" {executed}\n"
-        self._since.done(executed)
+        if self._course is not None:
+            self._course.took(executed)
         self._number += 1
         self._asked = False
         if executed != decision.action.name:
             self._planned.clear()
+
+    @property
+    def followed(self) -> int:
+        """The number of the clause that is followed, from 1."""
+        return self._course.followed if self._course is not None else 1
 
     @property
     def prompt(self) -> str:
@@ -211,8 +219,10 @@ class Velma:
         lines = self._lines(seen, self._landmarks, turned=self._oriented)
         if lines:
             self._planned.clear()
-        self._due = self._settings.follow and not self._forced and self._decisive()
         self._walk += "".join(f"{line}\n" for line in lines)
+        self._due = self._course is not None and not self._forced and self._course.decisive()
+        if self._course is not None and not self._forced and self._course.begins():
+            self._walk += self._prompts.fill("now", leg=self._course.leg.text) + "\n"
         self._walk += "" if self._due else street.cue(self._number)
         self._asked = True
 
@@ -224,10 +234,10 @@ class Velma:
                 told = self._sightings(self._scorer, seen, landmarks)
             if self._settings.traffic and seen.step == 0 and not turned:
                 flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
-        lit = any("light" in name and view == AHEAD for name, view in told)
-        self._beside = [(name, street.DIRECTIONS[view]) for name, view in told if view in BESIDE]
-        self._junction = seen.exits > 2 and seen.changed
-        self._since.see(junction=self._junction, lit=lit)
+        if self._course is not None:
+            lit = any("light" in name and view == AHEAD for name, view in told)
+            beside = [(name, street.DIRECTIONS[view]) for name, view in told if view in BESIDE]
+            self._course.see(seen.exits if seen.changed else 0, lit=lit, beside=beside)
         return street.observation(seen.exits, seen.changed, told, flow, self._sentences)
 
     def _sightings(
@@ -240,28 +250,19 @@ class Velma:
             self._toolkit.note("no_landmark_scores", panorama=seen.panorama, heading=seen.heading)
         return [(landmarks[row], view) for row, view in visible(scores, self._settings.tau)]
 
-    def _decisive(self) -> bool:
-        """Whether one may turn or stop here; steps may be counted."""
-        counted = "step" in self.clauses[self.followed - 1].text
-        return self._junction or bool(self._beside) or counted or not self._since.steps
-
-    async def _follow(self) -> None:
-        """Ask whether the clause is done, and about the next one if it is."""
-        self._turned = not self._since.steps and self._since.turn != "start"
-        while await self._done() and self.followed < len(self.clauses):
-            self.followed, self._turned = self.followed + 1, False
-        self._walk += street.cue(self._number)
-        self.answers, self._due = {}, False
-
     async def _done(self) -> bool:
-        """Append the clause, what was counted, and whether it is done."""
-        clause, sees = self.clauses[self.followed - 1].text, self._scorer is not None
-        met = Met(self._since, self._beside, self._junction, self._turned, sees)
-        self._walk += self._prompts.fill("since", clause=clause, **met.words(clause))
-        self.answers = if_done(self.followed, len(self.clauses))
+        """Append what was counted, and whether the leg that is followed is done."""
+        course = self._course
+        assert course is not None
+        self._walk += self._prompts.fill("since", **course.words())
+        self.answers = if_done(course.followed, len(course.legs), STOP)
         choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
-        self._walk += f" {choice.best}\n"
-        return choice.best == YES
+        course.done = choice.best == YES
+        self._walk += f" {YES if course.done else NO}\n"
+        self.answers, self._due = {}, False
+        if not (course.done and course.last):
+            self._walk += street.cue(self._number)
+        return course.done
 
     async def _chosen(self) -> Decision:
         self._fit()

@@ -21,7 +21,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.agents.parts.clauses import Clause, last_parts, turn_of
+from wayword.agents.parts.clauses import Clause
+from wayword.agents.parts.legs import legs
 from wayword.agents.walker import STEEP
 from wayword.core.action import Action
 from wayword.core.dataset import Dataset, Task
@@ -31,25 +32,18 @@ from wayword.core.solving import Solvable
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.street.graph import StreetGraph
 
-TURNING = frozenset({"left", "right", "turn_around"})
-"""Actions that turn in place: taken where a stretch ends, they belong to it still."""
-
-
 @dataclass(frozen=True, slots=True)
 class Laid:
     """Clauses laid along a path: for each, from 1, the index of the last place it is followed at.
 
-    The place where a clause ends belongs to the next one, unless the best action there is a turn.
+    The place where a clause ends belongs to the next one.
     """
 
     ends: tuple[int, ...]
 
-    def at(self, place: int, best: Action) -> int:
+    def at(self, place: int) -> int:
         """The clause, from 1, that is followed at a place of the path (its index)."""
-        for number, end in enumerate(self.ends, 1):
-            if place < end or (place == end and best.name in TURNING):
-                return number
-        return len(self.ends)
+        return min(1 + sum(end <= place for end in self.ends), len(self.ends))
 
 
 Narrated = Callable[[Sequence[Clause], int], Laid]
@@ -148,8 +142,7 @@ def by_turns(clauses: Sequence[Clause], made: Sequence[tuple[int, str]], places:
 
 def _side(clause: Clause) -> str:
     """``left`` or ``right`` where a clause ends in a turn to that side; else nothing."""
-    turn = turn_of(last_parts(clause.text)[1]) or 0.0
-    return "" if abs(turn) in (0.0, 180.0) else "right" if turn > 0 else "left"
+    return legs(clause.text)[0].turn
 
 
 # Instructions without a record: clauses and steps matched by what both speak of.

@@ -181,13 +181,19 @@ class _Guided:
     sees_answer: ClassVar[bool] = True
 
     def __init__(
-        self, cls: Any, settings: Any, toolkit: Toolkit, student: Model | None, narrated: Narrated
+        self,
+        cls: Any,
+        settings: Any,
+        toolkit: Toolkit,
+        student: Model | None,
+        narrated: Narrated,
+        near: frozenset[str] = frozenset(),
     ):
         models = {**toolkit.models, "main": _Chooser(student, self._noted)}
         self.agent: Any = cls(settings, replace(toolkit, models=models))
         self.walk: list[Moment] = []
         self.questions: list[Question] = []
-        self._narrated = narrated
+        self._narrated, self._near = narrated, near
         self._best = STOP
         self._world: World | None = None
         self._guide: Guide | None = None
@@ -226,11 +232,14 @@ class _Guided:
         best = self._best
         if self._clauses and best not in answers and any(a.name == FOLLOW for a in answers):
             assert self._guide is not None
-            number = self._clauses.at(self._guide.reached, best)
+            number = self._clauses.at(self._guide.reached)
             now = self.agent.followed
             best = Action(FOLLOW, (str(min(max(number, now), now + 1)),))
         want = answers.get(best, best.name)
-        kept = want if want in options else ""
+        assert self._world is not None
+        here = STOP in answers and _place(self._world) in self._near
+        right = answers[STOP] if here else want
+        kept = right if right in options else ""
         self.questions.append(Question(prompt, taken or want, kept))
         return want
 
@@ -238,20 +247,30 @@ class _Guided:
 class Player:
     """Plays the episodes of one source with one agent, and writes them down as examples."""
 
-    def __init__(self, agent: str, settings: Mapping[str, Any], source: str, dataset: Dataset):
+    def __init__(
+        self,
+        agent: str,
+        settings: Mapping[str, Any],
+        source: str,
+        dataset: Dataset,
+        *,
+        near: bool = False,
+    ):
         self._cls = registry.load("agent", agent)
         self._settings = make(self._cls.Settings, settings, agent)
         check_family(self._cls, dataset.family.name, source, agent)
-        self._source, self._dataset = source, dataset
+        self._source, self._dataset, self._near = source, dataset, near
         self._shared = Shared()
 
     async def example(self, task: Task, student: Model | None, method: Method) -> Example:
         """One episode: the gold walk without a student, else the student's own, labelled."""
         made: list[_Guided] = []
+        goals = near_goal(self._dataset, task)
+        near = goals if self._near else frozenset()
 
         def build(toolkit: Toolkit, actor: str) -> Agent:
             told = partial(narrated, self._dataset, task)
-            made.append(_Guided(self._cls, self._settings, toolkit, student, told))
+            made.append(_Guided(self._cls, self._settings, toolkit, student, told, near))
             return made[-1]
 
         most = self._dataset.max_steps if student else 10 * self._dataset.max_steps
@@ -260,7 +279,6 @@ class Player:
         if trajectory.error:
             raise UsageError(f"episode {task.episode.id}: {trajectory.error}")
         (guided,) = made
-        goals = near_goal(self._dataset, task)
         own = student is not None and keeps_own(method, guided.walk, goals)
         success = bool(guided.walk) and guided.walk[-1].place in goals
         return written(

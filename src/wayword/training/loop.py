@@ -144,10 +144,14 @@ class Run:
         for task in self.recipe.tasks:
             for source in task.sources:
                 dataset, tasks = source.opened(self.data)
-                player = Player(task.agent, task.settings, source.data, dataset)
+                player = self._player(task, source, dataset)
                 found += [asyncio.run(player.example(one, None, "ft")) for one in tasks]
                 self.report(f"{source.data}: {len(tasks)} gold walks")
         return found
+
+    def _player(self, task: Task, source: Source, dataset: Dataset) -> Player:
+        near = self.recipe.near
+        return Player(task.agent, task.settings, source.data, dataset, near=near)
 
     def _own_walks(self) -> list[Example]:
         assert self._student is not None
@@ -158,7 +162,7 @@ class Run:
             opened = [(source, *source.opened(self.data)) for source in task.sources]
             total = sum(len(tasks) for _, _, tasks in opened)
             for source, dataset, tasks in opened:
-                player = Player(task.agent, task.settings, source.data, dataset)
+                player = self._player(task, source, dataset)
                 count = min(len(tasks), round(self.recipe.walks * len(tasks) / total))
                 chosen = rng.sample(tasks, count)
                 method = self.recipe.method

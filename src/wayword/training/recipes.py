@@ -43,6 +43,8 @@ class Recipe:
     the base. ``words``: datasets whose instructions and captions keep their tokens where the
     student's are cut down. ``language`` weighs the loss of all the text against that of the
     choices. ``mirror``: every epoch draws each walk as it was or with left and right exchanged.
+    ``near``: where the agent is asked whether the last clause is done, yes is right wherever a stop
+    counts as success, not at the goal alone; gold walks go on to the goal all the same.
     ``evaluate`` and ``checkpoint``: steps and seconds between. ``patience``: evaluations without a
     better dev score before it stops (0: never). ``compiled``: a forward pass made for the machine
     (:mod:`~wayword.training.lean`), worth its minute of compiling where all weights of a small
@@ -68,6 +70,7 @@ class Recipe:
     clip: float = 1.0
     language: float = 0.0
     mirror: bool = False
+    near: bool = False
     seed: int = 0
     evaluate: int = 200
     checkpoint: float = 180.0

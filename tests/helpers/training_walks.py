@@ -42,9 +42,11 @@ def played(
     task: Task,
     words: Sequence[str] = (),
     method: Method = "ft",
+    *,
+    near: bool = False,
 ) -> Example:
     """An example by teacher forcing, or of a student that chooses these words."""
-    player = Player(agent, settings, "small:train", dataset)
+    player = Player(agent, settings, "small:train", dataset, near=near)
     student = Scripted(words) if words else None
     return asyncio.run(player.example(task, student, method))
 

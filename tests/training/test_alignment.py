@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from wayword.agents.parts.clauses import Clause, clauses
+from wayword.agents.parts.legs import legs
 from wayword.core.action import STOP, Action
 from wayword.core.episode import PathReference
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
 from wayword.training.alignment import Laid, Step, aligned, by_turns, narrated, turns_made
-
-GO, LEFT = Action("goto", ("x",)), Action("left")
 
 
 def step(turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = "") -> Step:
@@ -18,15 +17,13 @@ def step(turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = ""
 
 def laid(told: str, *steps: Step) -> list[int]:
     """The clause of each step, from 1."""
-    found = aligned(clauses(told, within=True), steps)
-    return [found.at(place, GO) for place in range(len(steps))]
+    found = aligned(clauses(told), steps)
+    return [found.at(place) for place in range(len(steps))]
 
 
-def test_a_place_where_a_clause_ends_belongs_to_the_next_unless_one_turns_there() -> None:
+def test_a_place_where_a_clause_ends_belongs_to_the_next() -> None:
     found = Laid((2, 4))
-    assert [found.at(place, GO) for place in range(5)] == [1, 1, 2, 2, 2]
-    assert found.at(2, LEFT) == 1
-    assert found.at(4, STOP) == 2
+    assert [found.at(place) for place in range(5)] == [1, 1, 2, 2, 2]
 
 
 def test_things_that_are_named_pull_a_clause_to_their_step() -> None:
@@ -51,7 +48,7 @@ def test_a_generated_house_knows_its_stretches() -> None:
     houses = Houses("train", None, Houses.Settings(houses=3, episodes=9))
     for task in houses.tasks:
         path = task.reference.path  # type: ignore[attr-defined]
-        found = clauses(task.episode.instruction, within=True)
+        found = clauses(task.episode.instruction)
         placed = narrated(houses, task, found, len(path))
         _, number, _ = task.episode.id.rsplit("_", 2)
         stretches = houses.route(task.episode.scene, int(number)).stretches
@@ -63,7 +60,7 @@ def test_a_generated_town_knows_where_it_turns() -> None:
     for task in towns.tasks:
         assert isinstance(task.reference, PathReference)
         path = task.reference.path
-        found = clauses(task.episode.instruction, within=False)
+        found = [leg.clause for leg in legs(task.episode.instruction)]
         placed = narrated(towns, task, found, len(path))
         assert len(placed.ends) == len(found)
         town = towns.town(task.episode.scene)
@@ -82,19 +79,18 @@ def test_clauses_that_share_a_stretch_divide_it() -> None:
 
 
 def test_in_streets_a_clause_with_a_turn_ends_where_it_is_made() -> None:
-    forward, left, right = Action("forward"), LEFT, Action("right")
+    forward, left, right = Action("forward"), Action("left"), Action("right")
     actions = [forward] * 4 + [left] + [forward] * 3 + [right] + [forward] * 5 + [STOP]
     made = turns_made(actions)
     assert made == [(4, "left"), (7, "right")]
     told = "Go to the bank. Turn left at the light. Go right at the park. Stop by the deli."
-    found = by_turns(clauses(told, within=False), made, 13)
-    assert found.ends[1:] == (4, 7, 12)
-    assert 0 < found.ends[0] < 4
+    found = by_turns([leg.clause for leg in legs(told)], made, 13)
+    assert found.ends == (4, 7, 12)
 
 
 def test_a_turn_that_was_not_made_shares_its_stretch() -> None:
     told = "Turn left at the light. Turn right at the bank. Stop by the deli."
-    found = by_turns(clauses(told, within=False), [(5, "right")], 11)
+    found = by_turns([leg.clause for leg in legs(told)], [(5, "right")], 11)
     assert found.ends[1] == 5
     assert found.ends[2] == 10
     assert found.ends == tuple(sorted(found.ends))

@@ -7,8 +7,7 @@ from helpers.training_walks import played
 from wayword.core.action import STOP, Action
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.training.examples import near_goal
-from wayword.training.labels import Guide, Moment, completed, keeps_own
+from wayword.training.labels import Guide, Moment, completed, keeps_own, near_goal
 
 FORWARD, LEFT, RIGHT = Action("forward"), Action("left"), Action("right")
 NEAR = frozenset({"j", "e1", "e2"})
@@ -111,3 +110,16 @@ def test_the_guide_follows_a_path_that_crosses_itself() -> None:
     assert [action.name for action in done] == [
         "forward", "forward", "turn_around", "forward", "stop",
     ]  # fmt: skip
+
+
+def test_near_the_goal_yes_is_right_where_the_agent_is_asked() -> None:
+    """The gold walk goes on to the goal, and the label before it says that one may stop."""
+    dataset, task = street(*EAST)
+    settings = {"shots": 0, "follow": True}
+    strict = played("velma", settings, dataset, task)
+    near = played("velma", settings, dataset, task, near=True)
+    assert near.text == strict.text
+    both = zip(strict.choices, near.choices, strict=True)
+    apart = [(one.taken, one.label, other.label) for one, other in both if one != other]
+    assert apart
+    assert set(apart) == {(" no", " no", " yes")}

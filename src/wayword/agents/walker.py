@@ -129,7 +129,7 @@ class Walker:
     async def begin(self, episode: Episode) -> None:
         """Write the task and the instruction's clauses."""
         instruction = " ".join(episode.instruction.split())
-        self.clauses, self.followed = clauses(instruction, within=True), 1
+        self.clauses, self.followed = clauses(instruction), 1
         listed = [self._prompts.fill("clause", clause=clause.text) for clause in self.clauses]
         begin = self._prompts.fill("begin", clauses="\n".join(listed))
         self.prompt = f"{self._prompts['task']}\n{begin}\n\n"

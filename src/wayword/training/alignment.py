@@ -32,6 +32,7 @@ from wayword.core.solving import Solvable
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.street.graph import StreetGraph
 
+
 @dataclass(frozen=True, slots=True)
 class Laid:
     """Clauses laid along a path: for each, from 1, the index of the last place it is followed at.

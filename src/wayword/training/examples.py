@@ -21,8 +21,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Protocol
 
-import numpy as np
-
 from wayword.agents.parts.clauses import FOLLOW
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -36,9 +34,7 @@ from wayword.core.world import Feedback, Observation, World
 from wayword.models.parts.options import continued
 from wayword.settings import make
 from wayword.training.alignment import Narrated, narrated
-from wayword.training.labels import Guide, Method, Moment, keeps_own
-from wayword.worlds.indoor.graph import ViewpointGraph
-from wayword.worlds.street.graph import StreetGraph
+from wayword.training.labels import Guide, Method, Moment, keeps_own, near_goal
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,25 +312,6 @@ def written(
             choices.append(Choosing(len(base), option, continued(asked.prompt, wanted)[1]))
         text = base + option
     return Example(episode, source, text, tuple(choices), success)
-
-
-def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
-    """The places that count as the goal: linked with it (streets), within 3 m of it (indoors)."""
-    reference = task.reference
-    if not isinstance(reference, PathReference):
-        raise UsageError(f"episode {task.episode.id} has no goal to learn from")
-    graph = dataset.graph(task.episode.scene)  # type: ignore[attr-defined]
-    goal = reference.goal
-    if isinstance(graph, ViewpointGraph):
-        row, radius = graph.distances[:, graph.index[goal]], dataset.family.goal_radius
-        return frozenset(name for name, far in zip(graph.ids, row, strict=True) if far < radius)
-    if isinstance(graph, StreetGraph):
-        number = graph.index[goal]
-        out = {graph.ids[target] for _, target in graph.exits(number)}
-        links = np.flatnonzero(graph.targets == number)
-        back = np.searchsorted(graph.offsets, links, side="right") - 1
-        return frozenset({goal, *out, *(graph.ids[other] for other in back.tolist())})
-    raise UsageError("success in this world is not a matter of places")
 
 
 def _place(world: World) -> str:

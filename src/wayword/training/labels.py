@@ -14,10 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from wayword.core.action import STOP, Action
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import PathReference
 from wayword.core.errors import UsageError
 from wayword.core.solving import Walkable
 from wayword.core.world import World
+from wayword.worlds.indoor.graph import ViewpointGraph
+from wayword.worlds.street.graph import StreetGraph
 
 Method = Literal["ft", "rbl", "dagger"]
 
@@ -49,6 +55,25 @@ def keeps_own(method: Method, walk: Sequence[Moment], near_goal: frozenset[str])
     the goal: each label is the oracle's action in that state.
     """
     return method == "rbl" and completed(walk, near_goal)
+
+
+def near_goal(dataset: Dataset, task: Task) -> frozenset[str]:
+    """The places that count as the goal: linked with it (streets), within 3 m of it (indoors)."""
+    reference = task.reference
+    if not isinstance(reference, PathReference):
+        raise UsageError(f"episode {task.episode.id} has no goal to learn from")
+    graph = dataset.graph(task.episode.scene)  # type: ignore[attr-defined]
+    goal = reference.goal
+    if isinstance(graph, ViewpointGraph):
+        row, radius = graph.distances[:, graph.index[goal]], dataset.family.goal_radius
+        return frozenset(name for name, far in zip(graph.ids, row, strict=True) if far < radius)
+    if isinstance(graph, StreetGraph):
+        number = graph.index[goal]
+        out = {graph.ids[target] for _, target in graph.exits(number)}
+        links = np.flatnonzero(graph.targets == number)
+        back = np.searchsorted(graph.offsets, links, side="right") - 1
+        return frozenset({goal, *out, *(graph.ids[other] for other in back.tolist())})
+    raise UsageError("success in this world is not a matter of places")
 
 
 class Guide:

@@ -33,6 +33,7 @@ from wayword.training.examples import (
     Encoded,
     Example,
     Player,
+    Source,
     encode,
     read,
     refuse_test,

@@ -1,11 +1,11 @@
 """An instruction cut into clauses by plain rules: what to do first, then, and at the end.
 
     >>> told = "Turn left and walk to the sofa, then stop by the lamp."
-    >>> [clause.text for clause in clauses(told, within=True)]
+    >>> [clause.text for clause in clauses(told)]
     ['Turn left, walk to the sofa', 'stop by the lamp']
 
-Cut is at ends of sentences; ``within`` sentences also at "then", and before a verb of motion that
-follows a comma or an "and". Words that say how a step begins or what is met on it, but make none
+Cut is at ends of sentences, at "then", and before a verb of motion that follows a comma or an
+"and". Words that say how a step begins or what is met on it, but make none
 of their own, stay with the next clause: a turn, a thing that is passed, a sentence without a verb
 of motion. A bare "stop there" stays with the last one. Cut ``within`` sentences, a sentence that
 only passes something is a step of its own.
@@ -74,16 +74,16 @@ def following(number: int) -> Action:
     return Action(FOLLOW, (str(number),))
 
 
-def if_done(followed: int, count: int, last: Action | None = None) -> dict[Action, str]:
+def if_done(followed: int, count: int, last: Action) -> dict[Action, str]:
     """What no and yes decide: to go on with the clause ``followed`` of ``count``, or with the next
-    one. ``last``: what yes decides behind the last clause; None where it decides nothing there."""
+    one; yes behind the last clause decides for the action ``last``."""
     beyond = last if followed == count else following(followed + 1)
-    return {following(followed): NO, **({beyond: YES} if beyond is not None else {})}
+    return {following(followed): NO, beyond: YES}
 
 
-def clauses(instruction: str, *, within: bool) -> tuple[Clause, ...]:
+def clauses(instruction: str) -> tuple[Clause, ...]:
     """The clauses of an instruction, in order, one at least."""
-    found = _settled(list(_pieces(instruction, within=within)), apart=within)
+    found = _settled(list(_pieces(instruction)))
     while len(found) > MOST:
         sizes = [len(one.text) + len(other.text) for one, other in pairwise(found)]
         first = sizes.index(min(sizes))
@@ -91,10 +91,9 @@ def clauses(instruction: str, *, within: bool) -> tuple[Clause, ...]:
     return tuple(found) or (Clause(instruction.strip(), 0),)
 
 
-def _pieces(text: str, *, within: bool) -> Iterator[Clause]:
+def _pieces(text: str) -> Iterator[Clause]:
     for begin, sentence in _cut(text, 0, _SENTENCE):
-        parts = list(_cut(sentence, begin, _WITHIN)) if within else [(begin, sentence)]
-        for at, part in parts:
+        for at, part in _cut(sentence, begin, _WITHIN):
             last = at + len(part) == begin + len(sentence)
             linked = _LINK.match(part)
             skipped = linked.end() if linked else 0
@@ -112,7 +111,7 @@ def _cut(text: str, begin: int, at: re.Pattern[str]) -> Iterator[tuple[int, str]
     yield begin + here, text[here:]
 
 
-def _settled(found: list[Clause], *, apart: bool) -> list[Clause]:
+def _settled(found: list[Clause]) -> list[Clause]:
     """The clauses that take steps, each with what belongs to it."""
     settled: list[Clause] = []
     waiting: Clause | None = None
@@ -121,7 +120,7 @@ def _settled(found: list[Clause], *, apart: bool) -> list[Clause]:
             settled[-1] = _joined(settled[-1], clause)
             continue
         whole = clause if waiting is None else _joined(waiting, clause)
-        waiting = whole if _takes_no_step(clause, apart=apart) else None
+        waiting = whole if _takes_no_step(clause) else None
         if waiting is None:
             settled.append(whole)
     if waiting is not None:
@@ -129,9 +128,9 @@ def _settled(found: list[Clause], *, apart: bool) -> list[Clause]:
     return settled
 
 
-def _takes_no_step(clause: Clause, *, apart: bool) -> bool:
+def _takes_no_step(clause: Clause) -> bool:
     words = clause.text
-    passes = _ONLY_PASS.match(words) and not (apart and clause.last)
+    passes = _ONLY_PASS.match(words) and not clause.last
     return bool(
         passes or _SETTING.match(words) or not MOVES.search(words) or _ONLY_TURN.match(words)
     )

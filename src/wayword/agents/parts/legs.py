@@ -40,12 +40,14 @@ _ALONE = re.compile(
     r"(?:\s+(?:one|sets?)\b|(?!\s+\w)|(?=\s+(?:turn|take|make|go|you|where|there|with|that|is)\b))",
     re.IGNORECASE,
 )
-_CROSS = re.compile(r"\bcross(?:ing)? (?:over )?(?:the |a )?(?:street|road|avenue)\b", re.IGNORECASE)
+_CROSS = re.compile(
+    r"\bcross(?:ing)? (?:over )?(?:the |a )?(?:street|road|avenue)\b", re.IGNORECASE
+)
 _PASSING = re.compile(r"\b(?:through|past|pass|passing|passed|cross|crossing|beyond)\s*$", re.I)
 _REACHING = re.compile(r"\b(?:at|to|reach|until)\s*$", re.IGNORECASE)
 _TURN = re.compile(
-    r"\b(?:turn|make|take|hang|go|bear|veer|head|turning|making|taking|then another|then a|and a)\s+"
-    r"(?:(?:a|an|the|your|first|second|next|sharp|slight|immediate|quick|another|hard|to|slightly)"
+    r"\b(?:turn|make|take|hang|go|bear|veer|head|turning|making|taking|then another|then a|and a)"
+    r"\s+(?:(?:a|an|the|your|first|second|next|sharp|slight|immediate|quick|another|hard|to|slightly)"
     r"\s+)*(left|right)\b(?!\s+(?:past|before|after)\b)",
     re.IGNORECASE,
 )
@@ -56,8 +58,11 @@ _MANY = {"couple": 2, "both": 2}
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """A stretch of a route: its clause, the turn it ends in ("" where one stops), the crossings it
-    counts up to there (None: it counts none) and by what, and whether the last of them is passed."""
+    """A stretch of a route: its clause, and the turn it ends in ("" where one stops).
+
+    ``crossings`` are counted up to there, by what ``kind`` says; None where it counts none.
+    ``passed``: the last of them lies behind one where the leg ends.
+    """
 
     clause: Clause
     turn: str
@@ -155,9 +160,7 @@ def _mentions(text: str) -> Iterator[_Mention]:
     return (found[begin][1] for begin in sorted(found))
 
 
-def _mention(
-    text: str, at: int, article: str, again: str, ordinal: str, many: str
-) -> _Mention:
+def _mention(text: str, at: int, article: str, again: str, ordinal: str, many: str) -> _Mention:
     before = text[max(0, at - 14) : at].rstrip()
     return _Mention(
         article, bool(again), _number(ordinal), _number(many),
@@ -183,7 +186,8 @@ _PLACES = (
               r"|in the (?:intersection|middle|center)"
               r"|stop (?:in|at) the (?:\w+ )?(?:intersection|light|corner)"),
     ("near the end", r"end of (?:the|this) (?:block|street|road)|almost|short of|"
-                     r"before (?:you reach )?the (?:next |following )?(?:light|intersection|corner)"),
+                     r"before (?:you reach )?the (?:next |following )?"
+                     r"(?:light|intersection|corner)"),
     ("before", r"\b(?:before|reaching|nearly|close to)\b"),
     ("soon", r"\b(?:just|right|immediately|soon|shortly|slightly) (?:past|after|beyond)\b"),
     ("past", r"\b(?:past|after|pass|passing)\b"),
@@ -219,6 +223,6 @@ def _digits(word: str) -> int:
 
 
 def place_told(text: str) -> str:
-    """Where a leg stops, of a few plain words: ``half``, ``near the end``; "" where it says none."""
+    """Where a leg stops, in plain words: ``half``, ``near the end``; "" where it does not say."""
     words = text.lower()
     return next((name for name, pattern in _PLACES if re.search(pattern, words)), "")

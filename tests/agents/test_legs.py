@@ -1,0 +1,178 @@
+"""Street instructions cut into legs, and what of a place agrees with the leg that is followed."""
+
+from __future__ import annotations
+
+import pytest
+
+from wayword.agents.parts.counting import Course, Since, goal_part
+from wayword.agents.parts.legs import counted, legs, place_told, steps_told
+
+
+def test_a_leg_ends_in_its_turn_and_the_last_one_where_one_stops() -> None:
+    told = "Go past a gym. At the second light, with a bank on the corner, take a right. Turn left "
+    told += "at the park and stop in front of the deli on your left. If you see a zoo, go back."
+    assert [(leg.text, leg.turn) for leg in legs(told)] == [
+        ("Go past a gym. At the second light, with a bank on the corner, take a right", "right"),
+        ("Turn left at the park and stop in front of the deli on your left", "left"),
+        ("If you see a zoo, go back", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "turns"),
+    [
+        ("Make a right, then another right at the light. Stop.", ["right", "right", ""]),
+        ("Bear slightly left. Stop by the deli.", ["left", ""]),
+        ("Go left past the bank and stop.", [""]),
+        ("Pass the gym on your left. Stop.", [""]),
+        ("Turn right at the light", ["right", ""]),
+        ("", [""]),
+    ],
+)
+def test_turns_that_are_made_are_told_from_sides(told: str, turns: list[str]) -> None:
+    assert [leg.turn for leg in legs(told)] == turns
+
+
+def test_legs_know_where_they_begin() -> None:
+    told = "Go to the light, and turn left. Then take a right, and stop by the deli."
+    assert [told[leg.clause.begin :][:9] for leg in legs(told)] == [
+        "Go to the",
+        ". Then ta",
+        ", and sto",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("told", "number"),
+    [
+        ("turn left at the light", (1, False)),
+        ("At the third traffic light turn left", (3, False)),
+        ("Go through the next light. At the second light turn right", (2, False)),
+        ("Go through two lights, and at the next one make a right", (3, False)),
+        ("go straight through the next one and turn left at the one after that", (2, False)),
+        ("Go through the next two sets of lights and stop", (2, True)),
+        ("Pass the gym, cross the street and stop", (1, True)),
+        ("Go to the light. A bank is at this corner. Pass that light", (1, True)),
+        ("turn left at the bank", None),
+    ],
+)
+def test_crossings_are_counted(told: str, number: tuple[int, bool] | None) -> None:
+    assert counted(told) == number
+
+
+def test_one_turns_at_the_crossing_behind_those_that_are_passed() -> None:
+    (leg, _) = legs("Pass through two sets of lights and then turn left")
+    assert (leg.crossings, leg.passed) == (3, False)
+
+
+@pytest.mark.parametrize(
+    ("told", "place", "steps"),
+    [
+        ("Stop half way down the block", "half", None),
+        ("stop 2/3 to the next light", "two thirds", None),
+        ("Stop in the middle of the intersection", "in it", None),
+        ("stop a few steps before the next light", "near the end", 3),
+        ("take a step or two and stop", "", 2),
+        ("Stop just past the bank", "soon", None),
+        ("stop by the deli", "", None),
+    ],
+)
+def test_where_a_leg_stops_is_read(told: str, place: str, steps: int | None) -> None:
+    assert (place_told(told), steps_told(told)) == (place, steps)
+
+
+def test_a_warning_is_no_goal() -> None:
+    assert goal_part("Stop by the bank. If you see a zoo, you have gone too far") == (
+        "Stop by the bank"
+    )
+    assert goal_part("Pass a zoo. Stop by the bank") == " Stop by the bank"
+    assert goal_part("Stop by the bank, which is on your left").endswith("on your left")
+
+
+def course(told: str, *, sees: bool = True) -> Course:
+    return Course(legs(told), sees)
+
+
+def test_a_landmark_of_the_leg_is_told_with_its_side_where_that_is_another() -> None:
+    def beside(told: str, name: str = "a bank") -> list[str]:
+        walk = course(told)
+        walk.see(2, lit=False, beside=[(name, "on your left")])
+        return [sign for sign in walk.signs() if "beside" in sign]
+
+    assert beside("Stop at the bank") == ["beside it"]
+    assert beside("Stop at the bank on the left") == ["beside it"]
+    assert beside("Stop at the bank on your right") == ["beside it, other side"]
+    assert beside("Stop at the bank", "7-11") == []
+
+
+def test_crossings_are_told_with_what_the_leg_counts() -> None:
+    walk = course("Turn left at the second light. Stop.")
+    walk.see(4, lit=True, beside=())
+    assert list(walk.signs()) == ["at intersection 1", "1 of 2 lights", "turn left"]
+    walk.took("forward")
+    walk.see(3, lit=True, beside=())
+    assert list(walk.signs()) == [
+        "at intersection 2", "1 of 2 crossroads", "2 of 2 lights reached", "turn left",
+    ]  # fmt: skip
+    walk.took("forward")
+    walk.see(4, lit=True, beside=())
+    assert "3 of 2 lights passed" in walk.signs()
+
+
+def test_lights_are_intersections_where_nothing_is_seen() -> None:
+    walk = course("Turn left at the light. Stop.", sees=False)
+    walk.see(4, lit=False, beside=())
+    assert "1 of 1 intersections reached" in walk.signs()
+
+
+def test_a_leg_that_is_done_gives_way_with_the_next_action() -> None:
+    walk = course("Turn left at the light. Go two steps and stop.")
+    assert (walk.begins(), walk.begins(), walk.decisive()) == (True, False, False)
+    walk.see(4, lit=True, beside=())
+    assert walk.decisive()
+    walk.done = True
+    walk.took("left")
+    assert (walk.followed, walk.last, walk.begins()) == (2, True, True)
+    walk.see(0, lit=False, beside=())
+    for steps in range(3):
+        how = " reached" if steps == 2 else ""
+        assert list(walk.signs())[-2:] == ["stop", f"{steps} of 2 steps{how}"]
+        assert walk.decisive()
+        walk.took("forward")
+        walk.see(2, lit=False, beside=())
+    walk.done = True
+    walk.took("stop")
+    assert walk.followed == 2
+
+
+def test_one_may_stop_only_behind_the_crossings_that_are_counted() -> None:
+    walk = course("Go through the light and stop half way down the block.")
+    walk.see(2, lit=True, beside=())
+    assert not walk.decisive()
+    walk.took("forward")
+    walk.see(4, lit=False, beside=())
+    walk.took("forward")
+    walk.see(2, lit=False, beside=())
+    assert walk.decisive()
+
+
+def test_half_a_block_is_told_in_steps_once_a_block_was_walked() -> None:
+    walk = course("Go through two lights and stop half way down the block.", sees=False)
+    for exits in (4, 2, 2, 2, 2, 2, 4, 2):
+        walk.see(exits, lit=False, beside=())
+        walk.took("forward")
+    walk.see(2, lit=False, beside=())
+    assert list(walk.signs())[-2:] == ["stop half", "2 of 3 steps"]
+
+
+def test_steps_blocks_and_crossings_are_counted_since_the_turn() -> None:
+    since = Since()
+    since.see(2, lit=True)
+    since.done("forward")
+    since.see(4, lit=False)  # the light was seen a step before
+    since.done("forward")
+    since.see(3, lit=False)  # and this one has none
+    assert (since.steps, since.junctions, since.crossroads, since.lights) == (2, 2, 1, 1)
+    assert (since.on, since.block) == (0, 1)
+    since.done("turn_around")
+    assert since == Since("turn around", 0, 0, 0, 0, 0, 0)

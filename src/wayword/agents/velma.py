@@ -10,10 +10,9 @@ Departures from the released code, on purpose: an action that the street did not
 is written down as what was carried out instead; an answer that is no action still becomes
 ``forward``, but the decision holds what was said and why it does not count.
 
-With ``follow`` (off by default, not the paper's) the instruction is listed by legs, each of which
-ends in a turn, the last one where to stop. A leg is written down where it begins. Where it may end,
-the prompt tells what was counted and what of it agrees, and asks whether the leg is done; the turn
-is then asked for as ever, and behind the last leg the walk ends.
+With ``follow`` (not the paper's) the instruction is listed by legs, each of which ends in a turn,
+the last one where to stop. Where one may end, the prompt tells what was counted and what of it
+agrees, and asks whether it is done. The action is asked for as ever at intersections alone.
 
 Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
 Language Navigation in Street View", section 5, figure 7.
@@ -179,9 +178,7 @@ class Velma:
         if self._planned:
             return Decision(Action(self._planned.pop(0)))
         if self._settings.decoding == "choose":
-            if self._due and await self._done() and self._course and self._course.last:
-                return Decision(STOP)
-            return await self._chosen()
+            return await (self._followed() if self._course is not None else self._chosen())
         return await self._written()
 
     async def recall(self, seen: StreetObservation, space: ActionSpace, decided: object) -> None:
@@ -197,8 +194,7 @@ class Velma:
         self._walk += f" {executed}\n"
         if self._course is not None:
             self._course.took(executed)
-        self._number += 1
-        self._asked = False
+        self._number, self._asked = self._number + 1, False
         if executed != decision.action.name:
             self._planned.clear()
 
@@ -230,8 +226,7 @@ class Velma:
         flow = None
         told: list[tuple[str, int]] = []
         if self._scorer is not None:
-            if landmarks:
-                told = self._sightings(self._scorer, seen, landmarks)
+            told = self._sightings(self._scorer, seen, landmarks) if landmarks else []
             if self._settings.traffic and seen.step == 0 and not turned:
                 flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
         if self._course is not None:
@@ -250,10 +245,17 @@ class Velma:
             self._toolkit.note("no_landmark_scores", panorama=seen.panorama, heading=seen.heading)
         return [(landmarks[row], view) for row, view in visible(scores, self._settings.tau)]
 
-    async def _done(self) -> bool:
-        """Append what was counted, and whether the leg that is followed is done."""
+    async def _followed(self) -> Decision:
+        """The action where one may turn or the leg is done; onward everywhere else."""
         course = self._course
         assert course is not None
+        done = self._due and await self._done(course)
+        if done and course.last:
+            return Decision(STOP)
+        return await self._chosen() if done or course.junction else Decision(Action("forward"))
+
+    async def _done(self, course: Course) -> bool:
+        """Append what was counted, and whether the leg that is followed is done."""
         self._walk += self._prompts.fill("since", **course.words())
         self.answers = if_done(course.followed, len(course.legs), STOP)
         choice = await self._toolkit.model().choose(self.prompt, [NO, YES])

@@ -177,9 +177,9 @@ class Velma:
             return Decision(Action(self._forced.pop(0)))
         if self._planned:
             return Decision(Action(self._planned.pop(0)))
-        if self._settings.decoding == "choose":
-            return await (self._followed() if self._course is not None else self._chosen())
-        return await self._written()
+        if self._course is not None:
+            return await self._followed(self._course)
+        return await (self._chosen() if self._settings.decoding == "choose" else self._written())
 
     async def recall(self, seen: StreetObservation, space: ActionSpace, decided: object) -> None:
         """Append an observation whose action another agent chose."""
@@ -245,10 +245,8 @@ class Velma:
             self._toolkit.note("no_landmark_scores", panorama=seen.panorama, heading=seen.heading)
         return [(landmarks[row], view) for row, view in visible(scores, self._settings.tau)]
 
-    async def _followed(self) -> Decision:
+    async def _followed(self, course: Course) -> Decision:
         """The action where one may turn or the leg is done; onward everywhere else."""
-        course = self._course
-        assert course is not None
         done = self._due and await self._done(course)
         if done and course.last:
             return Decision(STOP)

@@ -19,7 +19,7 @@ import pkgutil
 import sys
 from collections.abc import Mapping
 from functools import cache
-from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal, get_args
@@ -140,9 +140,9 @@ def _plugged(kind: Kind) -> dict[str, EntryPoint]:
 
 
 @cache
-def _entries(path: tuple[str, ...]) -> EntryPoints:
+def _entries(path: tuple[str, ...]) -> Any:
     """All entry points. Reading every distribution's metadata takes tens of milliseconds, so it is
-    done once for each ``sys.path``."""
+    done once for each ``sys.path``. The type differs by version of Python."""
     return entry_points()
 
 

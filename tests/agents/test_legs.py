@@ -136,7 +136,7 @@ def test_a_leg_that_is_done_gives_way_with_the_next_action() -> None:
     walk.see(0, lit=False, beside=())
     for steps in range(3):
         how = " reached" if steps == 2 else ""
-        assert list(walk.signs())[-2:] == ["stop", f"{steps} of 2 steps{how}"]
+        assert list(walk.signs())[-3:] == ["stop", f"{steps} of 2 steps{how}", f"{steps} in all"]
         assert walk.decisive()
         walk.took("forward")
         walk.see(2, lit=False, beside=())
@@ -162,7 +162,7 @@ def test_half_a_block_is_told_in_steps_once_a_block_was_walked() -> None:
         walk.see(exits, lit=False, beside=())
         walk.took("forward")
     walk.see(2, lit=False, beside=())
-    assert list(walk.signs())[-2:] == ["stop half", "2 of 3 steps"]
+    assert list(walk.signs())[-3:] == ["stop half", "2 of 3 steps", "8 in all"]
 
 
 def test_steps_blocks_and_crossings_are_counted_since_the_turn() -> None:

@@ -146,8 +146,11 @@ class Run:
             for source in task.sources:
                 dataset, tasks = source.opened(self.data)
                 player = self._player(task, source, dataset)
-                found += [asyncio.run(player.example(one, None, "ft")) for one in tasks]
-                self.report(f"{source.data}: {len(tasks)} gold walks")
+                made = [asyncio.run(player.example(one, None, "ft")) for one in tasks]
+                arrived = [one for one in made if one.success]
+                left = f", {len(made) - len(arrived)} that do not arrive left out"
+                self.report(f"{source.data}: {len(arrived)} gold walks{left * (arrived != made)}")
+                found += arrived
         return found
 
     def _player(self, task: Task, source: Source, dataset: Dataset) -> Player:

@@ -123,13 +123,8 @@ class Course:
     def words(self) -> dict[str, str]:
         """The slots of a sentence: the steps since the turn, landmarks, and what agrees."""
         beside = "".join(f"; {name} {where}" for name, where in self.beside)
-        told = {
-            "leg": f"{self.followed} of {len(self.legs)}",
-            "all": str(self.steps),
-            "since": str(self.since.steps),
-            "turn": self.since.turn,
-        }
-        return {**told, "beside": beside, "signs": ", ".join(self.signs())}
+        since = {"since": str(self.since.steps), "turn": self.since.turn}
+        return {**since, "beside": beside, "signs": ", ".join(self.signs())}
 
     def signs(self) -> Iterator[str]:
         """What of the place agrees with the leg, and what the leg tells to do: by plain rules."""
@@ -168,6 +163,7 @@ class Course:
             yield f"{self.since.on} of {steps} steps" + " reached" * (self.since.on == steps)
         else:
             yield f"{self.since.on} on"
+        yield f"{self.steps} in all"
 
 
 def _of(so_far: int, number: int, kind: str) -> str:

@@ -145,17 +145,6 @@ def test_a_leg_that_is_done_gives_way_with_the_next_action() -> None:
     assert walk.followed == 2
 
 
-def test_one_may_stop_only_behind_the_crossings_that_are_counted() -> None:
-    walk = course("Go through the light and stop half way down the block.")
-    walk.see(2, lit=True, beside=())
-    assert not walk.decisive()
-    walk.took("forward")
-    walk.see(4, lit=False, beside=())
-    walk.took("forward")
-    walk.see(2, lit=False, beside=())
-    assert walk.decisive()
-
-
 def test_half_a_block_is_told_in_steps_once_a_block_was_walked() -> None:
     walk = course("Go through two lights and stop half way down the block.", sees=False)
     for exits in (4, 2, 2, 2, 2, 2, 4, 2):

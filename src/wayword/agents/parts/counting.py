@@ -113,12 +113,8 @@ class Course:
         self.done = False
 
     def decisive(self) -> bool:
-        """Whether the leg may end here: at a crossing, and anywhere once one may stop."""
-        if not self.last:
-            return self.junction
-        crossings = self.leg.crossings or 0
-        near = self.since.count(self._kind) >= crossings - (not self.leg.passed)
-        return self.junction or bool(self.beside) or near
+        """Whether the leg may end here: at a crossing, and the last one anywhere."""
+        return self.junction or self.last
 
     def words(self) -> dict[str, str]:
         """The slots of a sentence: the steps since the turn, landmarks, and what agrees."""

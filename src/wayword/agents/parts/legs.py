@@ -60,15 +60,14 @@ _MANY = {"couple": 2, "both": 2}
 class Leg:
     """A stretch of a route: its clause, and the turn it ends in ("" where one stops).
 
-    ``crossings`` are counted up to there, by what ``kind`` says; None where it counts none.
-    ``passed``: the last of them lies behind one where the leg ends.
+    ``crossings`` are those that it counts, the one turned at among them, by what ``kind`` says;
+    None where it counts none.
     """
 
     clause: Clause
     turn: str
     crossings: int | None
     kind: Kind
-    passed: bool
 
     @property
     def text(self) -> str:
@@ -91,7 +90,7 @@ def legs(instruction: str) -> tuple[Leg, ...]:
         found.append(_leg(instruction, begin, len(instruction), ""))
     else:
         last = found[-1]
-        found.append(Leg(Clause("stop", last.clause.begin), "", None, last.kind, False))
+        found.append(Leg(Clause("stop", last.clause.begin), "", None, last.kind))
     return tuple(found)
 
 
@@ -101,10 +100,10 @@ def _leg(instruction: str, begin: int, end: int, turn: str) -> Leg:
     text = part[lead.end() if lead else 0 :].strip().rstrip(".,;! ")
     number, passed = counted(text) or (None, False)
     if number and passed and turn:
-        number, passed = number + 1, False  # one turns at the crossing after those
+        number += 1  # one turns at the crossing after those
     lights = re.search(r"\b(?:lights?|stoplights?|signals?)\b", text, re.IGNORECASE)
     kind: Kind = "lights" if lights else "intersections"
-    return Leg(Clause(" ".join(text.split()), begin), turn, number, kind, passed)
+    return Leg(Clause(" ".join(text.split()), begin), turn, number, kind)
 
 
 @dataclass(frozen=True, slots=True)

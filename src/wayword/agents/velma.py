@@ -20,7 +20,6 @@ Language Navigation in Street View", section 5, figure 7.
 
 from __future__ import annotations
 
-import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,20 +27,20 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from wayword.agents.parts.answers import Reply, fields, replies
+from wayword.agents.parts.answers import replies
 from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.clauses import NO, YES, Clause, if_done
+from wayword.agents.parts.continuation import read_actions
 from wayword.agents.parts.conversation import TokenRate, context_tokens
 from wayword.agents.parts.counting import Course
 from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
-from wayword.agents.parts.legal import Refusal, pick
 from wayword.agents.parts.legs import legs
 from wayword.agents.parts.sentences import quotable
-from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection, RejectionKind
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.model import Sampling
+from wayword.core.model import Sampling, probability
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
@@ -64,8 +63,6 @@ BESIDE = (0, len(street.VIEWS) - 1)
 STOPS = ("\nThere is", "\nYou see", "\nNavigation")
 """Where a completion goes on to invent what it would see, or another example."""
 
-_NUMBERED = re.compile(r"\s*(?:(\d+)\s*[.):]\s*)?(.*)", re.DOTALL)
-
 
 @dataclass(frozen=True, slots=True)
 class VelmaSettings:
@@ -84,8 +81,8 @@ class VelmaSettings:
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
     seen. ``context``: tokens that a prompt may take before whole examples are dropped; 0 for what
-    the model holds. ``follow``: ask whether the leg is done, too (needs ``shots`` 0).
-    ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
+    the model holds. ``follow``: ask whether the leg is done, too (needs ``shots`` 0); it
+    counts as done from the probability ``sure`` on. ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
     (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
     """
 
@@ -106,9 +103,12 @@ class VelmaSettings:
     temperature: float = 0.0
     context: int = 0
     follow: bool = False
+    sure: float = 0.5
     prompts: str = ""
 
     def __post_init__(self) -> None:
+        if not 0 < self.sure < 1:
+            raise UsageError(f"velma: sure={self.sure} must lie between 0 and 1")
         if self.shots < 0 or self.max_tokens < 4 or self.context < 0:
             raise UsageError("velma: shots is at least 0, context 0 and max_tokens 4")
         if self.follow and (self.shots or self.decoding != "choose"):
@@ -257,7 +257,7 @@ class Velma:
         self._walk += self._prompts.fill("since", **course.words())
         self.answers = if_done(course.followed, len(course.legs), STOP)
         choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
-        course.done = choice.best == YES
+        course.done = probability(choice, YES) >= self._settings.sure
         self._walk += f" {YES if course.done else NO}\n"
         self.answers, self._due = {}, False
         if not (course.done and course.last):
@@ -341,49 +341,6 @@ class Velma:
             del self._examples[0]
         if gone := before - (left := len(self._examples)):
             self._toolkit.note(EXAMPLES_DROPPED, count=gone, left=left, context=self._context)
-
-
-def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:
-    """The actions at the head of a completion that begins at the action of that number.
-
-        >>> read_actions(" forward\\n6. forward\\n7. left\\nThen I see", 5)
-        ['forward', 'forward', 'left']
-
-    The first line is an action, with or without its number; the following ones count as long as
-    they are numbered in sequence. Nothing follows a stop.
-    """
-    reply = Reply.of(said)
-    if (unreadable := reply.unreadable()) is not None:
-        return unreadable
-    lines = _lines(reply.text)
-    words: list[str] = []
-    for line in lines:
-        stated, word = _NUMBERED.match(line).groups()  # type: ignore[union-attr]  # matches any
-        due = str(number + len(words))
-        picked = pick(word, WORDS) if stated == due or not (stated or words) else None
-        if not isinstance(picked, str) or "stop" in words:
-            break
-        words.append(picked)
-    if not words and not any(_NUMBERED.match(line).group(1) for line in lines):  # type: ignore[union-attr]
-        alone = pick("\n".join(lines), WORDS)
-        words = [alone] if isinstance(alone, str) else []
-    return words or _no_action(reply, lines)
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of a completion, or what it gives as ``action`` or ``actions``."""
-    given = [v for vs in fields(text, ("action", "actions")).given.values() for v in vs]
-    flat = [item for value in given for item in (value if isinstance(value, list) else [value])]
-    return [line for words in (flat or [text]) for line in str(words).strip().splitlines()]
-
-
-def _no_action(reply: Reply, lines: Sequence[str]) -> Rejection:
-    first = lines[0] if lines else ""
-    match pick(first, WORDS):
-        case Refusal("several_actions" as kind):
-            return reply.reject(kind, f"{first[:60]!r} names several actions; give one a line")
-    named: RejectionKind = "unknown" if len(first.split()) <= 2 else "no_action"
-    return reply.reject(named, f"{first[:60]!r} is none of: {', '.join(WORDS)}")
 
 
 def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> Perceiver | None:

@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -97,10 +97,16 @@ class Trajectories:
 
     def __init__(self, folder: Path, split: str) -> None:
         self.path = find(folder, FILES.format(split=split))
-        lines = read_bytes(self.path).splitlines()
-        self._lines = {number: line for number, line in enumerate(lines, 1) if line.strip()}
-        self.entries = tuple(_entry(self.path, n, line) for n, line in self._lines.items())
         self._read = lru_cache(maxsize=256)(self._parse)
+
+    @cached_property
+    def _lines(self) -> dict[int, bytes]:
+        lines = read_bytes(self.path).splitlines()
+        return {number: line for number, line in enumerate(lines, 1) if line.strip()}
+
+    def index(self) -> tuple[AlfredEntry, ...]:
+        """What each line is about, in file order."""
+        return tuple(_entry(self.path, n, line) for n, line in self._lines.items())
 
     def read(self, entry: AlfredEntry) -> AlfredTrajectory:
         """The trajectory of an entry. Raises ``DataError`` naming line and field."""

@@ -149,8 +149,8 @@ class Robothor(SolvableSearches):
         if self.settings.order == "file":
             return listed
         listed.sort(key=lambda one: one[1])  # stable: a round of all scenes, then the next
-        place = {scene: number for number, scene in enumerate(counts)}
-        return [(s, _leap(number + place[s], counts[s])) for s, number in listed]
+        leaps = {s: (place, _stride(n), n) for place, (s, n) in enumerate(counts.items())}
+        return [(s, (k + leaps[s][0]) * leaps[s][1] % leaps[s][2]) for s, k in listed]
 
     def _read(self, scene: str) -> list[Any]:
         return episodes_of(self.folder, self.split, scene)
@@ -213,12 +213,12 @@ def _by_number(scene: str) -> tuple[str, list[int]]:
     return re.sub(r"\d.*", "", scene), [int(n) for n in re.findall(r"\d+", scene)]
 
 
-def _leap(number: int, count: int) -> int:
-    """A permutation of 0 … count - 1 that leaps by about 0.618 of the count, as often as asked."""
+def _stride(count: int) -> int:
+    """About 0.618 of the count, without a common divisor: its multiples visit 0 … count - 1."""
     step = max(1, round(count * 0.618))
     while gcd(step, count) != 1:
         step += 1
-    return number * step % count
+    return step
 
 
 dataset = Robothor

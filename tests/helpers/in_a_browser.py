@@ -38,7 +38,7 @@ FAULTS = """() => {
   }
   return found;
 }"""
-"""Labels of a map or a compass that cover each other, a page wider than its window, words cut in two."""
+"""Labels of a map or compass that cover each other, a page wider than its window, cut words."""
 
 
 @contextmanager

@@ -8,6 +8,7 @@ Source: TEACh (Padmakumar et al. 2022), section 3; LangSuitE (Jia et al. 2024), 
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, read_json
+from wayword.core.files import find, read_json, remembered
 from wayword.datasets.procedural.homes.episodes import HomesSettings, home_of, turn
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
@@ -291,7 +292,16 @@ class FloorPairs:
 
     @cached_property
     def _tried(self) -> dict[str, tuple[str, str]]:
-        """Task -> the first room that can have it; else an empty name, and why the last cannot."""
+        """Task -> the first room that can have it; else an empty name, and why the last cannot.
+
+        Rooms are tried one after the other, and remembered by later starts on the same files.
+        """
+        told = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
+        name = f"teach-1-{self._split}-{self._settings.seed}-{told}"
+        found = remembered(name, self.files.values(), self._try)
+        return {kind: (room, why) for kind, (room, why) in found.items()}
+
+    def _try(self) -> dict[str, tuple[str, str]]:
         found = {}
         for kind in self._kinds:
             room, why = "", "no rooms"

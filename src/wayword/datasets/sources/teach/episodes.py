@@ -265,11 +265,8 @@ class FloorPairs:
         """Definitions, classes, floors, and the rooms' own files."""
         place = self._folder / FOLDER
         mine = [*sorted((place / "task_definitions").glob("*.json"))]
-        resources = place / "ai2thor_resources"
-        mine += [
-            find(resources, "custom_object_classes.json"),
-            floors_file(self._folder, self._split),
-        ]
+        mine.append(find(place / "ai2thor_resources", "custom_object_classes.json"))
+        mine.append(floors_file(self._folder, self._split))
         named = {str(path.relative_to(self._folder)): path for path in mine}
         return named | dict(ithor.files(self._folder, self.floors))
 
@@ -292,12 +289,9 @@ class FloorPairs:
 
     @cached_property
     def _tried(self) -> dict[str, tuple[str, str]]:
-        """Task -> the first room that can have it; else an empty name, and why the last cannot.
-
-        Rooms are tried one after the other, and remembered by later starts on the same files.
-        """
-        told = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
-        name = f"teach-1-{self._split}-{self._settings.seed}-{told}"
+        """Task -> the first room that can have it; else an empty name, and why the last cannot."""
+        kinds = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
+        name = f"teach-1-{self._split}-{self._settings.seed}-{kinds}"
         found = remembered(name, self.files.values(), self._try)
         return {kind: (room, why) for kind, (room, why) in found.items()}
 

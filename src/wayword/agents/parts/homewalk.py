@@ -11,13 +11,14 @@ the last prompt of an episode is a training example.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.chores import Chore, read
+from wayword.agents.parts.chores import Chore, Lexicon
 from wayword.agents.parts.clauses import NO, YES
-from wayword.agents.parts.housework import Belief, Option, Situation, kind
-from wayword.core.action import Action, ActionSpace, Decision, Rejection
+from wayword.agents.parts.home_belief import Belief, kind
+from wayword.agents.parts.housework import DOWN, Option, Situation
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
@@ -32,16 +33,23 @@ class HomeWalk:
     def __init__(self, toolkit: Toolkit, prompts: str = "") -> None:
         self._toolkit, self._prompts = toolkit, Prompts("homes", prompts)
         self.prompt = ""
-        self.answers: dict[Action, str] = {}
+        self._turn: _Turn | None = None
+        self._asked = Option(STOP, ())
         self._chore, self._belief = Chore(), Belief()
+
+    @property
+    def answers(self) -> Mapping[Action, str]:
+        """Decision -> its answer to the question that is asked."""
+        return self._turn.answers(self._asked) if self._turn else {}
 
     async def begin(self, episode: Episode) -> None:
         """Read the request and write it down."""
         request = " ".join(episode.instruction.split())
-        self._chore = read(request, self._prompts["things"], self._prompts["places"])
+        names = (self._prompts[each] for each in ("things", "places", "words"))
+        self._chore = Lexicon.read(*names).chore(request)
         self._belief = Belief()
         self.prompt = self._prompts.fill("task", request=request) + "\n"
-        self.answers = {}
+        self._turn = None
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         """Weigh the actions that can matter, one by one."""
@@ -52,10 +60,11 @@ class HomeWalk:
         chosen = situation.options()
         held = ", ".join(self._told(name) for name in self._belief.held) or "nothing"
         self.prompt += self._prompts.fill("turn", held=held, chore=spoken(self._chore))
+        self._turn = _Turn(chosen, space)
         likely: dict[Action, float] = {}
         for option in chosen:
             self.prompt += "\n" + self._line(option)
-            self.answers = _answers(option, chosen, space)
+            self._asked = option
             choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
             likely[option.action] = choice.logprobs[1] - choice.logprobs[0]
         return Decision(max(likely, key=likely.__getitem__))
@@ -92,23 +101,35 @@ def _spoken(action: Action) -> str:
     return " ".join([action.name, *action.arguments])
 
 
-def _answers(option: Option, options: Sequence[Option], space: ActionSpace) -> dict[Action, str]:
-    """For each decision whether it is this option, or one that its line does not tell from it."""
-    own = _like(option)
-    alike = {other.action for other in options if _like(other) == own}
-    listed = {other.action for other in options}
-    return {
-        action: YES
-        if action in alike or (action not in listed and _as(action) == _as(option.action))
-        else NO
-        for action in [*listed, *space.listed]
-    }
+class _Turn:
+    """The options of a turn, and which decisions come to the same."""
+
+    def __init__(self, options: Sequence[Option], space: ActionSpace) -> None:
+        self._keys = {option.action: _like(option) for option in options}
+        known = set(self._keys.values())
+        for action in space.listed:
+            if action not in self._keys:
+                as_down = _like(Option(action, (DOWN,)))
+                self._keys[action] = as_down if as_down in known else (*_typed(action), None)
+
+    def answers(self, option: Option) -> dict[Action, str]:
+        """For each decision whether it is this option, or one that its line does not tell from it.
+        A decision that has no line is the options of its verb and types."""
+        own = self._keys[option.action]
+        return {a: YES if self._same(key, own) else NO for a, key in self._keys.items()}
+
+    @staticmethod
+    def _same(key: tuple[object, ...], own: tuple[object, ...]) -> bool:
+        return key == own or (key[-1] is None and key[:-1] == own[:-1])
 
 
 def _like(option: Option) -> tuple[object, ...]:
-    return _as(option.action), option.signs
+    """What an option shares with those that are as good: types instead of things, and its signs. A
+    thing in the way may be put anywhere."""
+    if option.action.name == "go_put" and DOWN in option.signs:
+        return DOWN, ()
+    return *_typed(option.action), option.signs
 
 
-def _as(action: Action) -> tuple[str, ...]:
-    """An action with types instead of things."""
-    return action.name, *(kind(name) or name for name in action.arguments)
+def _typed(action: Action) -> tuple[str, ...]:
+    return action.name, *(kind(word) or word for word in action.arguments)

@@ -1,24 +1,29 @@
-"""What a request for housework leaves to be done, by what was seen: the choices worth weighing.
+"""What a request for housework leaves to be done, by what is known: the actions worth weighing.
 
-:class:`Belief` keeps what the agent was told; :func:`options` lists a few high-level actions, each
-with signs: which role its thing plays in the request, what is known of it, and whether it is the
-``next`` errand by plain rules.
+``Situation(chore, belief, space).options()`` lists a few high-level actions, each with signs: which
+role its thing plays in the request, what is known of it, and whether it is the ``next`` errand by
+plain rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from wayword.agents.parts.chores import CARRIERS, KNIVES, LAMPS, TOOLS, Chore
+from wayword.agents.parts.chores import CARRIERS, KNIVES, LAMPS, Chore
+from wayword.agents.parts.home_belief import Belief, kind
 from wayword.core.action import STOP, Action, ActionSpace
-from wayword.core.world import Feedback
-from wayword.worlds.household.observation import HouseholdObservation
 
 SURFACES = ("counter_top", "dining_table", "side_table", "coffee_table", "desk", "dresser", "shelf")
 """Where a thing that is in the way is put down."""
+DOWN = "put down"
+"""Sign of a way to get rid of what is held."""
 WAYS_DOWN = 3
 """Surfaces among which it is chosen."""
+OFTEN = 3
+"""Times that an action is offered in an episode, so that no walk goes round in circles for ever."""
+ALIKE = 2
+"""Things of one type with the same signs that are listed."""
 PLACES = 3
 """Pieces of the furniture that is asked for among which it is chosen."""
 SEARCHED = 5
@@ -26,80 +31,6 @@ SEARCHED = 5
 LAMP_NEAR = 1.5
 """Metres from which something is seen in a lamp's light: the rules of the task say so."""
 TREATING = {"heat": ("microwave",), "cool": ("fridge",), "clean": ("sink_basin", "bathtub_basin")}
-
-
-@dataclass(slots=True)
-class Known:
-    """A thing that was seen: its states, and what it was in (``within``) or on, as last seen."""
-
-    states: frozenset[str] = frozenset()
-    container: str = ""
-    within: bool = False
-
-
-@dataclass(slots=True)
-class Belief:
-    """What an actor was told so far; names are those that it was told."""
-
-    things: dict[str, Known] = field(default_factory=dict)
-    near: dict[str, float] = field(default_factory=dict)
-    held: tuple[str, ...] = ()
-    inside: tuple[str, ...] = ()
-    explored: set[str] = field(default_factory=set)
-    checked: set[str] = field(default_factory=set)
-    treated: set[str] = field(default_factory=set)
-    failed: dict[Action, int] = field(default_factory=dict)
-    full: set[str] = field(default_factory=set)
-
-    def see(self, seen: HouseholdObservation) -> None:
-        """Take in an observation."""
-        self.near = {thing.name: thing.distance for thing in seen.objects}
-        for thing in seen.objects:
-            known = self.things.setdefault(thing.name, Known())
-            known.states = frozenset(thing.attributes)
-            if thing.container:
-                known.container, known.within = thing.container, thing.preposition == "in"
-        self.held = tuple(thing.name for thing in seen.holding)
-        self.inside = tuple(name for thing in seen.holding for name in thing.contents)
-        for held in seen.holding:
-            self.things[held.name] = Known(frozenset(held.attributes))
-
-    def take(self, action: Action, feedback: Feedback) -> None:
-        """Take in what came of an action."""
-        told = feedback.details
-        if not feedback.ok:
-            self.failed[action] = self.failed.get(action, 0) + 1
-            if feedback.status == "full":
-                self.full.add(action.arguments[-1])
-            return
-        self.failed = {act: count for act, count in self.failed.items() if count > 1}
-        for name in told.get("seen", ()):
-            self.things.setdefault(name, Known())
-        for name in told.get("closed", ()):
-            self.things[name].states = frozenset({"closed"})
-        for name in told.get("contents", ()):
-            known = self.things.setdefault(name, Known())
-            known.container, known.within = action.arguments[0], told.get("preposition") == "in"
-        if action.name == "go_grab":
-            self.full.discard(self.things[action.arguments[0]].container)
-        if action.name == "go_explore":
-            self.explored.add(action.arguments[0])
-        elif action.name == "go_check":
-            self.checked.add(action.arguments[0])
-        elif action.name == "go_put" and self.held:
-            self.things[self.held[-1]].container = action.arguments[0]
-        elif action.name in TOOLS:
-            self.treated.add(action.arguments[0])
-
-    def of(self, types: Sequence[str]) -> list[str]:
-        """The known things of these types, the likeliest type first."""
-        return [name for each in types for name in self.things if kind(name) == each]
-
-    def best(self, types: Sequence[str]) -> list[str]:
-        """The known things of the likeliest of these types that there is; before a room was
-        explored, of the first alone."""
-        found = self.of(types if self.explored else types[:1])
-        return [name for name in found if kind(name) == kind(found[0])]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +41,15 @@ class Option:
     signs: tuple[str, ...]
 
 
-def kind(name: str) -> str:
-    """The type of a thing: ``mug`` for ``mug_1``."""
-    return name.rpartition("_")[0]
-
-
 class Situation:
     """A chore against what is known: what is next, and what may be done."""
 
     def __init__(self, chore: Chore, belief: Belief, space: ActionSpace) -> None:
         self.chore, self.belief = chore, belief
-        self.listed = [a for a in space.listed if a not in belief.failed]
+        tried = belief.tried
+        self.listed = [
+            a for a in space.listed if a not in belief.failed and tried.get(a, 0) < OFTEN
+        ]
         self.held = belief.held[-1] if belief.held else ""
         self.wanted, self.targets = self.next()
 
@@ -272,9 +201,16 @@ class Situation:
     # The choices.
 
     def options(self) -> list[Option]:
-        """The actions that can matter, with their signs."""
-        found = [*self._hands(), *self._search()]
-        found.append(self._option(STOP, "all done" if self.wanted == "stop" else "not done yet"))
+        """The actions that can matter, with their signs; two of those that read alike."""
+        found: list[Option] = []
+        counted: dict[tuple[str, ...], int] = {}
+        for option in (*self._hands(), *self._search()):
+            key = (option.action.name, *map(kind, option.action.arguments[:1]), *option.signs)
+            counted[key] = counted.get(key, 0) + 1
+            if counted[key] <= ALIKE:
+                found.append(option)
+        left = {"stop": "all done", "find": "not found yet"}.get(self.wanted, "not done yet")
+        found.append(self._option(STOP, left))
         return found
 
     def _hands(self) -> Iterator[Option]:
@@ -284,10 +220,11 @@ class Situation:
             in_way = "in the way" * (self._container(name) in self.belief.full)
             if role := self._role(name) or in_way:
                 yield self._option(action, role, "there" * (name in self._there()))
+        tools = TREATING.get(self.chore.treatment, ())
         for action in self.listed:
-            if action.name == self.chore.treatment and kind(action.arguments[1]) in TREATING.get(
-                self.chore.treatment, ()
-            ):
+            if action.name == self.chore.treatment and kind(action.arguments[1]) in tools:
+                if not self._thing(action.arguments[0]):
+                    continue
                 done = "done before" * (action.arguments[0] in self.belief.treated)
                 yield self._option(action, self._role(action.arguments[0]), done)
         yield from self._puts()
@@ -308,7 +245,7 @@ class Situation:
             flat += [name for name in puts if kind(name) in SURFACES]
             ways = [n for n in dict.fromkeys([*under, *flat]) if n in puts and n not in named]
             for name in ways[:WAYS_DOWN]:
-                yield self._option(puts[name], "put down")
+                yield self._option(puts[name], DOWN)
 
     def _sorted(
         self, puts: Collection[str], types: Sequence[str], first: Collection[str]
@@ -383,4 +320,4 @@ class Situation:
             if kind(name) in types:
                 likeliest = name in self.belief.best(types)
                 return role if likeliest else f"perhaps {role}"
-        return "knife" if chore.sliced and kind(name) in KNIVES else ""
+        return "knife" if chore.sliced and kind(name) in KNIVES and not self._cut() else ""

@@ -9,7 +9,6 @@
 from __future__ import annotations
 
 import sys
-from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,7 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'wayword' has no attribute {name!r}")
 
 
-class _GymnasiumComes(MetaPathFinder):
+class _GymnasiumComes:
     """Registers the environment as soon as Gymnasium is imported, if ever.
 
     ``gymnasium.make("wayword:Wayword-v0")`` imports ``wayword`` and expects the id to be there

@@ -51,9 +51,11 @@ def parse(pairs: Sequence[str]) -> dict[str, Any]:
 
     Values are read as YAML scalars, so ``true``, ``3``, ``0.5`` and ``[a, b]`` mean what they say.
     """
+    tree: dict[str, Any] = {}
+    if not pairs:
+        return tree
     import yaml
 
-    tree: dict[str, Any] = {}
     for pair in pairs:
         key, sign, text = pair.partition("=")
         if not sign or not key:

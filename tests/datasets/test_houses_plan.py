@@ -14,6 +14,7 @@ import pytest
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST, FloorPlan
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
 from wayword.datasets.procedural.houses.plan_svg import plan_svg
+from wayword.worlds.indoor.graph import by_searches, by_tables
 
 SCENES = [scene_name("test", 1, rooms, n) for rooms in (SMALLEST, 9, LARGEST) for n in range(8)]
 
@@ -149,3 +150,11 @@ def test_the_picture_is_well_formed_and_escapes_text(house: GeneratedHouse) -> N
     assert {room.name for room in house.plan.rooms} <= texts
     assert "<script" not in svg
     assert len(list(root.iter("{http://www.w3.org/2000/svg}polyline"))) == 1
+
+
+def test_distances_are_the_same_by_tables_and_by_searches(house: GeneratedHouse) -> None:
+    graph = house.graph
+    ends = graph.positions[graph.edges]
+    given = len(graph.ids), graph.edges, np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)
+    assert np.array_equal(by_tables(*given), graph.distances)
+    assert np.allclose(by_searches(*given), graph.distances, rtol=1e-12)

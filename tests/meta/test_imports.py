@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
 HEAVY = ("numpy", "scipy", "openai", "pydantic", "rich", "xllamacpp", "yaml")
 
 
-def loaded_by(statement: str) -> set[str]:
+def loaded_by(statement: str, heavy: Sequence[str] = HEAVY) -> set[str]:
     """Which heavy packages a fresh interpreter holds after the statement."""
-    code = f"{statement}\nimport sys\nprint(*[m for m in {HEAVY!r} if m in sys.modules])"
+    code = f"{statement}\nimport sys\nprint(*[m for m in {heavy!r} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     return set(done.stdout.split())
 
@@ -34,3 +36,23 @@ def test_opening_models_by_name_loads_no_other_backend() -> None:
     assert "xllamacpp" not in loaded_by(
         "from wayword.models.parts.opening import open_model; open_model('scripted:first')"
     )
+
+
+BEGUN = """
+from pathlib import Path
+from wayword.runs import Plan, run
+from wayword.runs.reports import table
+for name in ("houses", "towns", "two_phase"):
+    run(Plan("random", name, limit=1, max_steps=2, out=Path("runs", name)))
+    table([Path("runs", name)])
+"""
+
+
+def test_a_run_begins_without_what_it_does_not_use(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """These cost more than the rest of a short run; pydantic and rich check and print every run."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
+    unused = {"scipy", "openai", "xllamacpp", "yaml", "sqlite3", "httpx", "minigrid", "PIL"}
+    assert loaded_by(BEGUN, sorted(unused)) == set()

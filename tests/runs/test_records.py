@@ -124,6 +124,15 @@ def test_what_no_episode_can_score_is_refused(tmp_path: Path, key: str, value: f
         reports.table([tmp_path])
 
 
+def test_what_is_out_of_place_may_be_more_than_at_the_start(tmp_path: Path) -> None:
+    """Also in a folder whose config calls the measure a rate, as it did once."""
+    metric = {"key": "misplaced", "label": "Misplaced", "kind": "rate", "better": "lower"}
+    config = {**CONFIG, "family": "household", "metrics": [metric | {"doc": ""}]}
+    with RunFolder.open(tmp_path, config) as run:
+        run.append(EpisodeRecord("e0", {"misplaced": 1.25}, walk("e").trajectory))
+    assert "1.25" in reports.table([tmp_path], "markdown")
+
+
 def test_more_episodes_than_the_split_has_are_no_run(tmp_path: Path) -> None:
     written(tmp_path, 10)
     with pytest.raises(RecordingError, match="holds 10 episodes of a split of 9"):

@@ -12,7 +12,7 @@ from typing import Literal
 
 from wayword.core.errors import UsageError, suggest
 
-Kind = Literal["rate", "metres", "count", "hops", "seconds", "tokens", "dollars"]
+Kind = Literal["rate", "ratio", "metres", "count", "hops", "seconds", "tokens", "dollars"]
 Better = Literal["higher", "lower"]
 
 
@@ -23,8 +23,9 @@ class Metric:
     ``Metric("sr", "SR", "rate", "higher", "share of episodes that end within 3 m of the goal")``
 
     ``key`` names it in JSON and on the command line, ``label`` in tables. A ``rate`` is a fraction
-    of one wherever it is stored and a percentage where people read it. ``better`` is None for what
-    is neither good nor bad in itself. ``doc`` is one sentence with the definition and its source.
+    of one wherever it is stored and a percentage where people read it; a ``ratio`` may be more than
+    one. ``better`` is None for what is neither good nor bad in itself. ``doc`` is one sentence with
+    the definition and its source.
     """
 
     key: str

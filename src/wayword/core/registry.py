@@ -136,14 +136,14 @@ def _assigns(path: Path, name: str) -> bool:
 def _plugged(kind: Kind) -> dict[str, EntryPoint]:
     """Parts that other packages bring."""
     group = "wayword.families" if kind == "family" else f"wayword.{kind}s"
-    return _entries(group, tuple(sys.path))
+    return {entry.name: entry for entry in _entries(tuple(sys.path)).select(group=group)}
 
 
 @cache
-def _entries(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
-    """The entry points of a group. Reading every distribution's metadata takes tens of
-    milliseconds, so it is done once for each ``sys.path``."""
-    return {entry.name: entry for entry in entry_points(group=group)}
+def _entries(path: tuple[str, ...]) -> Any:
+    """All entry points. Reading every distribution's metadata takes tens of milliseconds, so it is
+    done once for each ``sys.path``. The type differs by version of Python."""
+    return entry_points()
 
 
 def _part(kind: Kind, module: ModuleType, name: str) -> Any:

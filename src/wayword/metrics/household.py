@@ -56,7 +56,7 @@ METRICS: tuple[Metric, ...] = (
         "higher",
         "rearrangement: all put right and nothing else disturbed, the 2021 challenge's success",
     ),
-    Metric("misplaced", "Misplaced", "rate", "lower", "things out of place, end over start"),
+    Metric("misplaced", "Misplaced", "ratio", "lower", "things out of place, end over start"),
     Metric(
         "fixed_strict",
         "Fixed Strict",

@@ -298,7 +298,7 @@ def _digits(metric: Metric, mean: float) -> int:
         return 4 if abs(mean) < 1 else 2
     if metric.kind == "tokens" or abs(mean) >= 1000:
         return 0
-    return 2 if metric.kind in ("metres", "hops") else 1
+    return 2 if metric.kind in ("ratio", "metres", "hops") else 1
 
 
 def _head(row: Row) -> dict[str, Json]:

@@ -17,6 +17,10 @@ TYPES: Mapping[str, tuple[str, Mapping[str, str]]] = {
 """Observations: type -> today's type, and today's names of its fields."""
 
 
+RATIOS = frozenset({"misplaced"})
+"""Metrics that were written down as rates, and may be more than one."""
+
+
 def observation(seen: Json) -> Json:
     """An observation as it was written, in today's names."""
     kind, fields = TYPES.get(str(seen.get("type")), ("", {}))
@@ -26,7 +30,7 @@ def observation(seen: Json) -> Json:
 
 
 def config(written: dict[str, Json]) -> dict[str, Json]:
-    """A config as it was written, its family and its dataset in today's names."""
+    """A config as it was written, its family, dataset and metrics' kinds in today's names."""
     family = written.get("family")
     if isinstance(family, str):
         written["family"] = FAMILIES.get(family, family)
@@ -34,4 +38,8 @@ def config(written: dict[str, Json]) -> dict[str, Json]:
         if isinstance(on := holder.get(key), str):
             name, colon, split = on.partition(":")
             holder[key] = registry.current("dataset", name) + colon + split
+    metrics = written.get("metrics")
+    for one in metrics if isinstance(metrics, list) else ():
+        if isinstance(one, dict) and one.get("key") in RATIOS:
+            one["kind"] = "ratio"
     return written

@@ -18,8 +18,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from wayword.core.errors import UsageError
 from wayword.runs.plan import Plan
 from wayword.settings import load_yaml, make, merge
@@ -91,6 +89,8 @@ def read_recipe(path: Path) -> RunRecipe:
     Traceback (most recent call last):
     wayword.core.errors.UsageError: none.yaml: no such file or directory
     """
+    import yaml
+
     try:
         tree = load_yaml(path.read_text(encoding="utf-8"))
     except OSError as error:

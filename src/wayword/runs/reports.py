@@ -253,7 +253,7 @@ def _all_possible(scored: Sequence[Mapping[str, float]], kinds: Mapping[str, str
     return True
 
 
-_NEVER_NEGATIVE = ("metres", "count", "hops", "seconds", "tokens", "dollars")
+_NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dollars")
 
 
 def _possible(kind: str, value: float) -> bool:

@@ -19,8 +19,6 @@ from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.solving import Solvable
 from wayword.core.trajectory import Step, Trajectory
-from wayword.worlds.household.expert import able_bodies
-from wayword.worlds.household.goals import HouseholdReference
 
 _ACTION = re.compile(r"(\w+)(?:\[(.*)\])?", re.DOTALL)
 _IDLE = (Action("turn_left"), Action("wait"))
@@ -49,6 +47,10 @@ def played_by_team(dataset: Any, task: Task) -> Demonstration | None:
 
     Raises ``UsageError`` for a task without goals in a house.
     """
+    # not above: this package is loaded for every run, the house and its expert for few
+    from wayword.worlds.household.expert import able_bodies
+    from wayword.worlds.household.goals import HouseholdReference
+
     try:
         played, single_steps = _played(dataset, task), False
     except UsageError:

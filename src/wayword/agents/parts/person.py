@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import IO, Any, Literal, Protocol, cast, runtime_checkable
+from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
 
 from wayword.core.action import ActionSpace
 from wayword.core.agent import Shared
@@ -29,8 +29,9 @@ from wayword.core.episode import Episode
 from wayword.core.errors import BudgetExhausted
 from wayword.core.trajectory import Step
 from wayword.core.world import Observation, World
-from wayword.worlds.household.observation import Answerer
-from wayword.worlds.household.world import HouseholdWorld
+
+if TYPE_CHECKING:
+    from wayword.worlds.household.observation import Answerer
 
 PERSON = "person"
 """Where ``Toolkit.shared`` keeps the one that all agents of a run talk to."""
@@ -291,6 +292,9 @@ class Answered:
 
 def answered(world: World, answerer: Answerer | None) -> World:
     """The world, with the answerer where there is one and the world takes one."""
-    if answerer is not None and isinstance(world, HouseholdWorld):
-        world.answerer = answerer
+    if answerer is not None:
+        from wayword.worlds.household.world import HouseholdWorld  # not for runs without a person
+
+        if isinstance(world, HouseholdWorld):
+            world.answerer = answerer
     return world

@@ -12,7 +12,6 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Model
 from wayword.core.trajectory import ModelCall
 from wayword.models.middleware.budget import Account, BudgetedModel, PricedModel, load_prices
-from wayword.models.middleware.cache import AnswerCache, CachedModel
 from wayword.models.middleware.rate import (
     Limiter,
     RateLimitedModel,
@@ -97,5 +96,7 @@ def wrap(
     if account is not None:
         wrapped = BudgetedModel(wrapped, account)
     if given.cache is not None:
+        from wayword.models.middleware.cache import AnswerCache, CachedModel
+
         wrapped = CachedModel(wrapped, AnswerCache(given.cache))
     return wrapped

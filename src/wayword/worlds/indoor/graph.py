@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_matrix
-from scipy.sparse.csgraph import dijkstra, floyd_warshall
 
 from wayword.core.errors import DataError
 from wayword.core.files import keep, read_json
@@ -28,7 +26,8 @@ from wayword.core.geometry import absolute, bearings, elevations
 
 CACHE_VERSION = 1
 SMALL = 200
-"""Viewpoints up to which Floyd-Warshall's plain loop beats a search from every place."""
+"""Viewpoints up to which Floyd-Warshall's plain loop beats a search from every place. The loop
+needs no scipy, whose import takes longer than all other work on a generated house."""
 _VISIBLE = re.compile(rb'"visible"\s*:\s*\[[^\]]*\]\s*,')
 """Half of every connectivity file, and never read."""
 
@@ -113,10 +112,32 @@ def build(
 ) -> ViewpointGraph:
     """A graph with its distances. ``edges`` (E, 2) must list both directions."""
     lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
-    weights = csr_matrix((lengths, (edges[:, 0], edges[:, 1])), shape=(len(ids), len(ids)))
-    all_pairs = floyd_warshall if len(ids) < SMALL else dijkstra
-    distances = np.asarray(all_pairs(weights, directed=True), dtype=np.float64)
-    return ViewpointGraph(scan, ids, positions, edges, distances)
+    all_pairs = by_tables if len(ids) < SMALL else by_searches
+    return ViewpointGraph(scan, ids, positions, edges, all_pairs(len(ids), edges, lengths))
+
+
+def by_tables(
+    count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Distances (count, count) by Floyd and Warshall's algorithm: each place in turn as a way
+    station between all others."""
+    found = np.full((count, count), np.inf)
+    found[edges[:, 0], edges[:, 1]] = lengths
+    np.fill_diagonal(found, 0.0)
+    for station in range(count):
+        np.minimum(found, found[:, station, None] + found[station], out=found)
+    return found
+
+
+def by_searches(
+    count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Distances (count, count) by a search from every place."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import dijkstra
+
+    weights = csr_matrix((lengths, (edges[:, 0], edges[:, 1])), shape=(count, count))
+    return np.asarray(dijkstra(weights, directed=True), dtype=np.float64)
 
 
 def load(path: Path, cache: Path | None = None) -> ViewpointGraph:

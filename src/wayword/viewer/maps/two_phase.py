@@ -74,7 +74,7 @@ def _row(
         kind = " ".join(sign for sign, there in signs.items() if there)
         parts.append(
             tag(
-                "g", tag("title", f"{name}, leads to the {led}" if led and name == chosen else name),
+                "g", tag("title", f"{name}: the {led}" if led and name == chosen else name),
                 tag("rect", x=round(left, 1) + 1, y=round(top, 1), width=wide - 2, height=_LINE,
                     rx=6),
                 tag("text", name, x=round(left + wide / 2, 1), y=round(top + 17, 1)), class_=kind,

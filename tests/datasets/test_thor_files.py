@@ -15,7 +15,7 @@ from wayword.datasets.rearrangement import Rearrangement
 from wayword.datasets.sources.ithor import rooms as ithor
 from wayword.datasets.sources.ithor.kitchens import read_questions
 from wayword.datasets.sources.ithor.objects import read_record
-from wayword.datasets.sources.ithor.rearrangement import read_shuffles
+from wayword.datasets.sources.ithor.rearrangement import PublishedShuffles
 
 NAME = "FloorPlan1"
 
@@ -129,7 +129,7 @@ def test_a_broken_episode_is_named(folder: Path, broken: dict[str, Any], said: s
     whole = json.loads(path.read_text())[NAME][0]
     path.write_text(json.dumps({NAME: [whole, {**whole, **broken}]}))
     with pytest.raises(DataError) as error:
-        read_shuffles(path)
+        PublishedShuffles(path).read(NAME, 1)
     assert "FloorPlan1, episode 1" in str(error.value)
     assert said in str(error.value)
 

@@ -15,7 +15,7 @@ FAULTS = """() => {
   const found = [];
   const meet = (p, q) => p.left < q.right - 1 && q.left < p.right - 1
     && p.top < q.bottom - 1 && q.top < p.bottom - 1;
-  for (const map of document.querySelectorAll("svg.map")) {
+  for (const map of document.querySelectorAll("svg.map, svg.dial")) {
     const boxes = [...map.querySelectorAll("text")].map(
       (each) => [each.textContent, each.getBoundingClientRect()]).filter(([, box]) => box.width);
     boxes.forEach(([a, p], i) => boxes.slice(i + 1).forEach(([b, q]) => {
@@ -38,7 +38,7 @@ FAULTS = """() => {
   }
   return found;
 }"""
-"""Labels of a map that cover each other, a page wider than its window, words cut in two."""
+"""Labels of a map or compass that cover each other, a page wider than its window, cut words."""
 
 
 @contextmanager

@@ -12,12 +12,12 @@ from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
 from helpers.training_walks import Pieces, played
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.houses import Houses
+from wayword.training.batches import encode
 from wayword.training.examples import (
     Choosing,
     Example,
     Question,
     Source,
-    encode,
     read,
     refuse_test,
     save,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import pairwise
+from itertools import combinations, pairwise
 
 import pytest
 from hypothesis import given
@@ -11,13 +11,21 @@ from hypothesis import strategies as st
 
 from helpers.parsed_page import Page
 from wayword.core.action import Action, Decision
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
+from wayword.runs.folder import EpisodeRecord
 from wayword.viewer import figures, maps, words
 from wayword.viewer.data import Sources
-from wayword.viewer.maps import drawing, household, indoor, street
+from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.letters import Letters, Room
+from wayword.viewer.maps import drawing, household, indoor, street, two_phase
+from wayword.viewer.maps.generic import letters_of
+from wayword.viewer.markup import tag
+from wayword.worlds.two_phase.world import TwoPhaseReference
 
 
 def houses_walk() -> tuple[Trajectory, Sources]:
@@ -34,6 +42,60 @@ def houses_walk() -> tuple[Trajectory, Sources]:
         feedback = world.step("agent", action)
         told.steps.append(Step("agent", plain, Decision(action), feedback, world.pose("agent")))
     return told, Sources(dataset, {task.episode.id: task})
+
+
+def test_places_have_the_same_letters_on_the_map_at_the_compass_and_in_texts() -> None:
+    told, sources = houses_walk()
+    gold = sources.gold(told.episode_id)
+    letters = letters_of(sources, told)
+    assert [letters.of(place) for place in gold] == list("ABCDEFGHIJ"[: len(gold)])
+    record = EpisodeRecord(told.episode_id, {"sr": 1.0}, told)
+    page = Page.parse(episode_page(record, [], sources, "run", Links()))
+    on_map = {e.text for e in page.all("text", class_="placeletter")}
+    assert {f"{letter}, {name}{letter}" for name, letter in letters.known.items()
+            if name in gold} <= on_map  # fmt: skip
+    named = {(e.attributes["title"], e.attributes["data-letter"]) for e in page.all("abbr")}
+    assert named <= set(letters.known.items())
+    assert (gold[1], "B") in named
+    dials = [svg for svg in page.all("svg") if svg.attributes.get("class") == "dial"]
+    assert "B" in dials[0].text
+    first = page.all("b", class_="badge")[1]
+    assert first.text == f"goto[{gold[1]}]", "what is copied is what was recorded"
+
+
+def test_ids_become_letters_in_texts_and_nowhere_else() -> None:
+    letters = Letters.of_ids(["c8a5e64e", "kitchen", "0bda68ae"])
+    text = tag("p", "c8a5e64e, kitchen, c8a5e64e1", tag("title", "0bda68ae"), title="0bda68ae")
+    shown = '<abbr class="letter" title="c8a5e64e" data-letter="A">c8a5e64e</abbr>'
+    assert letters.over(text) == text.replace("c8a5e64e,", f"{shown},")
+    assert letters.over(tag("p", "<c8a5e64e>")) == f"<p>&lt;{shown}&gt;</p>"
+    assert Letters().over(text) == text
+
+
+def test_letters_on_a_crowded_map_do_not_meet() -> None:
+    letters = Letters.of_ids([f"p{n:04}" for n in range(60)])
+    spots = {f"p{n:04}": (20.0 + 9 * (n % 10), 20.0 + 9 * (n // 10), 9.0) for n in range(60)}
+    room = Room(520.0, [])
+    drawn = Page.parse(letters.drawn(spots, room)).all("text")
+    labels = room.taken[len(spots) :]
+    assert 6 <= len(drawn) == len(labels) < 60
+    for (a, b, c, d), (e, f, g, h) in combinations(labels, 2):
+        assert c <= e or g <= a or d <= f or h <= b
+
+
+def test_a_two_phase_test_shows_what_was_listed_chosen_and_right() -> None:
+    first = {"phase": 1, "place": "office", "objects": ("desk", "hallway")}
+    second = {"phase": 2, "place": "hallway", "objects": ("sink", "bed", "desk")}
+    acts = (Action("go", ("hallway",)), Action("go", ("bed",)))
+    steps = [
+        Step("agent", seen, Decision(act), Feedback("ok"), {"place": "hallway"})
+        for seen, act in zip((first, second), acts, strict=True)
+    ]
+    told = Trajectory("1", {"agent": {"place": "office"}}, steps)
+    task = Task(Episode("1", "Find it.", "home", {}), TwoPhaseReference("1", "kitchen"))
+    page = Page.parse(two_phase.map(told, Sources(None, {"1": task})) or "")
+    assert [e.text for e in page.all("g", class_="taken")] == ["hallwayhallway", "bedbed"]
+    assert [e.text for e in page.all("g", class_="leads")] == ["hallwayhallway", "sinksink"]
 
 
 def test_a_reckoned_walk_is_the_true_one_moved() -> None:
@@ -89,9 +151,10 @@ def test_places_of_no_kind_have_no_map() -> None:
 
 def test_a_dial_shows_the_way_that_was_taken() -> None:
     ways = [{"viewpoint": "a", "heading": 350.0}, {"viewpoint": "b", "heading": 100.0}]
-    page = Page.parse(words.observation({"heading": 10.0, "neighbors": ways}, "b"))
-    (taken,) = page.all("g", class_="taken")
-    assert taken.attributes["transform"] == "rotate(90.0)"
+    page = Page.parse(words.observation({"heading": 10.0, "neighbors": ways}, "b", Letters()))
+    assert "taken" in (page.all("g", class_="way")[1].attributes["class"] or "")
+    turned = [e.attributes["transform"] for e in page.all("g") if "transform" in e.attributes]
+    assert turned == ["rotate(-20.0)", "rotate(90.0)"]
     assert [e.text for e in page.all("title")] == ["a left 20°", "b right 90°"]
 
 
@@ -105,7 +168,7 @@ def test_a_dial_shows_the_way_that_was_taken() -> None:
     ],
 )
 def test_walls_of_a_grid_are_in_words(walls: object, text: str) -> None:
-    page = Page.parse(words.observation({"heading": 90.0, "walls": walls}, ""))
+    page = Page.parse(words.observation({"heading": 90.0, "walls": walls}, "", Letters()))
     assert [e.text for e in page.all("dd")][1] == text
 
 

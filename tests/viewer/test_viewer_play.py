@@ -20,8 +20,9 @@ from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
+from wayword.viewer.letters import Letters
 from wayword.viewer.library import Library
-from wayword.viewer.maps.seen import Letters, Look, arrows, seen
+from wayword.viewer.maps.seen import Look, arrows, seen
 from wayword.viewer.play import Seat, Table
 
 

@@ -82,8 +82,9 @@ class VelmaSettings:
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
     seen. ``context``: tokens that a prompt may take before whole examples are dropped; 0 for what
     the model holds. ``follow``: ask whether the leg is done, too (needs ``shots`` 0); it
-    counts as done from the probability ``sure`` on. ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
-    (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
+    counts as done from the probability ``sure`` on. ``prompts``: a folder of texts to use instead
+    of the shipped ones, the sentences of observations (``junction``, ``landmark``, ``flow_with``,
+    ``flow_against``) among them.
     """
 
     shots: int = 2

@@ -10,7 +10,7 @@ import re
 import secrets
 import traceback
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -41,6 +41,29 @@ def keep(path: Path, write: Callable[[BinaryIO], object]) -> None:
     except OSError:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def remembered(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> Any:
+    """What ``make`` works out from some files, as JSON values: once, then from the cache folder.
+
+    It is kept under the checksums and names of ``sources`` and under ``name``, which is to hold a
+    number that is raised whenever ``make`` finds something else. What is kept carries a checksum
+    too: a damaged file is made again.
+    """
+    try:
+        told = "".join(f"{sha256(path)}  {path.name}\n" for path in sources)
+    except OSError:
+        return make()  # which says what is wrong with the file
+    known = hashlib.sha256(told.encode()).hexdigest()[:16]
+    stored = cache_folder() / "read" / f"{name}-{known}.json"
+    with suppress(OSError):
+        digest, _, text = stored.read_bytes().partition(b"\n")
+        if hashlib.sha256(text).hexdigest().encode() == digest:
+            return json.loads(text)
+    text = json.dumps(make(), separators=(",", ":")).encode()
+    digest = hashlib.sha256(text).hexdigest().encode()
+    keep(stored, lambda file: file.write(digest + b"\n" + text))
+    return json.loads(text)  # a list stays no tuple the first time either
 
 
 def sha256(path: Path) -> str:

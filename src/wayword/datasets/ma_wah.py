@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
-from wayword.core.dataset import Task
+from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.files import remembered
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     Case,
@@ -91,30 +94,62 @@ class PublishedHomes:
             made = Logs(self._files, actors)
         else:
             made = Drawn(self._files, actors, settings.episodes, settings.seed)
-        self._made, self.omissions = made, made.omissions
+        self._made, self._split = made, split
+        self._case = lru_cache(maxsize=256)(self._make)
+
+    def _make(self, number: int) -> Case:
+        case = self._made.case(number, Counter())
+        assert case is not None, "its number is known to be playable"
+        return case
 
     @cached_property
-    def _cases(self) -> dict[str, Case]:
-        kind = self.settings.kind
-        return {
-            case.task.episode.id: case
-            for case in self._made.cases
-            if not kind or getattr(case.task.reference, "kind", "") == kind
-        }
+    def _known(self) -> Mapping[str, Any]:
+        """``playable``: id, kind and number of each episode; ``omissions``. To know them, all
+        episodes are made; later starts on the same files remember them."""
+        with suppress(DataError):  # reading the episodes says it, after what else they say
+            self._made.look()
+        given = self.settings
+        name = f"ma_wah-1-{self._split}-{given.agents}-{given.episodes}-{given.seed}"
+        return remembered(name, self._files.read.values(), self._survey)  # type: ignore[no-any-return]
+
+    def _survey(self) -> dict[str, Any]:
+        causes: Counter[str] = Counter()
+        made = [(number, self._made.case(number, causes)) for number in range(self._made.count)]
+        playable = [
+            (case.task.episode.id, getattr(case.task.reference, "kind", ""), number)
+            for number, case in made
+            if case is not None
+        ]
+        return {"playable": playable, "omissions": causes}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Id -> number of each episode of the kind that is wanted."""
+        wanted = self.settings.kind
+        return {n: number for n, kind, number in self._known["playable"] if wanted in ("", kind)}
+
+    @property
+    def omissions(self) -> Mapping[str, int]:
+        """How many predicates and episodes are left out, by cause."""
+        found: Mapping[str, int] = self._known["omissions"]
+        return found
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every episode that can be played."""
-        return [case.task for case in self._cases.values()]
+        """Every episode that can be played, made when it is looked at."""
+        ids, numbers = list(self._numbers), list(self._numbers.values())
+        return DrawnTasks(
+            len(ids), lambda number: self._case(numbers[number]).task, ids.__getitem__
+        )
 
     @property
     def files(self) -> Mapping[str, Path]:
         """The files it read."""
-        return self._files.read if self._cases else {}
+        return self._files.read if self._numbers else {}
 
     def world(self, episode: Episode) -> HouseholdWorld:
         """A fresh world."""
-        return _world(self._cases[episode.id], self.settings)
+        return _world(self._case(self._numbers[episode.id]), self.settings)
 
 
 def _world(case: Case, settings: HomesSettings) -> HouseholdWorld:

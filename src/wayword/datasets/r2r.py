@@ -95,11 +95,16 @@ class R2R(SolvableWalks):
         return list(self._read(self.split))
 
     @cached_property
+    def scans(self) -> list[str]:
+        """The scans of the split's episodes."""
+        return sorted({task.episode.scene for task in self.tasks})
+
+    @cached_property
     def files(self) -> Mapping[str, Path]:
         whole = self.split != "sample72" or bool(self.settings.annotations)
         parts = (self.split,) if whole else SAMPLE_PARTS
         found = {f"annotations/{part}": self._annotations(part) for part in parts}
-        for scan in sorted({task.episode.scene for task in self.tasks}):
+        for scan in self.scans:
             for kind, name in PER_SCAN.items():
                 inside = self.folder if kind == "connectivity" else self._pack
                 path = find_any(inside / kind, name.format(scan=scan))
@@ -115,7 +120,7 @@ class R2R(SolvableWalks):
         if self.settings.objects == "reverie":
             folder = self.folder.parent / "reverie"
             found["reverie/objpos"] = find(folder, "objpos.json")
-            for scan in sorted({task.episode.scene for task in self.tasks}):
+            for scan in self.scans:
                 found[f"reverie/{scan}"] = find(folder / "bbox_by_scan", f"{scan}.json")
         return found
 

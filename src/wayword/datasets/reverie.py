@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action
-from wayword.core.dataset import Task
+from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import DataError
 from wayword.core.files import find, find_any, read_field, read_json
@@ -55,9 +55,28 @@ class Reverie(R2R):
         return find_any(folder / "annotations", name) or find(folder, name)
 
     @cached_property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode; the boxes of its scan are read when one of its tasks is looked at."""
+        walks = self._walks
+
+        def task(number: int) -> Task:
+            walk, target = walks[number]
+            return Task(walk.episode, self._meant(walk, target))
+
+        return DrawnTasks(len(walks), task, lambda number: walks[number][0].episode.id)
+
+    @cached_property
+    def _walks(self) -> list[tuple[Task, str]]:
+        """Each episode as a walk to a place, and the ID of the object that is meant."""
+        return list(self._records(self.split))
+
+    @cached_property
+    def scans(self) -> list[str]:
+        return sorted({walk.episode.scene for walk, _ in self._walks})
+
+    @cached_property
     def files(self) -> Mapping[str, Path]:
-        scans = sorted({task.episode.scene for task in self.tasks})
-        found = {f"bbox/{scan}": find(self._boxes, f"{scan}.json") for scan in scans}
+        found = {f"bbox/{scan}": find(self._boxes, f"{scan}.json") for scan in self.scans}
         return {**super().files, **found}
 
     def world(self, episode: Episode) -> ObjectsWorld:
@@ -77,7 +96,7 @@ class Reverie(R2R):
         last = Action("stop", (name,)) if name in there else STOP
         return listed(lambda: [last if action == STOP else action for action in plan])
 
-    def _read(self, part: str) -> Iterator[Task]:
+    def _records(self, part: str) -> Iterator[tuple[Task, str]]:
         path = self._annotations(part)
         rules = read_rules("reverie")
         for number, record in enumerate(read_json(path)):
@@ -89,8 +108,7 @@ class Reverie(R2R):
                 if not isinstance(text, str) or not text.strip():
                     raise DataError(path, f"{where}, instruction {index}", "is empty")
                 extra = {"rules": rules}
-                task = task_of(path, where, record, f"{stem}_{index}", text.strip(), extra)
-                yield Task(task.episode, self._meant(task, target))
+                yield task_of(path, where, record, f"{stem}_{index}", text.strip(), extra), target
 
     def _meant(self, task: Task, target: str) -> Reference:
         """The reference, with the object and where it can be seen from; bare where unpublished."""

@@ -14,7 +14,7 @@ from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.family import Family
-from wayword.core.files import find_any, read_bytes, read_field
+from wayword.core.files import find_any, read_bytes, read_field, remembered
 from wayword.core.geometry import Point, absolute
 from wayword.datasets.sources.robothor.apartments import (
     METADATA,
@@ -144,13 +144,17 @@ class Robothor(SolvableSearches):
     @cached_property
     def _order(self) -> list[tuple[str, int]]:
         """Scene and number within its file of each task."""
-        counts = {s: read_bytes(p).count(b'"initial_position"') for s, p in self._scenes.items()}
+        counts: dict[str, int] = remembered("robothor-1", self._scenes.values(), self._counts)
         listed = [(scene, number) for scene, count in counts.items() for number in range(count)]
         if self.settings.order == "file":
             return listed
         listed.sort(key=lambda one: one[1])  # stable: a round of all scenes, then the next
         leaps = {s: (place, _stride(n), n) for place, (s, n) in enumerate(counts.items())}
         return [(s, (k + leaps[s][0]) * leaps[s][1] % leaps[s][2]) for s, k in listed]
+
+    def _counts(self) -> dict[str, int]:
+        """How many episodes each scene's file holds."""
+        return {s: read_bytes(p).count(b'"initial_position"') for s, p in self._scenes.items()}
 
     def _read(self, scene: str) -> list[Any]:
         return episodes_of(self.folder, self.split, scene)

@@ -1,14 +1,65 @@
-"""Batches: the order of the examples, the rate's schedule, sequences as tensors."""
+"""Batches: examples as tokens, their order, the rate's schedule, sequences as tensors."""
 
 from __future__ import annotations
 
 import math
 import random
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Protocol
 
-from wayword.training.examples import Encoded
+from wayword.core.errors import DataError
+from wayword.training.examples import Example
 from wayword.training.student import Batch
+
+
+class Words(Protocol):
+    """A tokeniser: text to token ids, and where in the text each begins and ends."""
+
+    def encode(self, text: str) -> Any:
+        """An object with ``ids`` and ``offsets`` (characters)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """``ids`` (T,) tokens; ``at`` (L,) positions whose next token is labelled; ``labels`` (L,)."""
+
+    ids: tuple[int, ...]
+    at: tuple[int, ...]
+    labels: tuple[int, ...]
+
+
+def encode(example: Example, words: Words) -> Encoded:
+    """Tokens and labels. A label that parts from what was taken is learnt up to the parting.
+
+    After it the text goes on with what was taken, so the label's later tokens have no place in it.
+    Raises ``DataError`` where a choice does not begin at a token.
+    """
+    whole = words.encode(example.text)
+    ids, ends = list(whole.ids), [end for _, end in whole.offsets]
+    at, told, token = [], [], 0
+    for choice in example.choices:
+        while token < len(ends) and ends[token] <= choice.at:
+            token += 1
+        taken = _ids(words, choice.taken)
+        wanted = _ids(words, choice.label)
+        split = ids[token : token + len(taken)] != taken or ends[token - 1] != choice.at
+        if token == 0 or split:
+            raise DataError(example.source, f"episode {example.episode}", "splits a choice's token")
+        if not taken:
+            at.append(token - 1)
+            told.append(wanted[0])
+        for place, (done, label) in enumerate(zip(taken, wanted, strict=False), token):
+            at.append(place - 1)
+            told.append(label)
+            if done != label:
+                break
+    return Encoded(tuple(ids), tuple(at), tuple(told))
+
+
+def _ids(words: Words, text: str) -> list[int]:
+    return list(words.encode(text).ids)
 
 
 def schedule(step: int, steps: int, warm_up: float) -> float:

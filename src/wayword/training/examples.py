@@ -7,7 +7,8 @@ holds the whole episode, and each decision is a position in it. The loss is on t
 
 An agent can be trained if it asks ``choose`` alone. Its options are the actions' names, or what its
 attribute ``answers`` (action -> option) says. An agent that cuts the instruction into ``clauses``
-may ask whether the one it follows is done: yes, where the gold step belongs to a later one.
+may ask whether the one it follows is done: yes, where the gold step belongs to a later one. In
+homes the oracle is the expert's plan (:mod:`~wayword.training.planned`).
 """
 
 from __future__ import annotations
@@ -19,15 +20,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
-from wayword.agents.parts.clauses import FOLLOW
+from wayword.agents.parts.clauses import FOLLOW, YES
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, check_family
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference, Reference
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.core.rollout import Setup, rollout
 from wayword.core.world import Feedback, Observation, World
@@ -35,6 +36,8 @@ from wayword.models.parts.options import continued
 from wayword.settings import make
 from wayword.training.alignment import Narrated, narrated
 from wayword.training.labels import Guide, Method, Moment, keeps_own, near_goal
+from wayword.training.planned import UNKNOWN, PlanGuide
+from wayword.worlds.household.goals import HouseholdReference
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,14 +98,13 @@ class Source:
         in_area = getattr(dataset, "in_area", None)
         if self.area and in_area is None:
             raise UsageError(f"{self.data}: has no areas")
-        tasks = in_area(self.area) if self.area and in_area else dataset.tasks
-        for number, task in enumerate(tasks):
-            scene = task.episode.scene
-            if (self.scenes and scene not in self.scenes) or scene in self.leave_out:
-                continue
+        tasks = list(in_area(self.area)) if self.area and in_area else dataset.tasks
+        for number in range(len(tasks)):
             if (self.skip and number % self.skip == 0) or (self.only and number % self.only):
-                continue
-            yield task
+                continue  # before the task is looked at: some are made only then
+            task, scene = tasks[number], tasks[number].episode.scene
+            if (not self.scenes or scene in self.scenes) and scene not in self.leave_out:
+                yield task
 
 
 def vocabulary(source: Source, folder: Path | None) -> Iterator[str]:
@@ -147,7 +149,7 @@ class _Chooser:
             choice = await self._student.choose(prompt, options)
             self._asked(prompt, choice.best, options)
             return choice
-        want = self._asked(prompt, "", options)
+        want = self._asked(prompt, "", options) or options[0]
         if want not in options:
             raise UsageError(f"{want!r} is none of the options {list(options)}")
         return Choice(tuple(options), tuple(0.0 if o == want else -1e9 for o in options), Usage())
@@ -192,10 +194,14 @@ class _Guided:
         self._narrated, self._near = narrated, near
         self._best = STOP
         self._world: World | None = None
-        self._guide: Guide | None = None
+        self._guide: Guide | PlanGuide | None = None
+        self._free = student is not None
         self._gold: tuple[str, ...] = ()
 
     def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        if isinstance(reference, HouseholdReference):
+            self._world, self._guide = world, PlanGuide(plan)
+            return
         if not isinstance(reference, PathReference):
             raise UsageError(f"episode {reference.episode_id} has no gold path to learn from")
         self._world, self._guide = world, Guide(world, reference.path)
@@ -215,12 +221,20 @@ class _Guided:
         decision: Decision | Rejection = await self.agent.act(observation, space)
         if isinstance(decision, Rejection):
             raise UsageError(f"an agent that rejects answers cannot be trained: {decision.reason}")
-        if len(self.questions) > before:
+        asked = self.questions[before:]
+        if isinstance(self._guide, PlanGuide) and not any(one.best == YES for one in asked):
+            # The expert does what was not asked about, so that these questions have no answer.
+            self.questions[before:] = [replace(one, best="") for one in asked]
+        if isinstance(self._guide, PlanGuide) and not self._free:
+            decision = Decision(self._best if self._best != UNKNOWN else STOP)
+        if asked:
             self.walk.append(Moment(place, decision.action, self._best))
         return decision
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self.agent.on_feedback(decision, feedback)
+        if isinstance(self._guide, PlanGuide):
+            self._guide.took(decision, feedback)
 
     def _noted(self, prompt: str, taken: str, options: Sequence[str]) -> str:
         """Note a question; returns the oracle's option. Without a student, that is taken."""
@@ -231,13 +245,16 @@ class _Guided:
             number = self._clauses.at(self._guide.reached)
             now = self.agent.followed
             best = Action(FOLLOW, (str(min(max(number, now), now + 1)),))
-        want = answers.get(best, best.name)
-        assert self._world is not None
-        here = STOP in answers and _place(self._world) in self._near
-        right = answers[STOP] if here else want
+        want = answers.get(best, "" if isinstance(self._guide, PlanGuide) else best.name)
+        ends = self._near and self._world is not None and _place(self._world) in self._near
+        right = answers[STOP] if ends and STOP in answers else want
         kept = right if right in options else ""
         self.questions.append(Question(prompt, taken or want, kept))
         return want
+
+
+ERRANDS = 40
+"""High-level actions that a home task may take; the expert needs 4 to 12."""
 
 
 class Player:
@@ -261,8 +278,7 @@ class Player:
     async def example(self, task: Task, student: Model | None, method: Method) -> Example:
         """One episode: the gold walk without a student, else the student's own, labelled."""
         made: list[_Guided] = []
-        goals = near_goal(self._dataset, task)
-        near = goals if self._near else frozenset()
+        near = near_goal(self._dataset, task) if self._near else frozenset()
 
         def build(toolkit: Toolkit, actor: str) -> Agent:
             told = partial(narrated, self._dataset, task)
@@ -270,11 +286,18 @@ class Player:
             return made[-1]
 
         most = self._dataset.max_steps if student else 10 * self._dataset.max_steps
+        most = ERRANDS if isinstance(task.reference, HouseholdReference) else most
         setup = Setup(self._dataset, build, shared=self._shared, max_steps=most)
         trajectory = await rollout(task, setup)
         if trajectory.error:
             raise UsageError(f"episode {task.episode.id}: {trajectory.error}")
         (guided,) = made
+        if isinstance(task.reference, HouseholdReference):
+            done = task.reference.met(trajectory.state) == task.reference.parts()
+            return written(
+                task.episode.id, self._source, guided.questions, done, own=method == "rbl"
+            )
+        goals = near_goal(self._dataset, task)
         own = student is not None and keeps_own(method, guided.walk, goals)
         success = bool(guided.walk) and guided.walk[-1].place in goals
         return written(
@@ -317,55 +340,6 @@ def written(
 def _place(world: World) -> str:
     pose = world.pose("agent")
     return str(pose.get("viewpoint", pose.get("panorama", "")))
-
-
-class Words(Protocol):
-    """A tokeniser: text to token ids, and where in the text each begins and ends."""
-
-    def encode(self, text: str) -> Any:
-        """An object with ``ids`` and ``offsets`` (characters)."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """``ids`` (T,) tokens; ``at`` (L,) positions whose next token is labelled; ``labels`` (L,)."""
-
-    ids: tuple[int, ...]
-    at: tuple[int, ...]
-    labels: tuple[int, ...]
-
-
-def encode(example: Example, words: Words) -> Encoded:
-    """Tokens and labels. A label that parts from what was taken is learnt up to the parting.
-
-    After it the text goes on with what was taken, so the label's later tokens have no place in it.
-    Raises ``DataError`` where a choice does not begin at a token.
-    """
-    whole = words.encode(example.text)
-    ids, ends = list(whole.ids), [end for _, end in whole.offsets]
-    at, told, token = [], [], 0
-    for choice in example.choices:
-        while token < len(ends) and ends[token] <= choice.at:
-            token += 1
-        taken = _ids(words, choice.taken)
-        wanted = _ids(words, choice.label)
-        split = ids[token : token + len(taken)] != taken or ends[token - 1] != choice.at
-        if token == 0 or split:
-            raise DataError(example.source, f"episode {example.episode}", "splits a choice's token")
-        if not taken:
-            at.append(token - 1)
-            told.append(wanted[0])
-        for place, (done, label) in enumerate(zip(taken, wanted, strict=False), token):
-            at.append(place - 1)
-            told.append(label)
-            if done != label:
-                break
-    return Encoded(tuple(ids), tuple(at), tuple(told))
-
-
-def _ids(words: Words, text: str) -> list[int]:
-    return list(words.encode(text).ids)
 
 
 def save(path: Path, examples: Iterable[Example]) -> None:

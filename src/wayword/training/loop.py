@@ -27,14 +27,20 @@ from wayword.core.model import Model
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import judge
 from wayword.settings import make
-from wayword.training.batches import batched, even_shape, parts, schedule, tensors
+from wayword.training.batches import (
+    Encoded,
+    batched,
+    encode,
+    even_shape,
+    parts,
+    schedule,
+    tensors,
+)
 from wayword.training.crops import cropped
 from wayword.training.examples import (
-    Encoded,
     Example,
     Player,
     Source,
-    encode,
     read,
     refuse_test,
     save,

@@ -6,6 +6,7 @@
 
     library content guard app     run folders, their pages, who may ask, the server (wayword view)
     home index episode compare    a page each; words, steps, figures and maps are parts of them
+    letters expert                short names of places, what an expert would have done
     causes live play              why episodes failed, runs that go on, a person who plays
     pages                         the same pages as files that need no server
 

@@ -74,7 +74,7 @@ def application(
         Route("/run/{run}/episode", site.of_episode("episode")),
         Route("/run/{run}/moves", site.of_episode("moves")),
         Route("/run/{run}/raw", site.of_step("raw")),
-        Route("/run/{run}/expert", site.of_step("expert")),
+        Route("/run/{run}/experts", site.of_episode("experts", PlainTextResponse)),
         Route("/run/{run}/continue", play.commands),
         Route("/play", play.form),
         Route("/play", play.begin, methods=["POST"]),
@@ -123,13 +123,13 @@ class _Site:
             await run_in_threadpool(self._content.rows, request.path_params["run"], wish)
         )
 
-    def of_episode(self, part: str) -> Endpoint:
+    def of_episode(self, part: str, kind: type[Response] = HTMLResponse) -> Endpoint:
         """A page, or a part of one, of an episode."""
 
         async def answer(request: Request) -> Response:
             run, episode = request.path_params["run"], request.query_params.get("id", "")
             make = getattr(self._content, part)
-            return HTMLResponse(await run_in_threadpool(make, run, episode))
+            return kind(await run_in_threadpool(make, run, episode))
 
         return answer
 

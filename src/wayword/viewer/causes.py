@@ -21,13 +21,13 @@ from typing import Any
 CAUSES: Mapping[str, str] = {
     "passed_goal": "was within reach of the goal, or saw it, and ended elsewhere",
     "stopped_early": "stopped by itself without having been at the goal",
-    "wrong_object": "picked up something that the instruction does not name",
+    "wrong_object": "picked up or chose something else than was meant",
     "gave_up": "stopped after three turns in a row that came to nothing",
     "looped": "took the same action in the same pose three times or more",
     "wandered": "walked at least three times as far as it got, or back over its own way",
     "rejected": "a quarter or more of its answers were no legal action",
     "truncated": "an answer ended at its token limit",
-    "partner_silent": "one actor spoke, and another never answered",
+    "partner_silent": "an actor never said anything to the others",
     "ran_out": "was cut off at the step limit",
     "failed": "ended with an error",
 }
@@ -57,11 +57,12 @@ def signs(
     steps = [step for step in written.get("steps", ()) if isinstance(step, Mapping)]
     passed = any(scores.get(key, 0.0) > 0.5 for key in _PASSED)
     stopped = written.get("ended") == "stopped"
+    chose = stopped and _chose(steps)
     rejected = [n for n, step in enumerate(steps, 1) if _rejected(step)]
     found = {
         "passed_goal": 0 if passed else None,
-        "stopped_early": len(steps) if stopped and not passed else None,
-        "wrong_object": _picked_wrong(steps, instruction),
+        "stopped_early": len(steps) if stopped and not passed and not chose else None,
+        "wrong_object": len(steps) if chose else _picked_wrong(steps, instruction),
         "gave_up": max(1, len(steps) - _STUCK) if stopped and _stuck(steps[:-1]) else None,
         "looped": _looped(written, steps),
         "rejected": rejected[0] if rejected and 4 * len(rejected) >= len(steps) else None,
@@ -72,6 +73,12 @@ def signs(
     if found["looped"] is None and _wandered(written, steps):
         found["wandered"] = 0
     return {name: step for name in CAUSES if (step := found.get(name)) is not None}
+
+
+def _chose(steps: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the episode ended by a choice of something, as a two-phase test does."""
+    last = steps[-1].get("decision", {}) if steps else {}
+    return last.get("action") == "go" and bool(last.get("arguments"))
 
 
 def _rejected(step: Mapping[str, Any]) -> bool:
@@ -100,7 +107,7 @@ def _came_to_nothing(step: Mapping[str, Any]) -> bool:
 def _silent(steps: Sequence[Mapping[str, Any]]) -> bool:
     actors = {step.get("actor") for step in steps}
     spoke = {s.get("actor") for s in steps if s.get("decision", {}).get("action") in _SPEECH}
-    return len(actors) > 1 and bool(spoke) and spoke != actors
+    return len(actors) > 1 and spoke != actors
 
 
 def _picked_wrong(steps: Sequence[Mapping[str, Any]], instruction: str) -> int | None:

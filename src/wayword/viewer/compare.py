@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from wayword.core.action import Decision
@@ -14,6 +14,7 @@ from wayword.metrics.compare import Comparison, Line, heading
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import title, value
+from wayword.viewer.maps.generic import letters_of
 from wayword.viewer.markup import Html, join, page, tag
 from wayword.viewer.steps import label
 
@@ -135,6 +136,8 @@ def walks_page(
 ) -> str:
     """One episode in two runs: both walks on their maps, step by step, and where they part."""
     one, other = walks
+    letters = letters_of(sources, *walks)
+    sources = replace(sources, letters=letters)
     apart, episode = parting(one, other), one.episode_id
     up = "compare?" + "&".join(f"run={slug}" for slug in slugs)
     words = f"They part at step {apart}." if apart else "Both did the same."
@@ -161,7 +164,7 @@ def walks_page(
         _steps(names, walks, apart),
         class_="wide",
     )
-    body = join([_top(up, "‹ compare", episode), main])
+    body = join([_top(up, "‹ compare", episode), letters.over(main)])
     return page(f"{episode} · compare · Wayword", body, "compare", served=True)
 
 

@@ -36,7 +36,7 @@ from wayword.viewer.causes import causes
 from wayword.viewer.compare import Sides, compare_page, walks_page
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.expert import expert_at
+from wayword.viewer.expert import experts
 from wayword.viewer.home import Card, home_page, means
 from wayword.viewer.index import Overview, index_page
 from wayword.viewer.library import Found, Library, Rows, slug
@@ -95,6 +95,7 @@ class Content:
         self._tables: Kept[Mapping[str, Any]] = Kept(24)
         self._causes: Kept[dict[str, tuple[str, ...]]] = Kept(6)
         self._compared: Kept[reports.Compared] = Kept(12)
+        self._pages: Kept[str] = Kept(4)
         self._asking = threading.Lock()
 
     def sources(self, rows: Rows) -> Sources:
@@ -193,7 +194,9 @@ class Content:
     def run(self, name: str) -> str:
         """The page of a run. Raises ``UsageError`` where there is none of that name."""
         rows = self.library.rows(name)
-        return redacted(index_page(self.overview(name, rows, later=True)))
+        going = progress_of(rows.run.path)
+        key = (name, rows.run.path, rows.version, bool(going and going.alive))
+        return self._pages.get(key, lambda: redacted(index_page(self.overview(name, rows, True))))
 
     def metrics(self, name: str) -> str:
         """The part of a run's page with metrics and intervals."""
@@ -284,10 +287,11 @@ class Content:
             raise UsageError(f"episode {episode!r} has no step {step}")
         return redacted(json.dumps(steps[step - 1], indent=1, ensure_ascii=False))
 
-    def expert(self, name: str, episode: str, step: int) -> str:
-        """What an expert would do at a step, in words."""
+    def experts(self, name: str, episode: str) -> str:
+        """What an expert would do at each step, as JSON."""
         rows = self.library.rows(name)
-        return expert_at(rows.record(episode).trajectory, self.tasks(rows, [episode]), step)
+        told = rows.record(episode).trajectory
+        return redacted(json.dumps(experts(told, self.tasks(rows, [episode]))))
 
     def compare(self, names: Sequence[str], episode: str | None = None) -> str:
         """Runs side by side; with an episode, its two walks."""

@@ -23,6 +23,7 @@ from wayword.runs.config import Checksums, success_of
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.replaying import recorded_answers
+from wayword.viewer.letters import Letters
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,8 @@ class Sources:
     """Whether the dataset's perceiver is the run's: a file from elsewhere is never executed."""
     layouts: dict[str, Layout] = field(default_factory=dict)
     """Each scene's places on paper, worked out once: a city has tens of thousands."""
+    letters: Letters | None = None
+    """Short names of places where several pages or maps share them; else each episode's own."""
     watchers: tuple[Watcher, ...] = ()
     """Who else looks on when an episode is played again, so that it is played once a page."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
+from wayword.metrics import accounting
 from wayword.runs.codec import to_json
 from wayword.runs.folder import EpisodeRecord
 from wayword.viewer import figures
@@ -16,8 +17,9 @@ from wayword.viewer import words as seeing
 from wayword.viewer.causes import CAUSES, signs
 from wayword.viewer.course import Course, conditions, course_and_map
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.generic import place_of
-from wayword.viewer.markup import Html, join, page, tag
+from wayword.viewer.expert import experts
+from wayword.viewer.maps.generic import letters_of, place_of
+from wayword.viewer.markup import Html, data, join, page, tag
 from wayword.viewer.steps import SPOKEN, Cards, label, outcome
 
 ENDINGS = {
@@ -25,6 +27,13 @@ ENDINGS = {
     "step_limit": "cut off at the step limit",
     "failed": "failed",
 }
+
+
+_PATIENCE = 1.0
+"""Seconds of looking for what an expert would have done, in a page that no server stands behind."""
+_SCORES = 4
+"""Measures of the family that are in view; others are folded away, as is most of the account."""
+_ACCOUNT = ("steps", "rejections", "calls", "cost", "seconds")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,23 +59,16 @@ def episode_page(
 ) -> str:
     """The whole document. ``run`` is what the run is called."""
     told = record.trajectory
-    ask = links.ask if served else ""
+    letters = letters_of(sources, told)
+    sources = replace(sources, letters=letters)
     course, drawn = course_and_map(told, sources)
-    body = join(
-        [
-            _top(record, run, links),
-            tag(
-                "main",
-                _head(record, metrics, sources, course),
-                tag(
-                    "div",
-                    _aside(told, sources, course, drawn),
-                    _steps(told, sources, course, ask),
-                    class_="two",
-                ),
-            ),
-        ]
-    )
+    cards = Cards(len(told.start) > 1, links.ask if served else "", letters)
+    aside, steps = _aside(told, sources, course, drawn), _steps(told, sources, course, cards)
+    head = _head(record, metrics, sources, course)
+    two = tag("div", aside, steps, class_="two")
+    main = letters.over(tag("main", head, two, data_ask=links.ask if served else None))
+    known = None if served else data("experts", [*map(list, experts(told, sources, _PATIENCE))])
+    body = join([_top(record, run, links), main, known])
     return page(f"{record.episode_id} · {run}", body, "episode", served)
 
 
@@ -104,22 +106,17 @@ def _head(
     unknown = tag("p", "The instruction is not known here. ", sources.notice, class_="dim")
     quoted = tag("blockquote", instruction) if instruction else unknown
     scene = sources.scene(name) or _scene_seen(told)
+    task = tag("div", tag("h1", tag("bdi", name)), quoted, *_told_alone(sources, name))
+    verdict = tag(
+        "p", *_verdict(record.scores, told, sources.success), _trials(told),
+        tag("span", f"scene {scene}", class_="chip") if scene else None,
+    )  # fmt: skip
+    error = tag("p", told.error, class_="why") if told.error else None
+    why = tag("div", verdict, error, _signs(record, sources, course))
     return tag(
-        "header",
-        tag("h1", tag("bdi", name)),
-        quoted,
-        *_told_alone(sources, name),
-        tag(
-            "p",
-            *_verdict(record.scores, told, sources.success),
-            _trials(told),
-            tag("span", f"scene {scene}", class_="chip") if scene else None,
-        ),
-        tag("p", told.error, class_="why") if told.error else None,
-        _signs(record, sources, course),
-        _scores(record.scores, metrics),
+        "header", tag("div", task, why, class_="brief"), _scores(record.scores, metrics),
         class_="head",
-    )
+    )  # fmt: skip
 
 
 def _signs(record: EpisodeRecord, sources: Sources, course: Course) -> Html | None:
@@ -128,14 +125,17 @@ def _signs(record: EpisodeRecord, sources: Sources, course: Course) -> Html | No
     if told.ended == "failed" or scores.get(sources.success, 1.0) > 0.5:
         return None
     found = signs(to_json(told), scores, sources.instruction(record.episode_id))
-    lines = [
+    where = _where(told, course)
+    lines = [where] if where is not None else []
+    lines += [
         tag(
             "li", tag("b", name.replace("_", " ")), f": {CAUSES[name]}",
             join([" (", _step_link(told, step), ")"]) if step else None,
         )
         for name, step in found.items()
     ]  # fmt: skip
-    lines += [line for line in (_where(told, course), _missing(told, sources)) if line is not None]
+    missing = _missing(told, sources)
+    lines += [missing] if missing is not None else []
     return tag("ul", *lines, class_="signs", aria_label="Signs of why it failed") if lines else None
 
 
@@ -195,13 +195,23 @@ def _trials(told: Trajectory) -> Html | None:
 
 
 def _scores(scores: Mapping[str, float], metrics: Sequence[Metric]) -> Html | None:
+    """The family's first measures and what the episode took; the rest folded away."""
+    there = [metric for metric in metrics if metric.key in scores]
+    account = {metric.key for metric in accounting.METRICS}
+    own = [metric for metric in there if metric.key not in account]
+    shown = [*own[:_SCORES], *(metric for metric in there if metric.key in _ACCOUNT)]
+    rest = [metric for metric in there if metric not in shown]
+    more = tag("details", tag("summary", f"{len(rest)} more figures"), _figures(rest, scores))
+    return tag("div", _figures(shown, scores), more if rest else None) if shown else None
+
+
+def _figures(metrics: Sequence[Metric], scores: Mapping[str, float]) -> Html:
     cells = [
         tag("div", tag("dt", figures.title(metric), title=metric.doc), tag("dd", text))
         for metric in metrics
-        if metric.key in scores
         for text in [figures.value(metric, scores[metric.key])]
     ]
-    return tag("dl", *cells, class_="scores") if cells else None
+    return tag("dl", *cells, class_="scores")
 
 
 LANE, _CURVE = 10, 34
@@ -307,11 +317,10 @@ def _aside(told: Trajectory, sources: Sources, course: Course, drawn: Html | Non
     )
     words = sources.instruction(told.episode_id)
     pinned = tag("p", words, class_="instruction", tabindex=0) if words else None
-    return tag("aside", pinned, drawn, _scrubber(told, course), keys)
+    return tag("aside", pinned, _scrubber(told, course), drawn, keys)
 
 
-def _steps(told: Trajectory, sources: Sources, course: Course, ask: str = "") -> Html:
-    cards = Cards(len(told.start) > 1, ask)
+def _steps(told: Trajectory, sources: Sources, course: Course, cards: Cards) -> Html:
     before = [
         _earlier(number, trial, cards, sources) for number, trial in enumerate(told.earlier, 1)
     ]

@@ -1,9 +1,14 @@
-"""What an expert would have done at a step of a recorded episode."""
+"""What an expert would have done at the steps of a recorded episode."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
+from typing import Any
+
 from wayword.agents.parts.person import answered
-from wayword.core.errors import UsageError, WaywordError
+from wayword.core.action import STOP, Action
+from wayword.core.errors import WaywordError
 from wayword.core.replay import PlanningFailed, replay
 from wayword.core.solving import Solvable
 from wayword.core.trajectory import Trajectory
@@ -12,37 +17,49 @@ from wayword.viewer.data import Sources
 
 WAYS = ("expert", "shortest", "gold")
 """Ways to solve a task, those to ask first."""
+OVER = "nothing more"
+"""Where a plan ends: everything is done, as far as the expert goes."""
 
 
-def expert_at(told: Trajectory, sources: Sources, step: int) -> str:
-    """The expert's next action before step ``step`` (from 1), in a line; or why there is none.
+def experts(told: Trajectory, sources: Sources, patience: float = 5.0) -> list[tuple[str, bool]]:
+    """At each step, the expert's next action and whether it is what was done.
 
-    The recorded actions up to there are played again. Raises ``UsageError`` for a step that the
-    episode does not have.
+    Empty words where no expert knows a way on; nothing at all where the dataset has none, or where
+    the world answers otherwise than it did. The recorded actions are played again, and a plan is
+    made before each of them, ``patience`` seconds long at most.
     """
-    if not 1 <= step <= len(told.steps):
-        raise UsageError(f"episode {told.episode_id!r} has no step {step}")
     dataset, task = sources.dataset, sources.tasks.get(told.episode_id)
-    if task is None or dataset is None:
-        return sources.notice or "the dataset of this run is not here"
-    if not isinstance(dataset, Solvable):
-        return "this dataset has no expert"
-    actor = told.steps[step - 1].actor
+    if task is None or dataset is None or not isinstance(dataset, Solvable):
+        return []
+    end = time.monotonic() + patience
+    found: list[tuple[str, bool]] = [("", False)] * len(told.steps)
     for how in WAYS:
-        world = answered(dataset.world(task.episode), recorded_answers(told))
-        turns = replay(world, task.episode, told)
-        for number, (turn, recorded) in enumerate(zip(turns, told.steps, strict=True), 1):
-            if number == step:
-                break
-            if turn.execute().status != recorded.feedback.status:
-                return "the world answers otherwise than it did, so nobody can say"
-        try:
-            action = next(dataset.plan(task, world, actor, how))
-        except StopIteration:
-            return f"nothing: its plan ({how}) is over here"
-        except (PlanningFailed, WaywordError, LookupError, ValueError):
-            continue
-        did = told.steps[step - 1].decision
-        same = getattr(did, "action", None) == action
-        return f"{action}{', as was done' if same else ''}   (plan: {how})"
-    return "no plan leads on from here"
+        for number, world in _played(told, task, dataset):
+            if found[number][0]:
+                continue
+            step = told.steps[number]
+            try:
+                action: Action | None = next(dataset.plan(task, world, step.actor, how))
+            except StopIteration:
+                action = None
+            except (PlanningFailed, WaywordError, LookupError, ValueError):
+                continue
+            if action == STOP and len(told.start) > 1:
+                continue  # of several, one may have nothing to do
+            did = getattr(step.decision, "action", None)
+            found[number] = (OVER if action is None else str(action)), action == did
+            if time.monotonic() > end:
+                return found
+        if any(words for words, _ in found):
+            break  # one expert for the whole episode
+    return found
+
+
+def _played(told: Trajectory, task: Any, dataset: Any) -> Iterator[tuple[int, Any]]:
+    """(number of a step, from 0, and the world before it), as long as it answers as it did."""
+    world = answered(dataset.world(task.episode), recorded_answers(told))
+    turns = replay(world, task.episode, told)
+    for number, (turn, recorded) in enumerate(zip(turns, told.steps, strict=True)):
+        yield number, world
+        if turn.execute().status != recorded.feedback.status:
+            return

@@ -1,19 +1,23 @@
-"""Numbers as people read them, and the small pictures of them: histograms and intervals."""
+"""Numbers as people read them, and small pictures: histograms, intervals, a compass, free depth."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from wayword.core.metric import Metric
+from wayword.core.model import Choice
 from wayword.metrics import accounting, table
-from wayword.viewer.markup import Html, tag
+from wayword.viewer.letters import Letters
+from wayword.viewer.markup import Html, join, tag
 
 _BINS = 12
+_MOST_OPTIONS = 12
 _UNITS = {"rate": ("", "%"), "metres": ("", " m"), "seconds": ("", " s"), "dollars": ("$", "")}
 
 
@@ -170,3 +174,117 @@ def whisker(metric: Metric, found: Mapping[str, float | None]) -> Html | None:
         preserveAspectRatio="none",
         aria_label=f"{title(metric)} {value(metric, mean)}, {interval(metric, found)}",
     )  # fmt: skip
+
+
+def options(choice: Choice) -> Html:
+    """Options by probability, the best first. Those of a closed list need not add up to one."""
+    ranked = sorted(zip(choice.options, choice.logprobs, strict=False), key=lambda p: -p[1])
+    rows = []
+    for option, logprob in ranked[:_MOST_OPTIONS]:
+        share = math.exp(min(0.0, logprob)) if logprob == logprob else 0.0
+        bar = tag(
+            "svg", tag("rect", x=0, y=0, width=round(100 * share, 1), height=8, rx=2),
+            viewBox="0 0 100 8", class_="share", preserveAspectRatio="none", aria_hidden="true",
+        )  # fmt: skip
+        cells = [tag("td", tag("code", option)), tag("td", bar), tag("td", f"{100 * share:.1f}%")]
+        rows.append(tag("tr", *cells))
+    more = len(ranked) - len(rows)
+    rest = tag("p", f"and {more} more", class_="dim") if more > 0 else None
+    return tag("div", tag("table", tag("tbody", *rows), class_="small"), rest)
+
+
+# The compass: the ways around an actor.
+
+
+def dial(ways: Sequence[tuple[float, str]], taken: str, letters: Letters) -> Html:
+    """Ways around the actor, who faces up: relative degrees (right positive) and their names.
+
+    The letters of the places stand outside the rim, as far as they have room there.
+    """
+    spokes = []
+    room: list[tuple[float, float]] = []
+    for angle, name in ways:
+        kind = "way taken" if name and name == taken else "way"
+        spoke = tag(
+            "g", tag("line", x1=0, y1=-10, x2=0, y2=-34), tag("circle", cx=0, cy=-36, r=5),
+            transform=f"rotate({angle:.1f})",
+        )  # fmt: skip
+        title = tag("title", f"{letters.title(name)} {side(angle)}".strip())
+        label = _named(letters.known[name], angle, room) if name in letters.known else None
+        spokes.append(tag("g", title, spoke, label, class_=kind))
+    me = tag("path", d="M0 -7L5 6L0 3L-5 6Z", class_="me")
+    rim = tag("circle", cx=0, cy=0, r=36, class_="rim")
+    drawn = join([rim, *spokes, me])
+    return tag(
+        "svg", drawn, viewBox="-62 -62 124 124", class_="dial",
+        role="img", aria_label=f"{len(ways)} ways, ahead is up",
+    )  # fmt: skip
+
+
+def _named(letter: str, angle: float, room: list[tuple[float, float]]) -> Html | None:
+    """A letter at a spoke's end; None where another one stands there."""
+    for aside in (0, 20, -20):
+        turn = math.radians(angle + aside)
+        x, y = 52 * math.sin(turn), -52 * math.cos(turn)
+        if not any(abs(x - a) < 16 and abs(y - b) < 13 for a, b in room):
+            room.append((x, y))
+            return tag("text", letter, x=round(x, 1), y=round(y + 4, 1))
+    return None
+
+
+def side(angle: float) -> str:
+    """``ahead``, ``right 34°``, ``left 90°``, ``behind``."""
+    if abs(angle) < 0.5:
+        return "ahead"
+    if abs(angle) > 179.5:
+        return "behind"
+    return f"{'right' if angle > 0 else 'left'} {abs(angle):.0f}°"
+
+
+# Depth as a fan: how far the way is free at the height of the eye.
+
+_LEVEL = 6.0
+"""Degrees off the level up to which a row of a depth image speaks of walls and not of the floor."""
+
+
+def free_ways(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
+    """(bearing in degrees, metres free) of each column of a depth image as it was recorded.
+
+    Nothing for anything else that a run folder may hold.
+    """
+    bearings, rows, levels = depth.get("bearings"), depth.get("elevations"), depth.get("levels")
+    reach = depth.get("reach")
+    if not isinstance(bearings, list | tuple) or not isinstance(rows, list | tuple):
+        return []
+    if not isinstance(levels, bytes) or not isinstance(reach, int | float):
+        return []
+    if len(levels) != len(bearings) * len(rows) or not bearings:
+        return []
+    level = [n for n, up in enumerate(rows) if isinstance(up, int | float) and abs(up) <= _LEVEL]
+    found = []
+    for column, bearing in enumerate(bearings):
+        if not isinstance(bearing, int | float):
+            return []
+        nearest = min((levels[n * len(bearings) + column] for n in level), default=255)
+        found.append((float(bearing), float(reach) * min(nearest, 254) / 254))
+    return found
+
+
+def depth_fan(depth: Mapping[str, Any]) -> Html | None:
+    """What lay free before a camera, seen from above; None where the image cannot be read."""
+    ways = free_ways(depth)
+    reach = depth.get("reach")
+    if not ways or not isinstance(reach, int | float) or reach <= 0:
+        return None
+    scale = 60 / reach
+    points = [
+        (math.sin(math.radians(b)) * far * scale, -math.cos(math.radians(b)) * far * scale)
+        for b, far in ways
+    ]
+    path = "M0 0L" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + "Z"
+    ahead = min(ways, key=lambda way: abs(way[0]))[1]
+    words = f"free ahead: {ahead:.1f} m{' or more' if ahead >= reach else ''}"
+    drawn = [tag("circle", cx=0, cy=0, r=60, class_="rim"), tag("path", d=path, class_="free"),
+             tag("path", d="M0 -7L5 6L0 3L-5 6Z", class_="me")]  # fmt: skip
+    fan = tag("svg", *drawn, viewBox="-64 -64 128 80", class_="fan", role="img", aria_label=words)
+    return tag("div", fan, tag("span", words, class_="dim"))

@@ -21,7 +21,8 @@ from wayword.runs.config import metrics_of
 from wayword.runs.folder import RunFolder
 from wayword.runs.play import Game
 from wayword.viewer import figures
-from wayword.viewer.maps.seen import Letters, arrows, seen
+from wayword.viewer.letters import Letters
+from wayword.viewer.maps.seen import arrows, seen
 from wayword.viewer.markup import Child, Html, join, page, tag
 from wayword.viewer.play import Line, Seat, Table
 

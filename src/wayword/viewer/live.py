@@ -22,6 +22,7 @@ from wayword.runs.progress import NAME
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.library import Rows
+from wayword.viewer.maps.generic import letters_of
 from wayword.viewer.markup import Html, join, page, tag
 
 _STALE = 120.0
@@ -118,11 +119,13 @@ def moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
         for number, move in list(enumerate(moves, first))[: -_SHOWN - 1 : -1]
     ]  # fmt: skip
     told = tag("p", f"Step {step} of {now.get('of')}", class_="lead", id="at")
-    drawn = maps.draw(_so_far(str(now.get("id", "")), moves), sources)
-    return tag(
+    walk = _so_far(str(now.get("id", "")), moves)
+    drawn = maps.draw(walk, sources)
+    part = tag(
         "div", tag("aside", drawn), tag("div", told, tag("ol", *lines, class_="moves")),
         class_="two", id="moves",
     )  # fmt: skip
+    return letters_of(sources, walk).over(part)
 
 
 def _so_far(name: str, moves: list[Mapping[str, Any]]) -> Trajectory:

@@ -27,7 +27,8 @@ from wayword.runs.parts import open_dataset, shared_datasets
 from wayword.runs.plan import Plan
 from wayword.runs.play import Game, game_plan, play
 from wayword.runs.running import RunResult
-from wayword.viewer.maps.seen import Letters, Look
+from wayword.viewer.letters import Letters
+from wayword.viewer.maps.seen import Look
 
 MOST = 16
 """Games under way at once."""

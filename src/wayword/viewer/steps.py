@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,15 +11,16 @@ from typing import Any
 from wayword.core.action import Decision, Rejection
 from wayword.core.model import Choice, Completion, Image, Sampling, Usage
 from wayword.core.trajectory import ModelCall, Note, Step, Verdict
+from wayword.viewer import figures
 from wayword.viewer import words as seeing
 from wayword.viewer.course import Course
+from wayword.viewer.letters import Letters
 from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Child, Html, join, tag
 from wayword.viewer.words import Block, Piece, PromptHistory
 
 _PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
-_MOST_OPTIONS = 12
-_FEW_THINGS, _MOST_CHIPS = 6, 24
+_FEW_THINGS, _MOST_CHIPS = 6, 16
 _NUMBERED = {"x", "y", "heading"}
 SPOKEN = ("chat", "ask")
 """Actions whose argument is something said."""
@@ -75,11 +77,11 @@ class Cards:
     observation, for agents that asked no model. ``trial`` is that of an earlier trial, from 1; 0
     stands for the one that counts, whose steps alone the page's keys and map go by. ``ask`` is
     the query that names the episode to a server; empty in files. ``course`` is how near to success
-    the trial that counts was.
+    the trial that counts was. ``letters`` are the short names of places.
     """
 
-    def __init__(self, several: bool, ask: str = "") -> None:
-        self._several, self.ask = several, ask
+    def __init__(self, several: bool, ask: str = "", letters: Letters | None = None) -> None:
+        self._several, self.ask, self._letters = several, ask, letters or Letters()
         self.trial, self.course = 0, Course()
         self._history = PromptHistory()
         self._steps_of_calls: list[str] = []
@@ -137,30 +139,31 @@ class Cards:
         )  # fmt: skip
 
     def _seen(self, step: Step, around: Html | None) -> Html:
-        """What was seen: in one line, what of it is new to the actor; the rest folded away where
-        it is much."""
+        """What was seen, folded away where it is much, and what of it is new to the actor."""
         held = seeing.as_mapping(step.observation)
         names = seeing.things_in(held)
         met = self._met.setdefault(step.actor, set())
         fresh = [name for name in names if name not in met]
         met.update(names)
         words = f"Saw {_count(len(names), 'thing')}, {len(fresh)} new" if names else "Saw"
-        chips = [
-            tag("span", name, class_="chip new" if name in fresh else "chip")
-            for name in [*fresh, *(name for name in names if name not in fresh)][:_MOST_CHIPS]
-        ]
-        more = tag("span", f"and {len(names) - len(chips)} more", class_="dim")
+        chips = [tag("span", name, class_="chip new") for name in fresh[:_MOST_CHIPS]]
+        more = tag("span", f"and {len(fresh) - len(chips)} more", class_="dim")
         folded = len(names) > _FEW_THINGS or "depth" in held
-        inside = tag("details", tag("summary", words), join([_saw(step), around]), open=not folded)
-        shown = tag("p", *chips, more if len(names) > len(chips) else None) if folded else None
-        return tag("div", shown, inside, class_="part")
+        inside = tag(
+            "details", tag("summary", words), join([self._saw(step), around]), open=not folded
+        )
+        shown = tag("p", *chips, more if len(fresh) > len(chips) else None)
+        return tag("div", inside, shown if folded and chips else None, class_="part")
+
+    def _saw(self, step: Step) -> Html:
+        taken = place_of(step.pose) if isinstance(step.decision, Decision) else ""
+        return seeing.observation(step.observation, taken, self._letters)
 
     def _tools(self, number: int) -> Html | None:
         """What the server has to say of a step, when asked; nothing in pages that are files."""
         if not self.ask or self.trial:
             return None
         kinds = (
-            ("expert", "What would the expert do here?"),
             ("raw", "Raw JSON"),
             ("continue", "Continue from here"),
         )
@@ -241,11 +244,6 @@ def _count(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
-def _saw(step: Step) -> Html:
-    taken = place_of(step.pose) if isinstance(step.decision, Decision) else ""
-    return seeing.observation(step.observation, taken)
-
-
 def _decided(step: Step) -> list[Html]:
     """The thought, and what is not in the card's head: why an answer was rejected."""
     decision = step.decision
@@ -270,7 +268,28 @@ def _rejection(rejection: Rejection) -> Html:
 def _came_of_it(step: Step) -> Html:
     status = tag("b", step.feedback.status, class_="ok" if step.feedback.ok else "odd")
     where = seeing.facts({"now at": _brief(step.pose)})
-    return tag("div", status, seeing.facts(step.feedback.details), where, class_="outcome")
+    told = {k: _runs(v) for k, v in step.feedback.details.items() if not _known(step, k, v)}
+    return tag("div", status, seeing.facts(told), where, class_="outcome")
+
+
+def _known(step: Step, key: str, value: Any) -> bool:
+    """Whether the card's head or the pose says it already."""
+    action = step.decision.action if isinstance(step.decision, Decision) else None
+    said = (action.name, *action.arguments) if action else ()
+    turned = key in ("heading", "heading_before") and "heading" in step.pose
+    return turned or (key in _SAID and value in said)
+
+
+_SAID = ("action", "executed", "place", "thing", "to")
+"""Details of feedback that often repeat the action."""
+
+
+def _runs(value: Any) -> Any:
+    """``move_ahead × 5, turn_left`` for a list of words that repeats itself."""
+    if not isinstance(value, list | tuple) or not all(isinstance(each, str) for each in value):
+        return value
+    runs = ((word, len(list(same))) for word, same in itertools.groupby(value))
+    return [word if count == 1 else f"{word} × {count}" for word, count in runs]
 
 
 def _brief(where: Any) -> Any:
@@ -281,6 +300,11 @@ def _brief(where: Any) -> Any:
         x, y, room = where["x"], where["y"], where.get("room", "")
         if isinstance(x, int | float) and isinstance(y, int | float):
             place = f"{room} ({x:.4g}, {y:.4g})".replace("_", " ").strip()
+    place = place or (
+        str(where["place"]) if isinstance(where, Mapping) and "place" in where else ""
+    )
+    if place and set(where) == {"place"}:
+        return place
     heading = where.get("heading") if place else None
     if isinstance(heading, int | float):
         return f"{place}, facing {seeing.shown(heading, 'heading')}"
@@ -297,7 +321,7 @@ def _answer(call: ModelCall) -> Html:
     answer = call.answer
     thoughts = [tag("pre", text, class_="said reasoning") for text in answer.reasoning if text]
     if isinstance(answer, Choice):
-        ranked = _part("Ranked", _question(call), _options(answer), _small(call, answer))
+        ranked = _part("Ranked", _question(call), figures.options(answer), _small(call, answer))
         return tag("div", _part("Reasoning", *thoughts), ranked) if thoughts else ranked
     texts = [tag("pre", text, class_="said answer") for text in answer.texts]
     small = _small(call, answer)
@@ -313,7 +337,7 @@ LAST_LINE = 300
 def _question(call: ModelCall) -> Html | None:
     """The last line of a text prompt: what was asked, in view without opening the prompt."""
     line = call.prompt.rpartition("\n")[2].strip() if isinstance(call.prompt, str) else ""
-    return tag("p", line[-LAST_LINE:], class_="why") if line else None
+    return tag("p", line[-LAST_LINE:], class_="asked-last") if line else None
 
 
 def _small(call: ModelCall, answer: Completion | Choice) -> Html:
@@ -350,23 +374,6 @@ def _sampled(sampling: Sampling | None) -> list[str]:
         if there is not None
     ]
     return [f"temperature {sampling.temperature:g}", *bound]
-
-
-def _options(choice: Choice) -> Html:
-    """Options by probability, the best first. Those of a closed list need not add up to one."""
-    ranked = sorted(zip(choice.options, choice.logprobs, strict=False), key=lambda p: -p[1])
-    rows = []
-    for option, logprob in ranked[:_MOST_OPTIONS]:
-        share = math.exp(min(0.0, logprob)) if logprob == logprob else 0.0
-        bar = tag(
-            "svg", tag("rect", x=0, y=0, width=round(100 * share, 1), height=8, rx=2),
-            viewBox="0 0 100 8", class_="share", preserveAspectRatio="none", aria_hidden="true",
-        )  # fmt: skip
-        cells = [tag("td", tag("code", option)), tag("td", bar), tag("td", f"{100 * share:.1f}%")]
-        rows.append(tag("tr", *cells))
-    more = len(ranked) - len(rows)
-    rest = tag("p", f"and {more} more", class_="dim") if more > 0 else None
-    return tag("div", tag("table", tag("tbody", *rows), class_="small"), rest)
 
 
 def _notes(notes: Sequence[Note]) -> Html | None:

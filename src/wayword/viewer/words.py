@@ -8,7 +8,6 @@ the page's script fills in on demand.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import SequenceMatcher
@@ -17,6 +16,8 @@ from typing import Any, Literal
 from wayword.core.geometry import relative
 from wayword.core.model import Image, Prompt
 from wayword.core.perceiver import Percept
+from wayword.viewer.figures import depth_fan, dial, side
+from wayword.viewer.letters import Letters
 from wayword.viewer.markup import Html, join, tag
 
 FOLD = 6
@@ -142,14 +143,14 @@ _LONG = 120
 _WINDS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
 
 
-def observation(seen: Any, taken: str) -> Html:
+def observation(seen: Any, taken: str, letters: Letters) -> Html:
     """What an actor perceived; ``taken`` is the place it went to then, to be marked."""
     held = as_mapping(seen)
     around = _ways(held)
     rest = {key: value for key, value in held.items() if not _elsewhere(key, value)}
     if "walls" in rest:
         rest["walls"] = _walls(rest["walls"])
-    dialled = dial(around, taken) if around else None
+    dialled = dial(around, taken, letters) if around else None
     return tag("div", dialled, tag("div", facts(rest), _way_table(held, taken)), class_="seen")
 
 
@@ -311,85 +312,3 @@ def _way_table(held: Mapping[str, Any], taken: str) -> Html | None:
     count = f"{len(rows)} way" if len(rows) == 1 else f"{len(rows)} ways"
     table = tag("table", tag("tbody", *rows), class_="small")
     return tag("details", tag("summary", count), join([table])) if rows else None
-
-
-def dial(ways: Sequence[tuple[float, str]], taken: str) -> Html:
-    """Ways around the actor, who faces up: relative degrees (right positive) and their names."""
-    spokes = []
-    for angle, name in ways:
-        kind = "way taken" if name and name == taken else "way"
-        spokes.append(
-            tag(
-                "g",
-                tag("title", f"{name} {side(angle)}".strip()),
-                tag("line", x1=0, y1=-10, x2=0, y2=-34),
-                tag("circle", cx=0, cy=-36, r=5),
-                transform=f"rotate({angle:.1f})",
-                class_=kind,
-            )
-        )
-    me = tag("path", d="M0 -7L5 6L0 3L-5 6Z", class_="me")
-    rim = tag("circle", cx=0, cy=0, r=36, class_="rim")
-    drawn = join([rim, *spokes, me])
-    return tag(
-        "svg", drawn, viewBox="-44 -44 88 88", class_="dial",
-        role="img", aria_label=f"{len(ways)} ways, ahead is up",
-    )  # fmt: skip
-
-
-def side(angle: float) -> str:
-    """``ahead``, ``right 34°``, ``left 90°``, ``behind``."""
-    if abs(angle) < 0.5:
-        return "ahead"
-    if abs(angle) > 179.5:
-        return "behind"
-    return f"{'right' if angle > 0 else 'left'} {abs(angle):.0f}°"
-
-
-# Depth as a fan: how far the way is free at the height of the eye.
-
-_LEVEL = 6.0
-"""Degrees off the level up to which a row of a depth image speaks of walls and not of the floor."""
-
-
-def free_ways(depth: Mapping[str, Any]) -> list[tuple[float, float]]:
-    """(bearing in degrees, metres free) of each column of a depth image as it was recorded.
-
-    Nothing for anything else that a run folder may hold.
-    """
-    bearings, rows, levels = depth.get("bearings"), depth.get("elevations"), depth.get("levels")
-    reach = depth.get("reach")
-    if not isinstance(bearings, list | tuple) or not isinstance(rows, list | tuple):
-        return []
-    if not isinstance(levels, bytes) or not isinstance(reach, int | float):
-        return []
-    if len(levels) != len(bearings) * len(rows) or not bearings:
-        return []
-    level = [n for n, up in enumerate(rows) if isinstance(up, int | float) and abs(up) <= _LEVEL]
-    found = []
-    for column, bearing in enumerate(bearings):
-        if not isinstance(bearing, int | float):
-            return []
-        nearest = min((levels[n * len(bearings) + column] for n in level), default=255)
-        found.append((float(bearing), float(reach) * min(nearest, 254) / 254))
-    return found
-
-
-def depth_fan(depth: Mapping[str, Any]) -> Html | None:
-    """What lay free before a camera, seen from above; None where the image cannot be read."""
-    ways = free_ways(depth)
-    reach = depth.get("reach")
-    if not ways or not isinstance(reach, int | float) or reach <= 0:
-        return None
-    scale = 60 / reach
-    points = [
-        (math.sin(math.radians(b)) * far * scale, -math.cos(math.radians(b)) * far * scale)
-        for b, far in ways
-    ]
-    path = "M0 0L" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points) + "Z"
-    ahead = min(ways, key=lambda way: abs(way[0]))[1]
-    words = f"free ahead: {ahead:.1f} m{' or more' if ahead >= reach else ''}"
-    drawn = [tag("circle", cx=0, cy=0, r=60, class_="rim"), tag("path", d=path, class_="free"),
-             tag("path", d="M0 -7L5 6L0 3L-5 6Z", class_="me")]  # fmt: skip
-    fan = tag("svg", *drawn, viewBox="-64 -64 128 80", class_="fan", role="img", aria_label=words)
-    return tag("div", fan, tag("span", words, class_="dim"))

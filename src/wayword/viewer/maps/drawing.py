@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from wayword.viewer.letters import Letters, box
+from wayword.viewer.letters import Room as Labels
 from wayword.viewer.markup import Html, join, tag
 
 Point = tuple[float, float]
@@ -14,12 +16,11 @@ At = Callable[[Point], Point]
 """From metres to the drawing's units."""
 
 WIDTH, TALLEST = 520.0, 620.0
-_MARGIN, _SMALLEST = 2.2, 7.0
+_MARGIN, _SMALLEST, _SMALL_ROOM = 2.2, 7.0, 3.0
 _MOST_EDGES = 4000
 _SHORT = 16
 """Moves up to this length are drawn as lines: an arrow would be all there is of them."""
-_STRIP = 24
-"""Below the map, for the scale bar."""
+_STRIP = 24  # below the map, for the scale bar
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class Layer:
 class Map:
     """Everything a map shows. ``walks`` holds each actor's stands; ``scale`` is whether lengths
     are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way. ``unit``
-    is what lengths are in."""
+    is what lengths are in; ``letters`` are the short names of places, drawn for all or
+    for those ``lettered``."""
 
     walks: dict[str, list[Stand]]
     places: dict[str, Point] = field(default_factory=dict)
@@ -71,6 +73,12 @@ class Map:
     radius: float = 0.0
     layer: Layer | None = None
     unit: str = "m"
+    letters: Letters = field(default_factory=Letters)
+    lettered: frozenset[str] | None = None
+
+
+def _named(stand: Stand, letters: Letters) -> Stand:
+    return replace(stand, place=letters.title(stand.place))
 
 
 def render(drawn: Map) -> Html:
@@ -109,6 +117,7 @@ def svg(where: Map) -> Html:
     paper = _paper(where)
     wide, tall = paper.size
     layer = where.layer
+    views = layer.views if layer else {}
     numbered: list[tuple[float, float, float]] = []
     parts = [
         _rooms(where, paper),
@@ -116,28 +125,30 @@ def svg(where: Map) -> Html:
         _graph(where, paper),
         _gold(where, paper),
         *(
-            _walk(stands, n, paper, numbered, layer.views.get(actor) if layer else None)
+            _walk(
+                [_named(each, where.letters) for each in stands],
+                n,
+                paper,
+                numbered,
+                views.get(actor),
+            )
             for n, (actor, stands) in enumerate(where.walks.items())
         ),
+        _letters(where, paper, numbered),
         _bar(where, paper),
     ]
     return tag(
-        "svg",
-        _arrowheads(),
-        *parts,
-        viewBox=f"0 0 {wide:.0f} {tall + _STRIP:.0f}",
-        class_="map",
-        role="img",
-        aria_label="Map of the episode, north up",
-    )
+        "svg", _arrowheads(), *parts,
+        viewBox=f"0 0 {wide:.0f} {tall + _STRIP:.0f}", class_="map",
+        role="img", aria_label="Map of the episode, north up",
+    )  # fmt: skip
 
 
 def legend(where: Map) -> Html:
     """What the lines mean."""
-    items = [tag("li", tag("i", class_="k walk0"), f"walked{_of(where, 0)}")]
-    items += [
+    items = [
         tag("li", tag("i", class_=f"k walk{n % 4}"), f"walked{_of(where, n)}")
-        for n in range(1, len(where.walks))
+        for n in range(max(1, len(where.walks)))
     ]
     if where.gold:
         items.append(tag("li", tag("i", class_="k gold"), "gold path"))
@@ -164,24 +175,21 @@ def _paper(where: Map) -> _Paper:
     corners += where.layer.corners if where.layer else []
     margin = 0.4 if corners else _MARGIN
     if not where.layer and (not where.scale or where.radius == 0):
-        margin = max(margin, 0.12 * _span(points))
+        (west, south), (east, north) = _box(points)
+        margin = max(margin, 0.12 * max(east - west, north - south))
     low, high = _box([*points, *corners])
     out = []
-    for axis in (0, 1):
-        a, b = low[axis] - margin, high[axis] + margin
-        short = max(0.0, _SMALLEST - (b - a)) / 2
-        out.append((a - short, b + short))
-    return _Paper((out[0][0], out[1][0]), (out[0][1], out[1][1]))
+    least = _SMALL_ROOM if corners else _SMALLEST
+    for a, b in zip(low, high, strict=True):
+        more = margin + max(0.0, least - (b - a + 2 * margin)) / 2
+        out.append((a - more, b + more))
+    (west, east), (south, north) = out
+    return _Paper((west, south), (east, north))
 
 
 def _box(points: Sequence[Point]) -> tuple[Point, Point]:
-    xs, ys = [p[0] for p in points], [p[1] for p in points]
+    xs, ys = zip(*points, strict=True)
     return (min(xs), min(ys)), (max(xs), max(ys))
-
-
-def _span(points: Sequence[Point]) -> float:
-    low, high = _box(points)
-    return max(high[0] - low[0], high[1] - low[1])
 
 
 def _rooms(where: Map, paper: _Paper) -> Html:
@@ -204,7 +212,16 @@ def _graph(where: Map, paper: _Paper) -> Html:
     for name, point in where.places.items():
         if paper.holds(point) and len(dots) < _MOST_EDGES:
             x, y = paper.at(point)
-            dots.append(tag("circle", tag("title", name), cx=x, cy=y, r=2.4, class_="place"))
+            dots.append(
+                tag(
+                    "circle",
+                    tag("title", where.letters.title(name)),
+                    cx=x,
+                    cy=y,
+                    r=2.4,
+                    class_="place",
+                )
+            )
     return tag("g", *lines, *dots)
 
 
@@ -246,28 +263,21 @@ def _walk(
             arrow = length > _SHORT
             cut = 1 - 12 / length if arrow else 1.0  # it ends at the edge of the next marker
             end = (round(x1 + (x2 - x1) * cut, 1), round(y1 + (y2 - y1) * cut, 1))
+            tip = f"url(#tip{number % 4})" if arrow else None
             moves.append(
                 tag(
-                    "line",
-                    x1=x1,
-                    y1=y1,
-                    x2=end[0],
-                    y2=end[1],
-                    class_="move",
-                    marker_end=f"url(#tip{number % 4})" if arrow else None,
+                    "line", x1=x1, y1=y1, x2=end[0], y2=end[1], class_="move", marker_end=tip,
                     data_step=after.step,
                 )
-            )
+            )  # fmt: skip
     poses: list[Html | None] = [_pose(stand, after, paper) for stand, after in pairwise(stands)]
     if views:
-        poses = [_field_of_view(rim, step, paper.at) for step, rim in views.items()]
+        poses = [
+            tag("path", d=outline(rim, paper.at), class_="pose", data_step=step)
+            for step, rim in views.items()
+        ]
     spots = _spots(_gathered(stands), paper, numbered)
     return tag("g", *moves, *poses, *spots, class_=f"walk walk{number % 4}")
-
-
-def _field_of_view(rim: Sequence[Point], step: int, at: At) -> Html:
-    """What lay open to an actor's eyes before a step; seen for one step at a time."""
-    return tag("path", d=outline(rim, at), class_="pose", data_step=step)
 
 
 def outline(points: Sequence[Point], at: At) -> str:
@@ -320,8 +330,7 @@ def _spot(group: Sequence[Stand], paper: _Paper, small: bool = False) -> Html:
     x, y = paper.at(group[0].point)
     steps = [stand.step for stand in group]
     text = "" if small else _label(steps)
-    half = 4.0 if small else _half(text)
-    tall = 4.0 if small else 9.0
+    half, tall = (4.0, 4.0) if small else (_half(text), 9.0)
     shape = tag(
         "rect", x=round(x - half, 1), y=round(y - tall, 1), width=2 * half, height=2 * tall,
         rx=tall, class_="spot start" if steps[0] == 0 else "spot",
@@ -332,6 +341,25 @@ def _spot(group: Sequence[Stand], paper: _Paper, small: bool = False) -> Html:
     first = next((step for step in steps if step), None)
     names = " ".join(str(step) for step in steps)
     return tag("g", title, shape, label, class_="stop", data_steps=names, data_go=first)
+
+
+def _letters(where: Map, paper: _Paper, numbered: Sequence[tuple[float, float, float]]) -> Html:
+    """The letters of places, each beside its place where there is room."""
+    goal, walks = dict(where.gold[-1:]), where.walks.values()
+    stood = {stand.place: stand.point for walk in walks for stand in walk}
+    points = {**where.places, **dict(where.gold), **stood}
+    taken = [box(x, y, 2 * half + 2, 20) for x, y, half in numbered]
+    taken += [box(*paper.at(point), 30, 30) for point in goal.values()]
+    for room in where.rooms:
+        x, y = paper.at(room.low)
+        taken.append((x, y - 18, x + 12 + 6.5 * len(room.name), y))
+    spots = {
+        name: (*paper.at(points[name]), 22.0 if name in goal else 17.0 if name in stood else 9.5)
+        for name in where.letters.known
+        if name in points and paper.holds(points[name])
+        if where.lettered is None or name in where.lettered
+    }
+    return where.letters.drawn(spots, Labels(paper.size[0], taken))
 
 
 def _label(steps: Sequence[int]) -> str:
@@ -366,10 +394,7 @@ def _bar(where: Map, paper: _Paper) -> Html | None:
         "g",
         tag("path", d=f"M{x1:.1f} {y - 4:.1f}v4H{x2:.1f}v-4", class_="bar"),
         tag(
-            "text",
-            f"{length} {where.unit}",
-            x=round((x1 + x2) / 2, 1),
-            y=round(y - 5, 1),
+            "text", f"{length} {where.unit}", x=round((x1 + x2) / 2, 1), y=round(y - 5, 1),
             class_="barlabel",
         ),
-    )
+    )  # fmt: skip

@@ -17,6 +17,7 @@ from typing import Any
 
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
+from wayword.viewer.letters import Letters
 from wayword.viewer.maps.drawing import Map, Point, Stand, render
 from wayword.viewer.markup import Html
 
@@ -28,6 +29,8 @@ width, so that the reader sees the turns that were not taken."""
 def map(trajectory: Trajectory, sources: Sources) -> Html | None:
     """The walks alone."""
     drawn = walked(trajectory, {})
+    if drawn:
+        drawn.letters = letters_of(sources, trajectory)
     return render(drawn) if drawn else None
 
 
@@ -73,6 +76,27 @@ def place_of(where: Any) -> str:
     if not isinstance(where, Mapping):
         return ""
     return str(where.get("viewpoint") or where.get("panorama") or "")
+
+
+def letters_of(sources: Sources, *walks: Trajectory) -> Letters:
+    """Letters for the places of an episode: the gold path first, then those walked to, then those
+    that were seen. Off the gold path, letters go on where it ended."""
+    if sources.letters is not None:
+        return sources.letters
+    places = list(sources.gold(walks[0].episode_id))
+    trials = [trial for told in walks for trial in (told, *told.earlier)]
+    for trial in trials:
+        poses = (*trial.start.values(), *(step.pose for step in trial.steps))
+        places += [place_of(pose) for pose in poses]
+    places += [name for each in trials for step in each.steps for name in _ways(step.observation)]
+    return Letters.of_ids(places)
+
+
+def _ways(seen: Any) -> Iterator[str]:
+    """The places that an observation names as ways."""
+    ways = seen.get("neighbors") if isinstance(seen, Mapping) else getattr(seen, "neighbors", ())
+    for way in ways if isinstance(ways, list | tuple) else ():
+        yield str(way.get("viewpoint", "") if isinstance(way, Mapping) else way.viewpoint)
 
 
 def _walk(trajectory: Trajectory, actor: str, known: Mapping[str, Point]) -> Iterator[Stand]:

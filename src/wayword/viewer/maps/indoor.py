@@ -8,7 +8,7 @@ from typing import Any
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.drawing import Map, Point, Room, render
-from wayword.viewer.maps.generic import add_gold, nearby, walked
+from wayword.viewer.maps.generic import add_gold, letters_of, nearby, walked
 from wayword.viewer.markup import Html
 from wayword.worlds.indoor import family
 
@@ -29,7 +29,10 @@ def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
     graph = sources.graph(scene)
     known = sources.layout(scene, lambda: _points(graph))
     drawn = walked(trajectory, known)
-    if drawn is None or not known:
+    if drawn is None:
+        return None
+    drawn.letters = letters_of(sources, trajectory)
+    if not known:
         return drawn
     add_gold(drawn, sources.gold(name), known, family.goal_radius)
     drawn.places = _same_floor(graph, drawn, nearby(drawn, known))

@@ -19,10 +19,11 @@ from wayword.agents.parts.costmap import CELL, Costmap, frontiers
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import TURN, Step, Trajectory
 from wayword.viewer.data import Sources
+from wayword.viewer.figures import free_ways
 from wayword.viewer.maps.drawing import At, Layer, Map, Point, outline, render
 from wayword.viewer.maps.generic import finite, walked
 from wayword.viewer.markup import Html, tag
-from wayword.viewer.words import as_mapping, free_ways
+from wayword.viewer.words import as_mapping
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.objectnav.observation import DepthImage, View
 

@@ -11,26 +11,23 @@ poses have no coordinates the walk is reckoned from headings and lengths, as a w
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from wayword.core.geometry import relative
+from wayword.viewer.letters import Letters, Room, box
 from wayword.viewer.maps.babyai import paint_thing
-from wayword.viewer.maps.drawing import At, Layer, Map, Point, Stand, outline, render
+from wayword.viewer.maps.drawing import WIDTH, At, Layer, Map, Point, Stand, outline, render
 from wayword.viewer.maps.generic import finite, place_of
 from wayword.viewer.maps.objectnav import fan
-from wayword.viewer.markup import Html, join, tag
+from wayword.viewer.markup import Html, tag
 from wayword.viewer.words import as_mapping
 
-_SHORT_NAME = 3
-"""Characters up to which the name of a place stands for itself."""
-_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _ARROWS = "↑↗→↘↓↙←↖"
-_HIGH, _WIDE = 12.0, 6.2
-"""Height of a label, and width of one of its characters, in the drawing's units."""
+_LABEL = 6.2, 12.0
+"""Width of a character of a label and height of its line, in the drawing's units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,44 +36,6 @@ class Look:
 
     pose: Mapping[str, Any]
     seen: Any
-
-
-class Letters:
-    """Short names for places whose names are ids: A … Z, A2 … Z2, in the order they are learnt.
-
-    >>> letters = Letters()
-    >>> letters.learn("c8a5e64ee1ad43ae9a2e1dd33df5a4ba")
-    >>> letters.of("c8a5e64ee1ad43ae9a2e1dd33df5a4ba"), letters.of("kitchen")
-    ('A', 'kitchen')
-    """
-
-    def __init__(self) -> None:
-        self.known: dict[str, str] = {}
-
-    def learn(self, place: str) -> None:
-        """Give a place its letter, where it has none and is in need of one."""
-        if len(place) > _SHORT_NAME and place not in self.known:
-            turn, letter = divmod(len(self.known), len(_LETTERS))
-            self.known[place] = f"{_LETTERS[letter]}{turn + 1 if turn else ''}"
-
-    def of(self, name: str) -> str:
-        """The letter of a place that has one, else the name."""
-        return self.known.get(name, name)
-
-    def put(self, text: str) -> Html:
-        """The text with letters for the places that have one."""
-        if not self.known:
-            return join([text])
-        names = re.compile("|".join(map(re.escape, self.known)))
-        parts: list[str] = []
-        end = 0
-        for match in names.finditer(text):
-            parts += [text[end : match.start()], self._letter(match[0])]
-            end = match.end()
-        return join([*parts, text[end:]])
-
-    def _letter(self, name: str) -> Html:
-        return tag("b", self.known[name], class_="letter", title=name)
 
 
 def arrows(seen: Any) -> dict[str, str]:
@@ -243,33 +202,19 @@ def _paint(known: _Known, stood: Sequence[Point], at: At) -> Html:
     parts += [_stub(a, b, at) for a, b in known.stubs]
     marks = [(known.letters.of(name), point, "place") for name, point in known.points.items()]
     marks += [(name, point, f"seen-{kind}") for name, (point, kind) in known.things.items()]
-    taken = [_box(at(point), 26.0, 22.0) for point in stood]
+    room = Room(WIDTH, [box(*at(point), 26.0, 22.0) for point in stood])
     for label, point, kind in marks:
         x, y = at(point)
         dot = tag("circle", tag("title", label), cx=x, cy=y, r=3.4, class_=f"mark-{kind}")
-        parts += [dot, _label(label, x, y, taken)]
+        parts += [dot, _label(label, x, y, room)]
     return tag("g", *parts, _me(*known.here, at), class_="house seenmap")
 
 
-def _box(middle: Point, wide: float, high: float) -> tuple[float, float, float, float]:
-    x, y = middle
-    return x - wide / 2, y - high / 2, x + wide / 2, y + high / 2
-
-
-def _label(
-    text: str, x: float, y: float, taken: list[tuple[float, float, float, float]]
-) -> Html | None:
+def _label(text: str, x: float, y: float, room: Room) -> Html | None:
     """The label where there is room beside its mark; without room the mark has a title alone."""
     shown = text.replace("_", " ")
-    wide = _WIDE * len(shown) + 4
-    for dx, dy in ((0.0, -9.0), (0.0, 13.0), (wide / 2 + 6, 2.0), (-wide / 2 - 6, 2.0)):
-        left, top, right, low = _box((x + dx, y + dy), wide, _HIGH)
-        if left < 0 or right > 520 or top < 0:
-            continue
-        if all(right < a or c < left or low < b or d < top for a, b, c, d in taken):
-            taken.append((left, top, right, low))
-            return tag("text", shown, x=round(x + dx, 1), y=round(y + dy + 3.5, 1), class_="label")
-    return None
+    middle = room.beside(shown, x, y, _LABEL)
+    return tag("text", shown, x=middle[0], y=middle[1], class_="label") if middle else None
 
 
 def _square(middle: Point, wall: bool, at: At) -> Html:

@@ -9,7 +9,7 @@ from typing import Any
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.drawing import Map, Point, render
-from wayword.viewer.maps.generic import add_gold, nearby, walked
+from wayword.viewer.maps.generic import add_gold, letters_of, nearby, walked
 from wayword.viewer.markup import Html
 from wayword.worlds.street import family
 
@@ -29,12 +29,26 @@ def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
     graph = sources.graph(scene)
     known = sources.layout(scene, lambda: _points(graph))
     drawn = walked(trajectory, known)
-    if drawn is None or not known:
+    if drawn is None:
+        return None
+    drawn.letters = letters_of(sources, trajectory)
+    if not known:
         return drawn
     add_gold(drawn, sources.gold(name), known, family.goal_radius)
+    drawn.lettered = _corners(graph, drawn)
     drawn.places = nearby(drawn, known)
     drawn.edges = list(_edges(graph, drawn.places))
     return drawn
+
+
+def _corners(graph: Any, drawn: Map) -> frozenset[str]:
+    """Where letters stand on the map: junctions, dead ends, and where a walk or the path ends. The
+    panoramas between, ten metres apart, have theirs as titles."""
+    ends = [walk[n].place for walk in drawn.walks.values() for n in (0, -1)]
+    ends += [name for name, _ in drawn.gold[-1:]]
+    ways = {name: len({end for _, end in graph.exits(n)}) for name, n in graph.index.items()
+            if name in drawn.letters.known}  # fmt: skip
+    return frozenset(ends) | {name for name, count in ways.items() if count != 2}
 
 
 def _points(graph: Any) -> dict[str, Point]:

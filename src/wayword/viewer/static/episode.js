@@ -41,8 +41,8 @@
     const card = document.getElementById("step-" + target);
     if (!card) return;
     mark(target);
-    quiet = Date.now() + 400;
     card.scrollIntoView({ block: "start" });
+    settled = scrollY;
     try { history.replaceState(null, "", "#step-" + target); } catch (error) { /* a frame has no address */ }
   }
 
@@ -62,12 +62,19 @@
     if (!piece.classList.contains("folded")) return piece.textContent.match(/[^\n]*\n|[^\n]+$/g) || [];
     return lines(from.call, from.block).slice(Number(from.start), Number(from.start) + Number(from.count));
   }
+  function lettered(text) { // ids of places as on the rest of the page: with their letters
+    return text.split(/([\w-]+)/).map((word) => {
+      const there = letters.get(word);
+      return there ? there.cloneNode(true) : word;
+    });
+  }
+  const letters = new Map([...document.querySelectorAll("abbr.letter")].map((each) => [each.title, each]));
   function unfold(button) {
     const pre = button.parentElement;
     lines(pre.dataset.call, pre.dataset.block); // remembered before its pieces change
     const span = document.createElement("span");
     span.className = "same";
-    span.textContent = said(button).join("");
+    span.append(...lettered(said(button).join("")));
     button.replaceWith(span);
   }
 
@@ -105,9 +112,54 @@
     } catch (error) { /* it has ended */ }
     const shown = document.createElement("pre");
     shown.className = "said";
-    shown.textContent = text;
+    if (press.dataset.ask.startsWith("raw")) shown.textContent = text;
+    else shown.append(...lettered(text));
     shown.tabIndex = 0;
     press.replaceWith(press.cloneNode(true), shown);
+  }
+
+  // What an expert would have done: beside each action, and where the two first part.
+  async function experts() {
+    const kept = document.getElementById("experts");
+    let found = kept ? JSON.parse(kept.textContent) : [];
+    const query = document.querySelector("main").dataset.ask;
+    if (query) {
+      try {
+        const answer = await fetch("experts" + query);
+        if (answer.ok) found = await answer.json();
+      } catch (error) { /* the server has ended */ }
+    }
+    const still = Math.abs(scrollY - settled) < 2;
+    found.forEach(([words, same], number) => {
+      const card = steps[number];
+      if (!card || !words) return;
+      const shown = document.createElement("span");
+      shown.className = same ? "expert same" : "expert other";
+      if (same) shown.textContent = "as the expert";
+      else shown.append("expert: ", code(words));
+      card.querySelector("header .badge").after(shown);
+    });
+    const first = found.findIndex(([words, same]) => words && !same);
+    const signs = document.querySelector(".signs");
+    if (first >= 0 && signs) signs.prepend(parted(first, found[first][0]));
+    if (still) go(now); // the page has grown above it
+    document.body.dataset.experts = found.length;
+  }
+  function code(words) {
+    const shown = document.createElement("code");
+    shown.append(...lettered(words));
+    return shown;
+  }
+  function parted(first, words) {
+    const line = document.createElement("li");
+    const link = document.createElement("a");
+    link.href = "#step-" + (first + 1);
+    link.textContent = "step " + (first + 1);
+    const name = document.createElement("b");
+    name.textContent = "not the expert's way";
+    const did = steps[first].querySelector("header .badge").textContent;
+    line.append(name, ": ", link, " ", code(did), ", where an expert would ", code(words));
+    return line;
   }
 
   async function playOn(press) {
@@ -166,10 +218,10 @@
   });
 
   // The step at the top of the window is the current one, unless a key has just chosen it.
-  let quiet = 0;
+  let settled = -1; // where the window stood when a key or a link chose the step
   let waiting = false;
   addEventListener("scroll", () => {
-    if (waiting || Date.now() < quiet) return;
+    if (waiting || Math.abs(scrollY - settled) < 2) return;
     waiting = true;
     requestAnimationFrame(() => {
       waiting = false;
@@ -246,4 +298,5 @@
   if (asked) go(Number(asked[1]));
   else if (steps.length) mark(1);
   document.body.dataset.ready = "1";
+  if (steps.length) experts();
 })();

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
+from wayword.core.files import remembered
 from wayword.datasets.sources.alfred import files as placing
 from wayword.datasets.sources.alfred.files import (
     AlfredEntry,
@@ -159,18 +160,22 @@ class Alfred:
             raise UsageError(f"household:{split} needs data; name its folder with --data")
         self.folder, self._body, self._instructions = folder, body, instructions
         self._read = Trajectories(folder, split)
-        omitted: Counter[str] = Counter()
-        self._entries: dict[str, AlfredEntry] = {}
-        for entry in self._read.entries:
-            if kind in ("", entry.kind):
-                cause = self._lacks(entry)
-                omitted.update([cause] if cause else [])
-                if not cause:
-                    self._entries[entry.task_id] = entry
-        self.omissions: Mapping[str, int] = dict(omitted)
+        meant = [pair for pair in self._judged() if kind in ("", pair[0].kind)]
+        self.omissions: Mapping[str, int] = dict(Counter(cause for _, cause in meant if cause))
+        self._entries = {entry.task_id: entry for entry, cause in meant if not cause}
         self._numbers = [(e, n) for e in self._entries.values() for n in range(e.annotations)]
         self.tasks = DrawnTasks(len(self._numbers), self._task, self._id)
         self._scene = lru_cache(maxsize=KEPT)(self._build)
+
+    def _judged(self) -> list[tuple[AlfredEntry, str]]:
+        """Every entry, and why it is left out; empty where it is not."""
+        sources = (self._read.path, *ithor.files(self.folder, ()).values())
+
+        def judged() -> list[tuple[Any, ...]]:
+            return [(*_fields(entry), self._lacks(entry)) for entry in self._read.index()]
+
+        found = remembered("alfred-1", sources, judged)
+        return [(AlfredEntry(*entry), cause) for *entry, cause in found]
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -245,6 +250,10 @@ class Alfred:
                 found[f"{name}s"] = placing.furniture(self.folder, trajectory, label)
         things = _labelled(small, entry.target("object_target"))
         return Targets(things, sliced=bool(entry.params.get("object_sliced")), **found)
+
+
+def _fields(entry: AlfredEntry) -> tuple[Any, ...]:
+    return tuple(getattr(entry, each.name) for each in fields(entry))
 
 
 def worded(annotation: Annotation, instructions: Instructions) -> str:

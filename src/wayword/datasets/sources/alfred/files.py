@@ -10,12 +10,14 @@ fraction of a second; its records are parsed one by one, and a few hundred are r
 
 from __future__ import annotations
 
+import gzip
 import json
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,8 @@ from wayword.worlds.household.scene import Scene
 
 FILES = "alfred/traj_{split}.jsonl"
 NUMBER = (int, float)
+FIRST = 64
+"""Lines that are read apart from the rest."""
 QUARTER = 4.0
 """Plans give coordinates in cells of 0.25 m."""
 
@@ -97,10 +101,26 @@ class Trajectories:
 
     def __init__(self, folder: Path, split: str) -> None:
         self.path = find(folder, FILES.format(split=split))
-        lines = read_bytes(self.path).splitlines()
-        self._lines = {number: line for number, line in enumerate(lines, 1) if line.strip()}
-        self.entries = tuple(_entry(self.path, n, line) for n, line in self._lines.items())
         self._read = lru_cache(maxsize=256)(self._parse)
+
+    @cached_property
+    def _lines(self) -> dict[int, bytes]:
+        lines = read_bytes(self.path).splitlines()
+        return {number: line for number, line in enumerate(lines, 1) if line.strip()}
+
+    @cached_property
+    def _first(self) -> dict[int, bytes]:
+        """The first lines; enough for a short run, which need not unzip the rest."""
+        with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as file:
+            return dict(enumerate(islice(file, FIRST), 1))
+
+    def _line(self, number: int) -> bytes:
+        short = number <= FIRST and "_lines" not in self.__dict__
+        return (self._first if short else self._lines)[number]
+
+    def index(self) -> tuple[AlfredEntry, ...]:
+        """What each line is about, in file order."""
+        return tuple(_entry(self.path, n, line) for n, line in self._lines.items())
 
     def read(self, entry: AlfredEntry) -> AlfredTrajectory:
         """The trajectory of an entry. Raises ``DataError`` naming line and field."""
@@ -112,7 +132,7 @@ class Trajectories:
 
     def _parse(self, entry: AlfredEntry) -> AlfredTrajectory:
         where = f"line {entry.line}"
-        raw = _parsed(self.path, where, self._lines[entry.line])
+        raw = _parsed(self.path, where, self._line(entry.line))
         scene = read_field(self.path, where, raw, "scene", dict)
         action = read_field(self.path, where, scene, "init_action", dict)
         x, y, turn = (float(read_field(self.path, where, action, k, NUMBER)) for k in _START)

@@ -59,16 +59,25 @@ def shuffles_path(folder: Path, split: str) -> Path:
     return find(folder, f"rearrangement/{split}.json")
 
 
-def read_shuffles(path: Path) -> list[Shuffled]:
-    """Every episode of a file, in its order. Raises ``DataError`` naming episode and field."""
-    scenes = read_json(path)
-    if not isinstance(scenes, dict):
-        raise DataError(path, "", "is not a mapping from scenes to episodes", "fetch it again")
-    return [
-        _shuffled(path, scene, number, raw)
-        for scene in scenes
-        for number, raw in enumerate(read_field(path, "", scenes, scene, list))
-    ]
+class PublishedShuffles:
+    """The episodes of a file, in its order: ``places`` are scene and number of each.
+
+    Raises ``DataError`` for a file that holds none, and naming episode and field where one is read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._scenes = path, read_json(path)
+        if not isinstance(self._scenes, dict):
+            raise DataError(path, "", "is not a mapping from scenes to episodes", "fetch it again")
+        self.places = [
+            (scene, number)
+            for scene in self._scenes
+            for number in range(len(read_field(path, "", self._scenes, scene, list)))
+        ]
+
+    def read(self, scene: str, number: int) -> Shuffled:
+        """One episode."""
+        return _shuffled(self._path, scene, number, self._scenes[scene][number])
 
 
 def _shuffled(path: Path, scene: str, number: int, raw: Any) -> Shuffled:

@@ -14,17 +14,19 @@ from typing import Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
+from wayword.core.files import remembered
 from wayword.core.geometry import bearing
 from wayword.datasets.procedural.homes.inventory import inventory, names_of
 from wayword.datasets.procedural.homes.shuffling import OPENINGS
 from wayword.datasets.sources.ithor import rooms as ithor
 from wayword.datasets.sources.ithor.rearrangement import (
     NEAR,
+    Cause,
     JudgedStart,
+    PublishedShuffles,
     Shuffled,
     cause,
     judge,
-    read_shuffles,
     shuffles_path,
 )
 from wayword.verbalize.generic import COMPASS
@@ -79,25 +81,32 @@ class Published:
             raise UsageError(f"rearrangement:{split} needs data; name its folder with --data")
         self._folder, self._split, self._body, self._told = folder, split, body, told
         self._path = shuffles_path(folder, split)
-        self._shuffled: dict[str, Shuffled] = {}
-        omitted: Counter[str] = Counter()
-        for each in read_shuffles(self._path):
-            why = cause(ithor.records(folder, each.scene), each)
-            if why:
-                omitted[why] += 1
-            else:
-                self._shuffled[f"{each.scene}_{split}_{each.number}"] = each
-        self.omissions: Mapping[str, int] = dict(omitted)
-        self._ids = list(self._shuffled)
+        self._published = PublishedShuffles(self._path)
+        sources = (self._path, *ithor.files(folder, ()).values())
+        causes = remembered("rearrangement-1", sources, self._causes)
+        pairs = list(zip(self._published.places, causes, strict=True))
+        self.omissions: Mapping[str, int] = dict(Counter(why for _, why in pairs if why))
+        self._places = {f"{scene}_{split}_{n}": (scene, n) for (scene, n), why in pairs if not why}
+        self._ids = list(self._places)
         self.tasks: Sequence[Task] = DrawnTasks(len(self._ids), self._task, self._ids.__getitem__)
         self._room = lru_cache(maxsize=KEPT)(self._build)
 
     @property
     def files(self) -> Mapping[str, Path]:
         """The episodes, and what their rooms are read from."""
-        scenes = sorted({each.scene for each in self._shuffled.values()})
+        scenes = sorted({scene for scene, _ in self._places.values()})
         own = {f"rearrangement/{self._path.name}": self._path}
         return own | ithor.files(self._folder, scenes)
+
+    def _causes(self) -> list[Cause]:
+        """Why each episode is left out; empty where it is not."""
+        found = (self._published.read(*place) for place in self._published.places)
+        return [cause(ithor.records(self._folder, each.scene), each) for each in found]
+
+    def _shuffled(self, name: str) -> Shuffled:
+        if name not in self._places:
+            raise UsageError(f"rearrangement: no episode {name!r} in {self._path.name}")
+        return self._published.read(*self._places[name])
 
     def world(self, episode: Episode) -> HouseholdWorld:
         """A fresh world; what never moves is shared by all episodes of a room."""
@@ -106,13 +115,11 @@ class Published:
 
     def start_away(self, number: int) -> float:
         """How far (metres) the published place of a task's start is from the cell it begins on."""
-        each = self._shuffled[self._ids[number]]
+        each = self._shuffled(self._ids[number])
         return ithor.start(self._folder, each.scene, each.x, each.y)[1]
 
     def _build(self, name: str) -> RoomScene:
-        each = self._shuffled.get(name)
-        if each is None:
-            raise UsageError(f"rearrangement: no episode {name!r} in {self._path.name}")
+        each = self._shuffled(name)
         judged = judge(ithor.records(self._folder, each.scene), each)
         scene = ithor.from_records(self._folder, each.scene, judged.records)
         scene = replace(scene, objects=tuple(_roomy(o, judged) for o in scene.objects))
@@ -120,7 +127,7 @@ class Published:
 
     def _task(self, number: int) -> Task:
         name = self._ids[number]
-        each = self._shuffled[name]
+        each = self._shuffled(name)
         judged = judge(ithor.records(self._folder, each.scene), each)
         (x, y), _ = ithor.start(self._folder, each.scene, each.x, each.y)
         pose = {"x": x, "y": y, "heading": each.heading}

@@ -8,6 +8,7 @@ Source: TEACh (Padmakumar et al. 2022), section 3; LangSuitE (Jia et al. 2024), 
 
 from __future__ import annotations
 
+import hashlib
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, read_json
+from wayword.core.files import find, read_json, remembered
 from wayword.datasets.procedural.homes.episodes import HomesSettings, home_of, turn
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
@@ -264,11 +265,8 @@ class FloorPairs:
         """Definitions, classes, floors, and the rooms' own files."""
         place = self._folder / FOLDER
         mine = [*sorted((place / "task_definitions").glob("*.json"))]
-        resources = place / "ai2thor_resources"
-        mine += [
-            find(resources, "custom_object_classes.json"),
-            floors_file(self._folder, self._split),
-        ]
+        mine.append(find(place / "ai2thor_resources", "custom_object_classes.json"))
+        mine.append(floors_file(self._folder, self._split))
         named = {str(path.relative_to(self._folder)): path for path in mine}
         return named | dict(ithor.files(self._folder, self.floors))
 
@@ -292,6 +290,12 @@ class FloorPairs:
     @cached_property
     def _tried(self) -> dict[str, tuple[str, str]]:
         """Task -> the first room that can have it; else an empty name, and why the last cannot."""
+        kinds = hashlib.sha256("/".join(self._kinds).encode()).hexdigest()[:8]
+        name = f"teach-1-{self._split}-{self._settings.seed}-{kinds}"
+        found = remembered(name, self.files.values(), self._try)
+        return {kind: (room, why) for kind, (room, why) in found.items()}
+
+    def _try(self) -> dict[str, tuple[str, str]]:
         found = {}
         for kind in self._kinds:
             room, why = "", "no rooms"

@@ -83,14 +83,15 @@ def furnished(
 def shuffled(rng: random.Random, scene: Scene, from_floor: FromFloor) -> Scene:
     """A published room: some things elsewhere, where such things lie, and some of them dirty."""
     objects = [able(o) for o in scene.objects]
+    open_to_all = [
+        o for o in scene.objects
+        if o.receptacle and not o.capacity and "heater" not in o.affordances
+    ]  # fmt: skip
     for n, thing in enumerate(objects):
-        places = OBJECTS[thing.type].places if thing.type in OBJECTS else {}
-        free = [
-            o for o in scene.objects
-            if o.type in places and o.receptacle and not o.capacity
-            and "heater" not in o.affordances
-        ]  # fmt: skip
-        if "pickupable" in thing.affordances and free and rng.random() < MOVED:
+        loose = "pickupable" in thing.affordances and thing.type in OBJECTS
+        places = OBJECTS[thing.type].places if loose else {}
+        free = [o for o in open_to_all if o.type in places]
+        if free and rng.random() < MOVED:
             under = rng.choices(free, [places[o.type] for o in free])[0]
             objects[n] = thing = laid(rng, thing, under, from_floor, thing)
         if {"pickupable", "dirtyable"} <= thing.affordances:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 
 from wayword.core.dataset import Task
@@ -90,11 +90,14 @@ class Files:
 
     def home(self, name: str) -> Imported:
         """One of the fourteen homes."""
+        return _imported(name, *self.graphs(name))
+
+    def graphs(self, name: str) -> tuple[Path, Path | None]:
+        """A home's graph, and of a trimmed one the full one."""
         path = self.path(f"example_graphs/{name}_graph.json")
         if not name.startswith("Trimmed"):
-            return _imported(name, path, None)
-        full = self.path(f"example_graphs/{name.removeprefix('Trimmed')}_graph.json")
-        return _imported(name, path, full)
+            return path, None
+        return path, self.path(f"example_graphs/{name.removeprefix('Trimmed')}_graph.json")
 
 
 @lru_cache(maxsize=32)
@@ -119,28 +122,30 @@ def _logged(name: str, path: Path) -> Imported:
 
 
 class Logs:
-    """The logged episodes. ``omissions`` counts predicates and episodes left out, by cause."""
+    """The logged episodes."""
 
     def __init__(self, files: Files, actors: tuple[str, ...]) -> None:
         self._files, self._actors = files, actors
-        self.omissions: Counter[str] = Counter()
+        self._names = [*(f"wah_logs/{name}.json" for name in LOGS), f"{CWAH}.json"]
+        self.count = len(self._names)
 
-    @cached_property
-    def cases(self) -> list[Case]:
-        """Every one that can be played."""
-        names = [f"wah_logs/{name}.json" for name in LOGS] + [f"{CWAH}.json"]
-        return [case for case in map(self._case, names) if case is not None]
+    def look(self) -> None:
+        """Find every file that is read. Raises ``DataError`` where one is missing."""
+        for name in self._names:
+            self._files.path(name)
 
-    def _case(self, file: str) -> Case | None:
+    def case(self, number: int, causes: Counter[str]) -> Case | None:
+        """An episode; None where it cannot be played. Adds to ``causes`` what is left out."""
+        file = self._names[number]
         path = self._files.path(file)
         record = _json(path)
         name = Path(file).stem
         home = _logged(name, path)
         asked = predicates(record.get("gt_goals") or record.get("goals") or {})
         places = {p: home.thing(int(p.place)) if p.place.isdigit() else None for p in asked}
-        goals = read_goals(asked, home.home.scene, places, self.omissions)
+        goals = read_goals(asked, home.home.scene, places, causes)
         if goals is None or not within_reach(home, home.home.scene, goals):
-            self.omissions[f"episode: {OUT_OF_REACH}"] += goals is not None
+            causes[f"episode: {OUT_OF_REACH}"] += goals is not None
             return None
         kind = str(record.get("task_name", ""))
         rng = random.Random(name)
@@ -183,29 +188,33 @@ class Drawn:
     """C-WAH's goals over the published homes; see the module's docstring."""
 
     def __init__(self, files: Files, actors: tuple[str, ...], count: int, seed: int) -> None:
-        self._files, self._actors, self._count, self._seed = files, actors, count, seed
-        self.omissions: Counter[str] = Counter()
+        self._files, self._actors, self.count, self._seed = files, actors, count, seed
 
-    @cached_property
-    def cases(self) -> list[Case]:
-        """Every one that a home can have."""
-        return [case for case in map(self._case, range(self._count)) if case is not None]
+    def look(self) -> None:
+        """As of ``Logs``."""
+        for number in range(min(self.count, len(HOMES))):
+            name = HOMES[number]
+            self._files.path("wah_dataset/env_to_pred.json")
+            self._files.graphs(name)
+            self._files.path(f"wah_dataset/object_info{name[-1]}.json")
+            self._files.path("wah_dataset/class_name_size.json")
 
-    def _case(self, number: int) -> Case | None:
+    def case(self, number: int, causes: Counter[str]) -> Case | None:
+        """As of ``Logs``."""
         goals = list(self._files.json("wah_dataset/env_to_pred.json").values())
         asked = predicates(goals[number * 37 % len(goals)])  # kinds of goals come in blocks of 20
         name = HOMES[number % len(HOMES)]
         home = self._files.home(name)
         rules = self._files.json(f"wah_dataset/object_info{name[-1]}.json")
-        causes: Counter[str] = Counter()
+        tried: Counter[str] = Counter()
         for attempt in range(TRIES):
             rng = random.Random(f"{self._seed}/{number}/{attempt}")
-            causes = Counter()
-            case = self._try(rng, number, home, asked, rules, causes)
+            tried = Counter()
+            case = self._try(rng, number, home, asked, rules, tried)
             if case is not None:
-                self.omissions += causes
+                causes += tried
                 return case
-        self.omissions += causes or Counter({f"episode: {OUT_OF_REACH}": 1})
+        causes += tried or Counter({f"episode: {OUT_OF_REACH}": 1})
         return None
 
     def _try(

@@ -1,0 +1,111 @@
+"""Home tasks as one growing text: which actions are weighed, with which signs, in which order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import pytest
+
+from helpers.small_flat import SmallFlat
+from helpers.small_house import SmallHouse
+from wayword.agents.act import Act, ActSettings
+from wayword.core.agent import Toolkit
+from wayword.core.dataset import Task
+from wayword.core.errors import UsageError
+from wayword.core.model import Choice, Completion, Prompt, Sampling
+from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.datasets.household import Household
+
+
+class Next:
+    """Says yes to the line that the rules call next; keeps the prompts."""
+
+    name = "next"
+
+    def __init__(self) -> None:
+        self.prompts: list[str] = []
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        assert isinstance(prompt, str)
+        assert list(options) == ["no", "yes"]
+        self.prompts.append(prompt)
+        yes = prompt.endswith("next?") + 2 * prompt.endswith("with the other, next?")
+        return Choice(tuple(options), (0.0, float(yes)))
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        raise AssertionError("only choices are asked for")
+
+    async def aclose(self) -> None:
+        return None
+
+
+def play(dataset: Household | SmallFlat, task: Task) -> tuple[Trajectory, Next]:
+    player = Next()
+
+    def build(toolkit: Toolkit, actor: str) -> Act:
+        return Act(ActSettings(layout="walk"), toolkit)
+
+    setup = Setup(dataset, build, {"main": player}, max_steps=40)
+    return asyncio.run(rollout(task, setup)), player
+
+
+@pytest.fixture(scope="module")
+def household() -> Household:
+    return Household("generated_train", None, Household.Settings(homes=1, episodes=7))
+
+
+def done(player: Next) -> list[str]:
+    lines = player.prompts[-1].splitlines()
+    return [line.removeprefix("Did ") for line in lines if line.startswith("Did ")]
+
+
+def test_a_task_is_done_by_what_the_rules_call_next(household: Household) -> None:
+    task = next(t for t in household.tasks if "heat" in t.reference.kind)  # type: ignore[attr-defined]
+    trajectory, player = play(household, task)
+    assert trajectory.ended == "stopped"
+    assert task.reference.met(trajectory.state) == task.reference.parts()  # type: ignore[attr-defined]
+    verbs = [line.split()[0] for line in done(player)]
+    assert verbs[0] == "go_explore"
+    assert [verb for verb in verbs if verb != "go_explore"][-3:] == ["go_grab", "heat", "go_put"]
+    assert player.prompts[-1].endswith("stop: all done, next?")
+
+
+def test_prompts_only_grow_and_name_the_request(household: Household) -> None:
+    _, player = play(household, household.tasks[0])
+    for before, after in zip(player.prompts, player.prompts[1:], strict=False):
+        assert after.startswith(before)
+    assert household.tasks[0].episode.instruction in player.prompts[0]
+
+
+def test_nothing_is_weighed_that_is_not_listed(household: Household) -> None:
+    """The options are among the actions that the world lists."""
+    trajectory, _ = play(household, household.tasks[0])
+    for step in trajectory.steps:
+        assert step.feedback.status != "no_such_object"
+
+
+FLAT = "Put a dirty mug in the box."
+
+
+def test_no_walk_goes_round_in_circles() -> None:
+    """The kitchen's way out is shut: it looks for the box, gives up, and stops."""
+    flat = SmallFlat(instruction=FLAT)
+    trajectory, player = play(flat, flat.tasks[0])
+    assert trajectory.ended == "stopped"
+    counts = [done(player).count(line) for line in done(player)]
+    assert max(counts) <= 3
+
+
+def test_in_other_worlds_the_layout_is_refused() -> None:
+    house = SmallHouse()
+    setup = Setup(
+        house, lambda toolkit, actor: Act(ActSettings(layout="walk"), toolkit), {"main": Next()}
+    )
+    with pytest.raises(UsageError, match="layout=walk is for homes"):
+        asyncio.run(rollout(house.tasks[0], setup))
+
+
+def test_the_chat_layout_answers_no_questions() -> None:
+    assert Act(ActSettings(), Toolkit()).answers == {}

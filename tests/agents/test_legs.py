@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 from dataclasses import replace
 
 import pytest
@@ -15,7 +14,7 @@ from wayword.agents.velma import Velma, VelmaSettings
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.core.model import Choice, probability
+from wayword.core.model import Choice
 from wayword.core.rollout import Setup, rollout
 
 
@@ -178,32 +177,23 @@ def test_steps_blocks_and_crossings_are_counted_since_the_turn() -> None:
     assert since == Since("turn around", 0, 0, 0, 0, 0, 0)
 
 
-def test_an_option_s_probability_is_among_those_that_were_offered() -> None:
-    weighed = Choice(("no", "yes"), (-2.0, -2.0 + math.log(3)))
-    assert probability(weighed, "yes") == pytest.approx(0.75)
-    picked = Choice(("no", "yes"), (-math.inf, 0.0), picked=True)
-    assert (probability(picked, "yes"), probability(picked, "no")) == (1.0, 0.0)
-    odd = Choice(("no", "yes"), (math.nan, math.nan))
-    assert probability(odd, "yes") == 0.0
-
-
-@pytest.mark.parametrize(("sure", "actions"), [(0.7, "stop"), (0.8, "forward")])
-def test_a_leg_is_done_from_a_probability_on(sure: float, actions: str) -> None:
-    class Weighs:
-        name = "weighs"
+@pytest.mark.parametrize(("said", "action"), [("yes", "stop"), ("no", "forward")])
+def test_between_intersections_one_stops_or_goes_on(said: str, action: str) -> None:
+    class Says:
+        name = "says"
 
         async def choose(self, prompt: str, options: list[str]) -> Choice:
             assert options == ["no", "yes"], "between intersections nothing else is asked"
-            return Choice(tuple(options), (math.log(0.25), math.log(0.75)))
+            return Choice(tuple(options), tuple(float(option == said) for option in options))
 
     street = SmallStreet()
     told = Episode("1", "Go on.", "small", {"panorama": "s0", "heading": 0})
     task = Task(told, PathReference("1", ("s0", "s1")))
 
     def build(toolkit: Toolkit, actor: str) -> Velma:
-        settings = VelmaSettings(shots=0, follow=True, sure=sure)
-        return Velma(settings, replace(toolkit, models={"main": Weighs()}))
+        settings = VelmaSettings(shots=0, follow=True)
+        return Velma(settings, replace(toolkit, models={"main": Says()}))
 
     played = asyncio.run(rollout(task, Setup(street, build, shared=Shared(), max_steps=1)))
     assert not played.error
-    assert played.steps[0].decision.action.name == actions
+    assert played.steps[0].decision.action.name == action

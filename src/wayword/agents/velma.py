@@ -40,7 +40,7 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.model import Sampling, probability
+from wayword.core.model import Sampling
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
@@ -81,10 +81,9 @@ class VelmaSettings:
     that must be turned first, where the scorer can. ``decoding``: ``choose`` ranks the five words;
     ``complete`` takes what the model writes, several actions at once as long as nothing new is
     seen. ``context``: tokens that a prompt may take before whole examples are dropped; 0 for what
-    the model holds. ``follow``: ask whether the leg is done, too (needs ``shots`` 0); it
-    counts as done from the probability ``sure`` on. ``prompts``: a folder of texts to use instead
-    of the shipped ones, the sentences of observations (``junction``, ``landmark``, ``flow_with``,
-    ``flow_against``) among them.
+    the model holds. ``follow``: ask whether the leg is done, too (needs ``shots`` 0).
+    ``prompts``: a folder of texts to use instead of the shipped ones, the sentences of observations
+    (``junction``, ``landmark``, ``flow_with``, ``flow_against``) among them.
     """
 
     shots: int = 2
@@ -104,12 +103,9 @@ class VelmaSettings:
     temperature: float = 0.0
     context: int = 0
     follow: bool = False
-    sure: float = 0.5
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if not 0 < self.sure < 1:
-            raise UsageError(f"velma: sure={self.sure} must lie between 0 and 1")
         if self.shots < 0 or self.max_tokens < 4 or self.context < 0:
             raise UsageError("velma: shots is at least 0, context 0 and max_tokens 4")
         if self.follow and (self.shots or self.decoding != "choose"):
@@ -258,7 +254,7 @@ class Velma:
         self._walk += self._prompts.fill("since", **course.words())
         self.answers = if_done(course.followed, len(course.legs), STOP)
         choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
-        course.done = probability(choice, YES) >= self._settings.sure
+        course.done = choice.best == YES
         self._walk += f" {YES if course.done else NO}\n"
         self.answers, self._due = {}, False
         if not (course.done and course.last):

@@ -162,16 +162,6 @@ class Choice:
         return self.options[max(range(len(values)), key=values.__getitem__)]
 
 
-def probability(choice: Choice, option: str) -> float:
-    """How probable an option is, of those that were offered alone; 0 for what is no number."""
-    values = [-math.inf if math.isnan(value) else value for value in choice.logprobs]
-    most = max(values)
-    if most == -math.inf:
-        return 0.0
-    weights = [math.exp(value - most) for value in values]
-    return weights[choice.options.index(option)] / sum(weights)
-
-
 Prompt = str | Sequence[Message]
 """Raw text that is continued as it is, or a conversation that the model's chat template wraps."""
 

@@ -164,7 +164,7 @@ class ActiveRun:
         if self.reporter:
             self.reporter.stepped(episode, step, self.done)
         watching: object = self.person
-        if isinstance(watching, Watching):
+        if watching is not None and isinstance(watching, Watching):  # slow to ask, of a protocol
             watching.stepped(step)
         self.on_progress(self.done, self.total, {"steps_so_far": self.steps})
 

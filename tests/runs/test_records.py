@@ -7,6 +7,7 @@ import os
 import random
 import re
 import time
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from helpers.recorded import walk
 from wayword import viewer
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.models.middleware.budget import load_prices
-from wayword.runs import lease, reports
+from wayword.runs import columns, lease, records, reports
 from wayword.runs.folder import EpisodeRecord, RunFolder
 from wayword.runs.plan import read_config
 from wayword.runs.records import INDEX
@@ -241,3 +242,78 @@ def test_yaml_that_contains_itself_is_one_line(tmp_path: Path, text: str) -> Non
     prices.write_text(text)
     with pytest.raises(DataError, match="cannot be read as prices"):
         load_prices(prices)
+
+
+@pytest.fixture
+def blocks_of_three(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(columns, "BLOCK", 3)
+
+
+@pytest.mark.usefixtures("blocks_of_three")
+class TestColumns:
+    def written(self, folder: Path) -> Path:
+        """Eight episodes, two blocks of three: whole, broken, odd and missing scores."""
+        odd = [{"sr": 1, "ne": 0.25}, {"sr": 0, "ne": float("inf")}, {"sr": 1}, {"ne": 2.0, "x": 7}]
+        with RunFolder.open(folder, CONFIG) as run:
+            for at, scores in enumerate(odd * 2):
+                run.append(EpisodeRecord(f"é{9 - at}", scores, walk("e").trajectory))
+        return folder / columns.FILE
+
+    def test_they_tell_what_the_index_tells(self, tmp_path: Path) -> None:
+        file, run = self.written(tmp_path), RunFolder.read(tmp_path)
+        told, text, content = run.entries(), reports.table([tmp_path], "json"), file.read_bytes()
+        assert [type(e.scores.get("sr")) for e in told[:4]] == [int, int, int, type(None)]
+        first = len(columns.read(file, run.seal.mark)[0])
+        assert first == 6
+        file.unlink()
+        assert (run.entries(), reports.table([tmp_path], "json")) == (told, text)
+        with RunFolder.open(tmp_path, CONFIG):
+            assert file.read_bytes() == content, "made again from the index"
+
+    @pytest.mark.parametrize("at", [0, 9, 200, -1])
+    def test_from_a_damaged_block_on_the_index_is_read(self, tmp_path: Path, at: int) -> None:
+        file = self.written(tmp_path)
+        told, content = RunFolder.read(tmp_path).entries(), file.read_bytes()
+        for damaged in (content[:at], content[:at] + bytes([content[at] ^ 1]) + content[at:][1:]):
+            file.write_bytes(damaged)
+            assert RunFolder.read(tmp_path).entries() == told
+            with RunFolder.open(tmp_path, CONFIG) as run:
+                assert len(run.finished) == 8
+            assert file.read_bytes() == content
+
+    def test_a_table_reads_the_lines_behind_the_blocks_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.written(tmp_path)
+        read: list[int] = []
+        entry = records._entry
+        monkeypatch.setattr(
+            records, "_entry", lambda *given: read.append(given[1]) or entry(*given)
+        )
+        assert len(RunFolder.read(tmp_path).scores()) == 8
+        assert read == [7, 8]
+
+    def test_a_score_that_is_no_number_is_no_missing_one(self, tmp_path: Path) -> None:
+        with RunFolder.open(tmp_path, CONFIG) as run:
+            for at in range(3):
+                score = float("nan") if at == 1 else 0.5
+                run.append(EpisodeRecord(f"e{at}", {"ne": score}, walk("e").trajectory))
+        assert (tmp_path / columns.FILE).is_file()
+        with pytest.raises(RecordingError, match="episode 'e1': 'ne' cannot be nan"):
+            reports.table([tmp_path])
+
+    def test_changed_lines_are_refused_as_without_them(self, tmp_path: Path) -> None:
+        self.written(tmp_path)
+        rewritten(tmp_path / "episodes.jsonl", (b'"ne":0.25', b'"ne":0.75'))
+        with pytest.raises(RecordingError, match="line 1: is not what this run wrote"):
+            reports.table([tmp_path])
+        with pytest.raises(RecordingError, match="line 1: is not what this run wrote"):
+            RunFolder.open(tmp_path, CONFIG)
+
+    def test_numbers_too_large_for_a_float_are_endless(self, tmp_path: Path) -> None:
+        with RunFolder.open(tmp_path, CONFIG) as run:
+            for at in range(4):
+                run.append(
+                    EpisodeRecord(f"e{at}", {"calls": 10 ** (400 * at)}, walk("e").trajectory)
+                )
+        assert [s["calls"] for _, s in RunFolder.read(tmp_path).scores()] == [1.0, *[inf] * 3]

@@ -95,6 +95,11 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, add
     page.wait_for_selector("#step-1 .expert")
     expert = page.locator("#step-1 .expert").inner_text()
     assert expert == "as the expert" or expert.startswith("expert: goto[")
+    page.goto(page.url.partition("#")[0] + "#step-3")
+    page.reload()
+    page.wait_for_selector("body[data-experts]")
+    page.wait_for_timeout(100)
+    assert page.locator("#now").input_value() == "3", "the step of the address stays chosen"
     page.locator("#step-2 button.ask").first.click()
     page.wait_for_selector("#step-2 .tools pre")
     assert '"decision"' in page.locator("#step-2 .tools pre").inner_text()

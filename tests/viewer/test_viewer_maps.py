@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from helpers.parsed_page import Page
 from wayword.core.action import Action, Decision
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
@@ -20,9 +22,10 @@ from wayword.viewer import figures, maps, words
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.letters import Letters, Room
-from wayword.viewer.maps import drawing, household, indoor, street
+from wayword.viewer.maps import drawing, household, indoor, street, two_phase
 from wayword.viewer.maps.generic import letters_of
 from wayword.viewer.markup import tag
+from wayword.worlds.two_phase.world import TwoPhaseReference
 
 
 def houses_walk() -> tuple[Trajectory, Sources]:
@@ -78,6 +81,21 @@ def test_letters_on_a_crowded_map_do_not_meet() -> None:
     assert 6 <= len(drawn) == len(labels) < 60
     for (a, b, c, d), (e, f, g, h) in combinations(labels, 2):
         assert c <= e or g <= a or d <= f or h <= b
+
+
+def test_a_two_phase_test_shows_what_was_listed_chosen_and_right() -> None:
+    first = {"phase": 1, "place": "office", "objects": ("desk", "hallway")}
+    second = {"phase": 2, "place": "hallway", "objects": ("sink", "bed", "desk")}
+    acts = (Action("go", ("hallway",)), Action("go", ("bed",)))
+    steps = [
+        Step("agent", seen, Decision(act), Feedback("ok"), {"place": "hallway"})
+        for seen, act in zip((first, second), acts, strict=True)
+    ]
+    told = Trajectory("1", {"agent": {"place": "office"}}, steps)
+    task = Task(Episode("1", "Find it.", "home", {}), TwoPhaseReference("1", "kitchen"))
+    page = Page.parse(two_phase.map(told, Sources(None, {"1": task})) or "")
+    assert [e.text for e in page.all("g", class_="taken")] == ["hallwayhallway", "bedbed"]
+    assert [e.text for e in page.all("g", class_="leads")] == ["hallwayhallway", "sinksink"]
 
 
 def test_a_reckoned_walk_is_the_true_one_moved() -> None:

@@ -136,11 +136,16 @@ def _assigns(path: Path, name: str) -> bool:
 def _plugged(kind: Kind) -> dict[str, EntryPoint]:
     """Parts that other packages bring."""
     group = "wayword.families" if kind == "family" else f"wayword.{kind}s"
-    return {entry.name: entry for entry in _entries(tuple(sys.path)).select(group=group)}
+    return _entries(group, tuple(sys.path))
 
 
 @cache
-def _entries(path: tuple[str, ...]) -> Any:
+def _entries(group: str, path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in _all_entries(path).select(group=group)}
+
+
+@cache
+def _all_entries(path: tuple[str, ...]) -> Any:
     """All entry points. Reading every distribution's metadata takes tens of milliseconds, so it is
     done once for each ``sys.path``. The type differs by version of Python."""
     return entry_points()

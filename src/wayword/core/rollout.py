@@ -185,9 +185,11 @@ class _Play:
 
     async def _again(self, trial: Trajectory) -> bool:
         """Whether another trial follows; the agents that learn have then reflected on this one."""
-        learners = [agent for agent in self._agents.values() if isinstance(agent, Learner)]
         number, most, judge = len(self.trials), self._setup.trials, self._setup.judge
-        if not learners or number >= most:
+        if number >= most:
+            return False
+        learners = [agent for agent in self._agents.values() if isinstance(agent, Learner)]
+        if not learners:
             return False
         succeeded = None if judge is None else judge(self._task, trial)
         verdict = Verdict(number - 1, most, succeeded, trial.ended, len(trial.steps))

@@ -15,6 +15,7 @@ MASK = "[redacted]"
 
 ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
 """Names of environment variables, and of fields, that end like this hold secrets."""
+_ALL_ENDINGS = (*ENDINGS, "AUTHORIZATION")
 
 _LEAST_IN_ENVIRONMENT = 8
 """A shorter value of an environment variable may be an ordinary word: ``SORT_KEY=name``."""
@@ -41,7 +42,7 @@ def is_secret(name: str) -> bool:
     >>> is_secret("OPENAI_API_KEY"), is_secret("x-api-key"), is_secret("max_tokens")
     (True, True, False)
     """
-    return name.upper().endswith((*ENDINGS, "AUTHORIZATION"))
+    return name.upper().endswith(_ALL_ENDINGS)
 
 
 def redacted(text: str) -> str:

@@ -26,7 +26,7 @@ _DRAWS = 20_000_000
 """Draws for an interval at most: of more than 10,000 episodes fewer resamples are made, 200 at
 least, as their means are so close to normal that the quantiles hardly move."""
 PERMUTATIONS = 10_000
-_CELLS = 4_000_000  # drawn at a time, so that memory stays small
+_CELLS = 1_000_000  # drawn at a time, so that memory stays small
 
 
 @dataclass(frozen=True, slots=True)

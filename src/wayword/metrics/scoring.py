@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol, runtime_checkable
 
 from wayword.core import registry
@@ -140,6 +141,15 @@ class Clustered(Protocol):
 def scorer(family: Family | str) -> Scorer:
     """The scorer of a family, or of that name. Raises ``UsageError`` where there is none."""
     known: Family = registry.load("family", family) if isinstance(family, str) else family
+    return _in_tree(known.name) if known.scorer is None else _checked(known)
+
+
+@cache  # asked for once an episode
+def _in_tree(name: str) -> Scorer:
+    return _checked(Family(name))
+
+
+def _checked(known: Family) -> Scorer:
     found = known.part("scorer")
     if not isinstance(found, Scorer):
         raise UsageError(

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wayword.core.metric import Metric
 from wayword.metrics import scoring
@@ -14,6 +15,69 @@ from wayword.metrics.intervals import Interval, bootstrap
 
 TOTALLED = ("calls", "prompt_tokens", "reused_tokens", "completion_tokens", "cost", "seconds")
 """Accounting metrics whose sum over the run is of interest."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scores:
+    """Episodes' scores in columns: ``values`` (episodes, metrics), NaN where there is none.
+
+    ``whole`` are the metrics whose scores are all whole numbers, ``nans`` (like ``values``, None
+    for none) the places where a score itself is NaN.
+    """
+
+    ids: Sequence[str]
+    keys: tuple[str, ...]
+    values: NDArray[np.float64]
+    whole: frozenset[str] = frozenset()
+    nans: NDArray[np.bool_] | None = None
+
+    @staticmethod
+    def of(scores: Sequence[Mapping[str, float]]) -> Scores:
+        """Of one mapping an episode."""
+        keys = tuple(dict.fromkeys(key for one in scores for key in one))
+        values = np.array([[one.get(key, math.nan) for key in keys] for one in scores], dtype=float)
+        whole = frozenset(k for k in keys if all(type(one.get(k, 0)) is int for one in scores))
+        return Scores([""] * len(scores), keys, values.reshape(len(scores), len(keys)), whole)
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def missing(self) -> NDArray[np.bool_]:
+        """Where an episode does not have a metric, (episodes, metrics)."""
+        none = np.isnan(self.values)
+        return none if self.nans is None else none & ~self.nans
+
+    def column(self, key: str) -> NDArray[np.float64]:
+        """The scores of a metric that there are."""
+        if key not in self.keys:
+            return np.empty(0)
+        column = self.values[:, self.keys.index(key)]
+        return column[~np.isnan(column)]
+
+    def total(self, key: str) -> float | None:
+        """The sum over all episodes; None where one lacks it. Added up one by one, so that it does
+        not depend on how an array is summed."""
+        there = self.column(key)
+        if len(there) < len(self):
+            return None
+        found = sum(there.tolist())
+        return int(found) if key in self.whole else found
+
+    def pairs(self) -> list[tuple[str, dict[str, float]]]:
+        """Id and scores of each episode."""
+        there, values = (~self.missing()).tolist(), self.values.tolist()
+        whole = [key in self.whole for key in self.keys]
+        return [
+            (
+                name,
+                {
+                    k: int(v) if w else v
+                    for k, v, w, known in zip(self.keys, row, whole, told, strict=True)
+                    if known
+                },
+            )
+            for name, row, told in zip(self.ids, values, there, strict=True)
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +114,7 @@ class Row:
 
 def summarize(
     name: str,
-    scores: Sequence[Mapping[str, float]],
+    scores: Scores | Sequence[Mapping[str, float]],
     *,
     family: str,
     metrics: Sequence[Metric] | None = None,
@@ -71,13 +135,10 @@ def summarize(
     of that name. ``clusters``: see :mod:`wayword.metrics.intervals`.
     """
     own = tuple(metrics if metrics is not None else scoring.scorer(family).metrics)
-    keys = list(dict.fromkeys(key for one in scores for key in one))
-    values = np.array([[one.get(key, math.nan) for key in keys] for one in scores], dtype=float)
-    found = bootstrap(values.reshape(len(scores), len(keys)), clusters, seed=seed)
-    intervals = dict(zip(keys, found, strict=True))
-    totals: dict[str, float | None] = {
-        key: _total(scores, key) for key in TOTALLED if any(key in one for one in scores)
-    }
+    told = scores if isinstance(scores, Scores) else Scores.of(scores)
+    found = bootstrap(told.values, clusters, seed=seed)
+    intervals = dict(zip(told.keys, found, strict=True))
+    totals = {key: told.total(key) for key in TOTALLED if key in told.keys}
     if "calls" in totals and totals.setdefault("cost", None) is None:
         intervals.pop("cost", None)  # a mean over the known prices alone would mislead
     if wall_seconds is not None:
@@ -102,23 +163,19 @@ LOST_ADVICE = 0.1
 """Share of a run's questions whose advice came to nothing from which on its row says so."""
 
 
-def marks(scores: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
     """What the figures of a run's row rest on that its episodes tell: prompts without their oldest
     steps, and experts whose advice was lost."""
     found = []
-    if cut := sum("steps_forgotten" in one for one in scores):
-        found.append(f"in {cut} of {len(scores)} episodes prompts lack their oldest steps")
-    if bare := sum("examples_forgotten" in one for one in scores):
-        found.append(f"in {bare} of {len(scores)} episodes prompts lack solved examples")
-    lost = sum(one.get("advice_lost", 0.0) for one in scores)
-    calls = sum(one.get("calls", 0.0) for one in scores)
+    told = scores if isinstance(scores, Scores) else Scores.of(scores)
+    if cut := len(told.column("steps_forgotten")):
+        found.append(f"in {cut} of {len(told)} episodes prompts lack their oldest steps")
+    if bare := len(told.column("examples_forgotten")):
+        found.append(f"in {bare} of {len(told)} episodes prompts lack solved examples")
+    lost, calls = told.column("advice_lost").sum(), told.column("calls").sum()
     if calls and lost / calls > LOST_ADVICE:
         found.append(f"{lost:.0f} of {calls:.0f} questions were to experts whose advice was lost")
     return tuple(found)
-
-
-def _total(scores: Sequence[Mapping[str, float]], key: str) -> float | None:
-    return sum(one[key] for one in scores) if all(key in one for one in scores) else None
 
 
 # What stands below a table: how wide intervals are, and what its figures rest on.

@@ -14,6 +14,7 @@ The run folder holds everything a run did, in files that any tool can read:
                      version of this layout
     episodes.jsonl   one line a finished episode, in the order they ended
     index.jsonl      one line for each of these without its trajectory: can be made again
+    columns.bin      of large runs, what the index tells in arrays: can be made again
     failures.jsonl   one line a failure, with its reason; a resumed run plays the episode again
     sessions.jsonl   one line a session that ended in order: its wall time, and what was spent on
                      episodes it did not finish

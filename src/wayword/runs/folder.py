@@ -14,9 +14,10 @@ from wayword.core import registry
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.trajectory import Trajectory
+from wayword.runs import columns, remote
 from wayword.runs import config as configs
-from wayword.runs import remote
 from wayword.runs.codec import to_json
+from wayword.runs.columns import Columns, ColumnsWriter, Entry
 from wayword.runs.jsonl import (
     LineWriter,
     corrupt,
@@ -30,13 +31,13 @@ from wayword.runs.jsonl import (
 from wayword.runs.lease import FolderLock, hold
 from wayword.runs.records import (
     INDEX,
-    Entry,
     Seal,
-    entries,
+    complete,
     head,
     index_line,
     indexed,
     read_at,
+    table,
     trajectory,
 )
 
@@ -130,15 +131,20 @@ class RecordedRun:
         Raises ``RecordingError`` for a line that is corrupt, was changed, comes from another run,
         or holds an episode a second time.
         """
-        return list(entries(self._episodes, self.seal))
+        return list(self.columns().entries())
+
+    def columns(self) -> Columns:
+        """The same in columns, for runs of any size. Raises as ``entries`` does."""
+        return table(self._episodes, self.seal)
 
     def scores(self) -> list[tuple[str, dict[str, float]]]:
         """Every finished episode's id and metrics; trajectories are passed over unread."""
-        return [(entry.episode_id, entry.scores) for entry in self.entries()]
+        found = self.columns()
+        return [(name, found.row(number)) for number, name in enumerate(found.ids)]
 
     def pick(self, wanted: Iterable[Entry]) -> Iterator[EpisodeRecord]:
         """The whole records of these entries, one in memory at a time."""
-        numbers = {entry.at: number for number, entry in enumerate(self.entries(), 1)}
+        numbers = {at: number for number, at in enumerate(self.columns().begins, 1)}
         for entry, line in read_at(self._episodes, wanted):
             yield self._record(numbers.get(entry.at, 0), line)
 
@@ -246,6 +252,7 @@ class RunFolder(RecordedRun):
         size = self._episode_lines.length - at
         entry = Entry(line.episode_id, dict(line.scores), line.ended, at, size)
         self._index_lines.append(index_line(entry, self.seal))
+        self._blocks.add(entry, self._index_lines.length)
 
     def fail(self, episode_id: str, reason: str, trajectory: Trajectory | None = None) -> None:
         """Note an episode that was not finished, and why. A resumed run plays it again."""
@@ -291,16 +298,29 @@ class RunFolder(RecordedRun):
         return writer
 
     def _indexed(self, opened: ExitStack) -> LineWriter:
-        """The index to write to; made anew where it lacks a line, or does not fit."""
-        path, known = self.path / INDEX, indexed(self._episodes, self.seal)
-        found = list(entries(self._episodes, self.seal, known))
-        self._finished = {entry.episode_id for entry in found}
-        if len(known) != len(found) or (not known and path.is_file()):
-            whole(path, [index_line(entry, self.seal) for entry in found])
-        if path.is_file():
-            os.utime(path)  # not older than the episodes, or readers would make it anew
+        """The index to write to, given the lines that it lacks; made anew where it does not fit."""
+        path, found = self.path / INDEX, indexed(self._episodes, self.seal)
+        known = len(found)
+        self._finished = complete(found, self._episodes, self.seal)
+        if not known and path.is_file():
+            whole(path, [])
+            (self.path / columns.FILE).unlink(missing_ok=True)
         writer = LineWriter(path)
         opened.callback(writer.close)
+        for number in range(known, len(found)):
+            writer.append(index_line(found.entry(number), self.seal))
+        os.utime(path)  # not older than the episodes, or readers would make it anew
+        self._blocks = self._columns(found, path)
+        return writer
+
+    def _columns(self, found: Columns, index: Path) -> ColumnsWriter:
+        """The columns to write to, given the episodes that are in the index alone."""
+        path, mark = self.path / columns.FILE, self.seal.mark
+        there, at, end = columns.read(path, mark)
+        writer = ColumnsWriter(path, mark, end)
+        for number, line in read_lines(index, at, len(there)):
+            at += len(line) + 1
+            writer.add(found.entry(number - 1), at)
         return writer
 
     def _refuse_second(self, episode_id: str) -> None:

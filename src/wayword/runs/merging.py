@@ -16,9 +16,10 @@ from typing import Any
 
 from wayword.core.errors import UsageError
 from wayword.runs import config as configs
+from wayword.runs.columns import Entry
 from wayword.runs.folder import RecordedRun
 from wayword.runs.jsonl import LineWriter, read_lines, unusable
-from wayword.runs.records import INDEX, Entry, Seal, index_line, read_at
+from wayword.runs.records import INDEX, Seal, index_line, read_at
 from wayword.runs.remote import url_of
 
 _APART = "shard"

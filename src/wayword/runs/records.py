@@ -6,14 +6,14 @@ without its sum. So a changed line is noticed, and so is one that comes from ano
 ``index.jsonl`` holds a line for each of them: the episode, its scores, how it ended, and where its
 line begins and how long it is, in bytes. Tables, lists and resumed runs read it instead of the
 trajectories. It can be made again at any time: one that does not fit the file beside it, or is
-older, is not used.
+older, is not used. Of large runs ``wayword.runs.columns`` keeps most of it in arrays.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,9 @@ import pydantic_core
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.trajectory import Trajectory
+from wayword.runs import columns
 from wayword.runs.codec import from_json
+from wayword.runs.columns import Columns, Entry
 from wayword.runs.jsonl import corrupt, dump, parse_line, plain, read_lines, restore, unusable
 
 _SUM = b',"sum":"'
@@ -32,17 +34,6 @@ _ORDER = ("episode", "scores", "reason", "trajectory")
 _NUMBERS = frozenset({int, float})
 _DECODER = json.JSONDecoder()
 INDEX = "index.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A finished episode without its trajectory. Its line is ``size`` bytes from byte ``at`` on."""
-
-    episode_id: str
-    scores: dict[str, float]
-    ended: str
-    at: int
-    size: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,32 +105,34 @@ def trajectory(path: Path, number: int, written: Json) -> Trajectory:
         raise corrupt(path, number, f"field 'trajectory' {error}") from error
 
 
-def entries(path: Path, seal: Seal, known: Sequence[Entry] | None = None) -> Iterator[Entry]:
+def table(path: Path, seal: Seal) -> Columns:
     """Every line of ``episodes.jsonl``, checked, its trajectory passed over unread.
 
-    What the index beside it tells (``known``: see ``indexed``) is not read again. Raises
-    ``RecordingError`` for a line that is corrupt, or holds an episode a second time.
+    What the columns and the index beside it tell is not read again. Raises ``RecordingError`` for a
+    line that is corrupt, or holds an episode a second time.
     """
-    seen: set[str] = set()
-    at = 0
-    for entry in indexed(path, seal) if known is None else known:
-        _unique(path, len(seen) + 1, entry.episode_id, seen)
-        at = entry.at + entry.size
-        yield entry
-    yield from newer(path, seal, at, seen)
+    found = indexed(path, seal)
+    complete(found, path, seal)
+    return found
 
 
-def newer(path: Path, seal: Seal, at: int, seen: set[str]) -> Iterator[Entry]:
-    """The lines from byte ``at`` on, checked; before it stand the episodes ``seen``, one a line.
+def complete(found: Columns, path: Path, seal: Seal, seen: set[str] | None = None) -> set[str]:
+    """Add to ``found`` the lines behind its last one; returns ``seen``, the ids of all of them.
 
-    Each is added to ``seen``. Raises as ``entries`` does.
+    Raises as ``table`` does.
     """
-    for number, line in read_lines(path, at, len(seen)):
-        entry = _quick(path, number, line, at)
+    if seen is None:
+        seen = set(found.ids)
+        if len(seen) < len(found):
+            again = set[str]()
+            for number, name in enumerate(found.ids, 1):
+                _unique(path, number, name, again)
+    for number, line in read_lines(path, found.end, len(found)):
+        entry = _quick(path, number, line, found.end)
         seal.check(path, number, line)
         _unique(path, number, entry.episode_id, seen)
-        at += entry.size
-        yield entry
+        found.add(entry)
+    return seen
 
 
 def index_line(entry: Entry, seal: Seal) -> bytes:
@@ -171,21 +164,24 @@ def _unique(path: Path, number: int, episode: str, seen: set[str]) -> None:
     seen.add(episode)
 
 
-def indexed(path: Path, seal: Seal) -> list[Entry]:
-    """What the index tells of the file's first lines; nothing where it cannot be relied on."""
+def indexed(path: Path, seal: Seal) -> Columns:
+    """What the columns and the index tell of the file's first lines; nothing where they cannot be
+    relied on."""
     index = path.with_name(INDEX)
+    found, at, _ = columns.read(path.with_name(columns.FILE), seal.mark)
     try:
         own, other = path.stat(), index.stat()
-        found = [_entry(index, number, line, seal) for number, line in read_lines(index)]
+        if other.st_size < at:
+            found, at = Columns(), 0
+        for number, line in read_lines(index, at, len(found)):
+            entry = _entry(index, number, line, seal)
+            if entry.at != found.end:
+                return Columns()
+            found.add(entry)
     except (OSError, RecordingError, KeyError, TypeError, ValueError):
-        return []
-    end = 0
-    for entry in found:
-        if entry.at != end:
-            return []
-        end += entry.size
-    changed = end > own.st_size or own.st_mtime_ns > other.st_mtime_ns
-    return [] if changed and not _growing(path, end, own.st_size) else found
+        return Columns()
+    changed = found.end > own.st_size or own.st_mtime_ns > other.st_mtime_ns
+    return Columns() if changed and not _growing(path, found.end, own.st_size) else found
 
 
 def _growing(path: Path, end: int, size: int) -> bool:

@@ -32,6 +32,7 @@ from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.files import cache_folder
+from wayword.runs import columns
 
 GROWING = ("episodes.jsonl", "failures.jsonl")
 """What goes up in segments."""
@@ -119,6 +120,7 @@ class Store:
         except Exception as error:  # noqa: BLE001 - each store has errors of its own
             raise self._unreachable(error) from None
         self.copy.mkdir(parents=True, exist_ok=True)
+        (self.copy / columns.FILE).unlink(missing_ok=True)  # it may be of another history
         own = self.copy / "config.json"
         if own.exists() and own.read_bytes() != config:
             self._forget()
@@ -181,7 +183,7 @@ class Store:
         )
 
     def _forget(self) -> None:
-        for name in (*GROWING, *WHOLE):
+        for name in (*GROWING, *WHOLE, columns.FILE):
             (self.copy / name).unlink(missing_ok=True)
 
     # Writing.

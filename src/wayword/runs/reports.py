@@ -21,7 +21,7 @@ from wayword.metrics import compare as comparing
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import by_path
 from wayword.metrics.scoring import Clustered, scorer
-from wayword.metrics.summary import Row, marks, summarize
+from wayword.metrics.summary import Row, Scores, marks, summarize
 from wayword.runs.config import Checksums, caveats_of, metrics_of, sessions
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.parts import cast_of, open_dataset, split_name
@@ -88,7 +88,7 @@ def pooled(runs: Sequence[RecordedRun]) -> Row:
     first = _row(runs[0])
     if len(runs) == 1:
         return first
-    scored = [pair for run in runs for pair in _scored(run)]
+    scored = [pair for run in runs for pair in _scored(run).pairs()]
     row = summarize(
         f"{first.agent} ({len(runs)} seeds)",
         [scores for _, scores in scored],
@@ -129,7 +129,7 @@ def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
     family = one.config["family"]
     if two.config["family"] != family:
         raise UsageError(f"{first} is of the family {family}, {second} of {two.config['family']}")
-    left, right = dict(_scored(one)), dict(_scored(two))
+    left, right = dict(_scored(one).pairs()), dict(_scored(two).pairs())
     clusters = dict(zip(left, _clusters(list(left), family), strict=True))
     differ = _differences(one.config["identity"], two.config["identity"])
     found = comparing.compare(
@@ -220,37 +220,32 @@ def _shown(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
     return [replace(row, values=kept[str(number)]) for number, row in enumerate(rows)]
 
 
-def _scored(run: RecordedRun) -> list[tuple[str, dict[str, float]]]:
+def _scored(run: RecordedRun) -> Scores:
     """The run's scores in the order of the episodes' ids, so that a table does not depend on which
     episode ended first. Raises ``RecordingError`` for what no episode can score."""
     known = (*metrics_of(run.config), *accounting.METRICS)
     kinds = {metric.key: metric.kind for metric in known}
-    scored = sorted(run.scores())
-    if _all_possible([scores for _, scores in scored], kinds):
-        return scored
-    for name, scores in scored:
-        for key, value in scores.items():
-            if not _possible(kinds.get(key, ""), value):
-                raise RecordingError(
-                    f"{run.path / 'episodes.jsonl'}: episode {name!r}: {key!r} cannot be {value!r};"
-                    " delete its line, and the same command plays it again"
-                )
+    scored = run.columns().scores()
+    if not _all_possible(scored, kinds):
+        for name, scores in scored.pairs():
+            for key, value in scores.items():
+                if not _possible(kinds.get(key, ""), value):
+                    raise RecordingError(
+                        f"{run.path / 'episodes.jsonl'}: episode {name!r}: {key!r} cannot be "
+                        f"{value!r}; delete its line, and the same command plays it again"
+                    )
     return scored
 
 
-def _all_possible(scored: Sequence[Mapping[str, float]], kinds: Mapping[str, str]) -> bool:
+def _all_possible(scored: Scores, kinds: Mapping[str, str]) -> bool:
     """As ``_possible`` for each of them, metric by metric: a run may have a million episodes."""
-    for key in dict.fromkeys(key for scores in scored for key in scores):
-        try:
-            values = np.array([scores[key] for scores in scored if key in scores], dtype=float)
-        except OverflowError:
-            return False
-        kind = kinds.get(key, "")
+    for key in scored.keys:
+        values, kind = scored.column(key), kinds.get(key, "")
         low = -1e-9 if kind == "rate" else 0.0 if kind in _NEVER_NEGATIVE else -math.inf
         high = 1.0 + 1e-9 if kind == "rate" else math.inf
-        if not bool(np.all((values >= low) & (values <= high))):  # a nan is neither
+        if not bool(np.all((values >= low) & (values <= high))):
             return False
-    return True
+    return scored.nans is None
 
 
 _NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dollars")
@@ -273,7 +268,7 @@ def _row(run: RecordedRun) -> Row:
 def _summed(run: RecordedRun) -> Row:
     config, scored = run.config, _scored(run)
     identity, family = config["identity"], config["family"]
-    finished = {name for name, _ in scored}
+    finished = set(scored.ids)
     failed = {failure.episode_id for failure in run.failures()} - finished
     if len(scored) > config["episodes_in_split"]:
         raise RecordingError(
@@ -282,7 +277,7 @@ def _summed(run: RecordedRun) -> Row:
         )
     row = summarize(
         run.path.name,
-        [scores for _, scores in scored],
+        scored,
         family=family,
         metrics=metrics_of(config),
         of=config["episodes_in_split"],
@@ -291,7 +286,7 @@ def _summed(run: RecordedRun) -> Row:
         model=identity["models"].get("main", ""),
         dataset=identity["dataset"],
         checksum=identity["data_checksum"],
-        clusters=_clusters([name for name, _ in scored], family),
+        clusters=_clusters(scored.ids, family),
         wall_seconds=_wall(run, len(scored)),
     )
     own = _clustered(family)
@@ -299,7 +294,7 @@ def _summed(run: RecordedRun) -> Row:
         row,
         sees_answer=bool(config.get("sees_answer")),
         clustered=own.clustered if own else "",
-        caveats=(*caveats_of(config), *marks([one for _, one in scored])),
+        caveats=(*caveats_of(config), *marks(scored)),
     )
 
 

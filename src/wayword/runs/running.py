@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from wayword.agents.parts.person import PERSON, Person, Terminal, Watching, answered_by
 from wayword.core import registry
 from wayword.core.agent import Shared
@@ -87,10 +89,11 @@ def open_models(
 
 def add_earlier(account: Account, run: RunFolder) -> Spending:
     """Count what earlier sessions of the run spent, and log what is spent from now on."""
-    finished = [scores for _, scores in run.scores()]
+    finished = run.columns()
     before = list(sessions(run.path))
-    tokens = sum(map(tokens_of, finished))
-    dollars = sum(s.get("cost", 0.0) for s in finished)
+    read, written, costs = map(finished.column, ("prompt_tokens", "completion_tokens", "cost"))
+    tokens = int(np.nansum(read) + np.nansum(written))
+    dollars = float(np.nansum(costs))
     account.expect(tokens, dollars, len(finished))
     tokens += sum(s.dropped_tokens for s in before)
     dollars += sum(s.dropped_dollars for s in before)
@@ -161,7 +164,7 @@ class ActiveRun:
         if self.reporter:
             self.reporter.stepped(episode, step, self.done)
         watching: object = self.person
-        if isinstance(watching, Watching):
+        if watching is not None and isinstance(watching, Watching):  # slow to ask, of a protocol
             watching.stepped(step)
         self.on_progress(self.done, self.total, {"steps_so_far": self.steps})
 

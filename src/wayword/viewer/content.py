@@ -95,6 +95,7 @@ class Content:
         self._tables: Kept[Mapping[str, Any]] = Kept(24)
         self._causes: Kept[dict[str, tuple[str, ...]]] = Kept(6)
         self._compared: Kept[reports.Compared] = Kept(12)
+        self._pages: Kept[str] = Kept(4)
         self._asking = threading.Lock()
 
     def sources(self, rows: Rows) -> Sources:
@@ -193,7 +194,9 @@ class Content:
     def run(self, name: str) -> str:
         """The page of a run. Raises ``UsageError`` where there is none of that name."""
         rows = self.library.rows(name)
-        return redacted(index_page(self.overview(name, rows, later=True)))
+        going = progress_of(rows.run.path)
+        key = (name, rows.run.path, rows.version, bool(going and going.alive))
+        return self._pages.get(key, lambda: redacted(index_page(self.overview(name, rows, True))))
 
     def metrics(self, name: str) -> str:
         """The part of a run's page with metrics and intervals."""

@@ -15,7 +15,6 @@ import hashlib
 import os
 import re
 import threading
-from array import array
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,10 +26,11 @@ from numpy.typing import NDArray
 
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.trajectory import Trajectory
+from wayword.runs.columns import Columns
 from wayword.runs.config import success_of
 from wayword.runs.folder import EpisodeRecord, RecordedRun
 from wayword.runs.jsonl import parse_line, read_lines, unusable
-from wayword.runs.records import entries, newer, trajectory
+from wayword.runs.records import complete, table, trajectory
 from wayword.viewer.data import Head, Tally
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,80}")
@@ -55,18 +55,25 @@ class Rows:
     def _clear(self) -> None:
         self._episodes = self.run.path / "episodes.jsonl"
         self._failures = self.run.path / "failures.jsonl"
-        self.ids: list[str] = []
-        self.ended: list[str] = []
+        self._done = Columns()
         self._at: dict[str, int] = {}
         self._seen: set[str] = set()
-        self._file, self._end = 0, 0
-        self._begins, self._sizes = array("q"), array("q")
-        self._scores: dict[str, array[float]] = {}
+        self._file = 0
         self._failed: dict[str, tuple[int, int, int, str]] = {}
         self._failures_end, self._failures_read = 0, 0
 
     def __len__(self) -> int:
         return len(self.ids) + len(self.failed)
+
+    @property
+    def ids(self) -> list[str]:
+        """The finished episodes."""
+        return self._done.ids
+
+    @property
+    def ended(self) -> list[str]:
+        """How each of them ended."""
+        return self._done.ended
 
     @property
     def failed(self) -> dict[str, str]:
@@ -91,21 +98,19 @@ class Rows:
         try:
             status = self._episodes.stat()
         except OSError:
-            return self._end > 0
+            return len(self._done) > 0
         known, self._file = self._file, status.st_ino
-        return self._end > 0 and (status.st_size < self._end or status.st_ino != known)
+        end = self._done.end
+        return end > 0 and (status.st_size < end or status.st_ino != known)
 
     def _grow(self) -> None:
-        if self._end == 0:
-            found = entries(self._episodes, self.run.seal)
+        if not len(self._done):
+            self._done = table(self._episodes, self.run.seal)
+            self._seen = set(self._done.ids)
         else:
-            found = newer(self._episodes, self.run.seal, self._end, self._seen)
-        for entry in found:
-            self._seen.add(entry.episode_id)
-            self._begins.append(entry.at)
-            self._sizes.append(entry.size)
-            self._end = entry.at + entry.size
-            self._add(entry.episode_id, entry.scores, entry.ended)
+            complete(self._done, self._episodes, self.run.seal, self._seen)
+        before = len(self._at)
+        self._at.update(zip(self._done.ids[before:], range(before, len(self._done)), strict=True))
         path = self._failures
         for number, line in read_lines(path, self._failures_end, self._failures_read):
             parsed = parse_line(path, number, line)
@@ -115,32 +120,17 @@ class Rows:
             self._failed.pop(name, None)
             self._failed[name] = number, begin, len(line), str(parsed.get("reason", ""))
 
-    def _add(self, name: str, scores: Mapping[str, Any], ended: str) -> None:
-        self._at[name] = len(self.ids)
-        self.ids.append(name)
-        self.ended.append(ended)
-        for key, value in scores.items():
-            if isinstance(value, int | float):
-                column = self._scores.get(key)
-                if column is None:
-                    column = self._scores[key] = array("d", [np.nan] * (len(self.ids) - 1))
-                column.append(value)
-        for column in self._scores.values():
-            if len(column) < len(self.ids):
-                column.append(np.nan)
-
     def metrics(self) -> list[str]:
         """Every metric that some episode has."""
-        return list(self._scores)
+        return self._done.keys
 
     def column(self, key: str) -> NDArray[np.float64]:
         """The metric over the finished episodes, (len(ids),); NaN where there is none."""
-        return np.array(self._scores.get(key, array("d", [np.nan] * len(self.ids))))
+        return self._done.column(key)
 
     def scores(self, row: int) -> dict[str, float]:
         """One finished episode's metrics."""
-        found = ((key, column[row]) for key, column in self._scores.items())
-        return {key: score for key, score in found if score == score}  # NaN: none
+        return {k: float(v) for k, v in self._done.row(row).items() if v == v}
 
     def scored(self, episode: str) -> dict[str, float]:
         """A finished episode's metrics. Raises ``KeyError`` where there is none."""
@@ -166,7 +156,7 @@ class Rows:
 
     def tally(self) -> Tally:
         """The episodes counted."""
-        columns = {key: self.column(key) for key in self._scores}
+        columns = {key: self.column(key) for key in self._done.keys}
         there = {key: column[~np.isnan(column)] for key, column in columns.items()}
         endings = dict.fromkeys([*(["failed"] if self.failed else []), *self.ended])
         return Tally(len(self.ids), len(self.failed), len(self.lost()), list(endings), there)
@@ -194,7 +184,7 @@ class Rows:
     def _place(self, episode: str) -> tuple[Path, int, int, int]:
         """File, number of the line, its first byte and its bytes, the newline left out."""
         if (row := self._at.get(episode)) is not None:
-            return self._episodes, row + 1, self._begins[row], self._sizes[row] - 1
+            return self._episodes, row + 1, self._done.begins[row], self._done.sizes[row] - 1
         if episode in self._failed:
             number, begin, size, _ = self._failed[episode]
             return self._failures, number, begin, size

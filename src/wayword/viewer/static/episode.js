@@ -41,8 +41,8 @@
     const card = document.getElementById("step-" + target);
     if (!card) return;
     mark(target);
-    quiet = Date.now() + 400;
     card.scrollIntoView({ block: "start" });
+    settled = scrollY;
     try { history.replaceState(null, "", "#step-" + target); } catch (error) { /* a frame has no address */ }
   }
 
@@ -129,6 +129,7 @@
         if (answer.ok) found = await answer.json();
       } catch (error) { /* the server has ended */ }
     }
+    const still = Math.abs(scrollY - settled) < 2;
     found.forEach(([words, same], number) => {
       const card = steps[number];
       if (!card || !words) return;
@@ -141,6 +142,7 @@
     const first = found.findIndex(([words, same]) => words && !same);
     const signs = document.querySelector(".signs");
     if (first >= 0 && signs) signs.prepend(parted(first, found[first][0]));
+    if (still) go(now); // the page has grown above it
     document.body.dataset.experts = found.length;
   }
   function code(words) {
@@ -216,10 +218,10 @@
   });
 
   // The step at the top of the window is the current one, unless a key has just chosen it.
-  let quiet = 0;
+  let settled = -1; // where the window stood when a key or a link chose the step
   let waiting = false;
   addEventListener("scroll", () => {
-    if (waiting || Date.now() < quiet) return;
+    if (waiting || Math.abs(scrollY - settled) < 2) return;
     waiting = true;
     requestAnimationFrame(() => {
       waiting = false;

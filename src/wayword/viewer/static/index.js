@@ -5,7 +5,7 @@
 (function () {
   const data = JSON.parse(document.getElementById("data").textContent);
   const FIXED = 6; // id, text, link, ended, causes, scene
-  const CHUNK = 100;
+  const FIRST = 30, CHUNK = 100; // rows made at once: as many as a window shows, then more
   const table = document.getElementById("episodes");
   const body = table.tBodies[0];
   const $ = (id) => document.getElementById(id);
@@ -58,7 +58,7 @@
   }
   function local() {
     const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
-    if (words.length && !folded) folded = data.rows.map((row) => (row[0] + "\n" + row[1]).toLowerCase());
+    if (words.length) fold();
     const which = data.causes.findIndex((each) => each.key === state.cause);
     const found = [];
     data.rows.forEach((row, number) => {
@@ -71,6 +71,9 @@
     });
     if (state.sort) found.sort(compare(index(state.sort), state.down));
     return { total: found.length, rows: found.map((number) => data.rows[number]) };
+  }
+  function fold() {
+    if (!folded) folded = data.rows.map((row) => (row[0] + "\n" + row[1]).toLowerCase());
   }
   const order = new Intl.Collator("en", { numeric: true });
   function compare(column, down) {
@@ -140,7 +143,7 @@
   let made = 0;
   function grow() {
     const cols = columns();
-    const rows = shown.rows.slice(made, made + CHUNK).map((row) => {
+    const rows = shown.rows.slice(made, made + (made ? CHUNK : FIRST)).map((row) => {
       const tr = make("tr");
       tr.append(...cols.map((column) => cell(row, column)));
       return tr;
@@ -317,9 +320,11 @@
         });
         if (extra.notice && $("notice")) { $("notice").textContent = extra.notice; $("notice").hidden = false; }
         folded = null;
-        update();
+        await keepPlace();
       }
     }
+    (window.requestIdleCallback || setTimeout)(fold); // before somebody types
+    document.body.dataset.whole = "1"; // nothing more is to come
   }
   function live() { // a run that is going on: rows as episodes end, and where those under way are
     const place = $("live");

@@ -202,10 +202,10 @@ def in_a_browser(server: Served, bounds: Bounds) -> None:
             page.goto(f"{server.address}/run/{name}/", wait_until="commit")
             shown = page.wait_for_function(READY, polling=20).json_value()
             bounds.tell(f"{of:,} episodes in the browser: rows are there", shown, ROWS)
-            took = max(
-                page.evaluate(TYPED, words)
-                for words in ("0001", "kitchen" if name == "few" else "0002", "17")
-            )
+            took = 0.0
+            for words in ("0001", "kitchen" if name == "few" else "0002", "17"):
+                took = max(took, page.evaluate(TYPED, words))
+                page.evaluate(TYPED, "")  # two filters may find as many
             bounds.tell(
                 f"{of:,} episodes in the browser: a filter",
                 took,

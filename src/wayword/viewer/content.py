@@ -248,9 +248,9 @@ class Content:
         known = self._causes.there((rows.run.path, rows.version)) or {}
         chosen = select(rows, wish, known)
         ids = [head.episode_id for head in chosen[wish.start : wish.start + PAGE]]
-        sources = self._ready(rows)
-        if sources.dataset is not None:
-            sources = self.tasks(rows, ids)
+        sources, end = self._ready(rows), time.monotonic() + 0.3  # a row may cost a whole house
+        for each in ids if sources.dataset is not None else ():
+            sources = self.tasks(rows, [each]) if time.monotonic() < end else sources
         shown = Overview(
             name, "", rows.run.config, {}, metrics(rows.run.config, rows.metrics()), (), sources,
             _Addresses(), causes=known,

@@ -324,6 +324,7 @@
       }
     }
     (window.requestIdleCallback || setTimeout)(fold); // before somebody types
+    document.body.dataset.whole = "1"; // nothing more is to come
   }
   function live() { // a run that is going on: rows as episodes end, and where those under way are
     const place = $("live");

@@ -43,6 +43,7 @@ def test_an_agent_is_asked_in_the_words_that_the_weights_were_trained_with() -> 
     assert plan.agent_settings() == {"shots": 0, "follow": True}
     given = wayword.Plan("velma", "towns", "local:velma", {"follow": False})
     assert given.agent_settings() == {"shots": 0, "follow": False}
+    assert wayword.Plan("act", "household", "local:act").agent_settings() == {"layout": "walk"}
     assert trained_settings("local:velma", "walker") == {}
     for other in ("local:smollm2", "local:", "local:.", "", "openai:velma"):
         assert trained_settings(other, "velma") == {}

@@ -51,6 +51,17 @@ def test_the_papers_recipe_is_the_papers() -> None:
     assert (found.rate, found.warm_up, found.batch, found.epochs) == (3e-4, 0.1, 16, 20)
 
 
+def test_home_tasks_are_trained_in_the_layout_that_asks_for_choices() -> None:
+    for asked in (Asked("act", ["household:train"]), Asked("act", name="homes")):
+        (task,) = asked.recipe().tasks
+        assert task.settings == {"layout": "walk"}
+
+
+def test_the_homes_recipe_holds_its_dev_rooms_out() -> None:
+    (task,) = recipe("homes").tasks
+    assert set(task.dev.scenes) == set(task.sources[0].leave_out) != set()
+
+
 def test_without_a_dev_split_some_training_episodes_are_held_out() -> None:
     (task,) = Asked("velma", ["map2seq:seen_dev"]).recipe().tasks
     (source,) = task.sources

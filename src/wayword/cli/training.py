@@ -30,7 +30,9 @@ class Kind(StrEnum):
     f16 = "F16"
 
 
-Agent = Annotated[str, typer.Argument(help="The agent whose prompt is learnt: walker, velma …")]
+Agent = Annotated[
+    str, typer.Argument(help="The agent whose prompt is learnt: walker, velma, act …")
+]
 On = Annotated[
     list[str] | None,
     typer.Option("--on", help="A training split; may be repeated. Without: the recipe's own."),

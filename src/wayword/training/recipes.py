@@ -125,6 +125,12 @@ def _make(cls: Any, name: str, record: Mapping[str, Any]) -> Any:
 HELD_OUT = 20
 """Every so-and-so-th training episode is a dev episode where no dev split is named."""
 
+TRAINED_WITH: Mapping[str, Mapping[str, Any]] = {
+    "velma": {"shots": 0},
+    "act": {"layout": "walk"},
+}
+"""Settings of an agent without which its prompt cannot be trained on, or would be long."""
+
 DEV = 60
 """Dev episodes an evaluation plays at most."""
 
@@ -162,7 +168,7 @@ class Asked:
 
     def _task(self, known: Sequence[Task]) -> Task:
         own = [task for task in known if task.agent == self.agent]
-        settings = own[0].settings if own else {"shots": 0} if self.agent == "velma" else {}
+        settings = own[0].settings if own else TRAINED_WITH.get(self.agent, {})
         if not self.on:
             if not own:
                 raise UsageError(f"train {self.agent}: name a training split with --on")

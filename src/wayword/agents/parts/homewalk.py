@@ -25,6 +25,10 @@ from wayword.core.errors import UsageError
 from wayword.core.world import Feedback, Observation
 from wayword.worlds.household.observation import HouseholdObservation
 
+LONGEST = 7000
+"""Characters behind which only a stop is offered: shipped weights hold 4,096 tokens of some two
+characters, and one who searched for so long seldom finds anything."""
+
 
 class HomeWalk:
     """One actor's home task. ``answers`` maps each decision to its answer to the question that is
@@ -58,6 +62,8 @@ class HomeWalk:
         self._belief.see(observation)
         situation = Situation(self._chore, self._belief, space)
         chosen = situation.options()
+        if len(self.prompt) > LONGEST:
+            chosen = chosen[-1:]
         held = ", ".join(self._told(name) for name in self._belief.held) or "nothing"
         self.prompt += self._prompts.fill("turn", held=held, chore=spoken(self._chore))
         self._turn = _Turn(chosen, space)

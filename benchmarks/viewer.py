@@ -58,10 +58,17 @@ TYPED = """async (words) => {
 """Seconds from a key until the table has followed."""
 
 
-def made(agent: str, model: str, episodes: int, out: Path) -> list[str]:
+def settings_of(episodes: int) -> dict[str, int]:
+    """The dataset's settings for so many episodes."""
+    return {"houses": episodes // 35, "episodes": episodes}
+
+
+def made(
+    agent: str, model: str, episodes: int, out: Path, max_steps: int | None = None
+) -> list[str]:
     """A run of so many episodes, most of them copies under other ids; the ids."""
-    dataset = {"houses": episodes // 35, "episodes": episodes}
-    plan = Plan(agent, "houses", model, {"dataset": dataset}, limit=PLAYED, out=out)
+    settings = {"dataset": settings_of(episodes)}
+    plan = Plan(agent, "houses", model, settings, limit=PLAYED, max_steps=max_steps, out=out)
     if out.exists():
         return [name for name, _ in RunFolder.read(out).scores()]
     run(plan)

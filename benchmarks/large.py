@@ -1,0 +1,83 @@
+"""Runs of 100,000 and a million episodes: the table, the run taken up again, the page's index.
+
+A random walker plays fifty episodes of generated houses, cut after two steps; their records stand
+under every other id, sealed like all others, as ``benchmarks.viewer`` makes them. Each command is a
+process of its own, and its processor time counts, as the clock of a busy machine says little.
+
+Bounds, for 100,000: the same command again (it finds everything finished, and prints its table)
+under 5 s, the table under 5 s, the run's page under 2 s when it is first asked for.
+
+``python -m benchmarks.large [COUNT] [FOLDER]`` prints the figures and exits with 1 where a bound is
+missed; in a FOLDER the run is kept, and found again.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from benchmarks.viewer import Served, made, settings_of
+
+COUNT = 100_000
+RESUME, TABLE, PAGE = 5.0, 5.0, 2.0
+"""Bounds: processor seconds, for ``COUNT`` episodes."""
+
+
+def command(*words: str) -> tuple[float, float]:
+    """Processor seconds of a ``wayword`` command, and the most memory that it held (MiB)."""
+    line = [sys.executable, "-m", "wayword", *words]
+    process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, used = os.wait4(process.pid, 0)
+    assert status == 0, f"{' '.join(words)} failed"
+    return used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+
+
+def page(folder: Path) -> tuple[float, float, float]:
+    """Processor seconds of the run's page the first time and again; MiB of the server."""
+    server = Served(folder)
+    try:
+        before = server.cpu()
+        server.ask("/run/many/")
+        first = server.cpu() - before
+        server.ask("/run/many/")
+        return first, server.took, server.megabytes()
+    finally:
+        server.end()
+
+
+def measure(count: int, folder: Path) -> bool:
+    """Print the figures; whether a bound is missed."""
+    out = folder / "many"
+    began = time.process_time()
+    made("random", "", count, out, max_steps=2)
+    print(f"{count:,} records made in {time.process_time() - began:.0f} s", flush=True)
+    given = [f"--set=dataset.{key}={value}" for key, value in settings_of(count).items()]
+    again = ["run", "random", "--on", "houses", *given, "--max-steps", "2", "--limit", str(count)]
+    missed = False
+    for what, bound, words in (
+        ("the same command again", RESUME, [*again, "--out", str(out)]),
+        ("table", TABLE, ["table", str(out)]),
+    ):
+        took, most = command(*words)
+        missed |= took > bound
+        print(f"{what:24} {took:7.2f} s {most:8.0f} MiB", flush=True)
+    first, later, held = page(folder)
+    print(f"{'page, first':24} {first:7.2f} s {held:8.0f} MiB\n{'page, again':24} {later:7.2f} s")
+    return (missed or first > PAGE) and count <= COUNT
+
+
+def main() -> int:
+    """1 where a bound is missed."""
+    count = int(sys.argv[1]) if len(sys.argv) > 1 else COUNT
+    if len(sys.argv) > 2:
+        return int(measure(count, Path(sys.argv[2])))
+    with tempfile.TemporaryDirectory() as folder:
+        return int(measure(count, Path(folder)))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -25,7 +25,7 @@ def played(plan: Plan) -> RecordedRun:
 def test_constrained_answers_are_never_rejected(data: Path, tmp_path: Path) -> None:
     plan = Plan(
         "navgpt", "r2r:val_seen", "local:smollm2", SHORT,
-        limit=2, max_steps=3, data=data, out=tmp_path / "run",
+        limit=2, max_steps=2, data=data, out=tmp_path / "run",
     )  # fmt: skip
     scores = [one for _, one in played(plan).scores()]
     assert len(scores) == 2
@@ -52,7 +52,7 @@ def test_rejections_of_free_answers_are_counted(data: Path, tmp_path: Path) -> N
     plan = Plan(
         "navgpt", "r2r:val_seen", "local:smollm2",
         {"decoding": "free", "max_tokens": 60},
-        limit=1, max_steps=3, data=data, out=tmp_path / "run",
+        limit=1, max_steps=2, data=data, out=tmp_path / "run",
     )  # fmt: skip
     run_of = played(plan)
     (scores,) = [one for _, one in run_of.scores()]

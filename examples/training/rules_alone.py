@@ -7,6 +7,7 @@ What a trained model is worth in home tasks is how far it is above this one.
 
 from dataclasses import dataclass
 
+from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Usage
 
 
@@ -26,7 +27,7 @@ class RulesAlone:
         return Choice(tuple(options), tuple(yes * (o == "yes") - 1.0 for o in options), Usage())
 
     async def complete(self, prompt, sampling):
-        raise NotImplementedError("only yes or no is asked for: set layout=walk")
+        raise UsageError("only yes or no can be asked for: set layout=walk")
 
     async def aclose(self):
         pass

@@ -10,12 +10,14 @@ import pytest
 from helpers.small_flat import SmallFlat
 from helpers.small_house import SmallHouse
 from wayword.agents.act import Act, ActSettings
+from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import Observation
 from wayword.datasets.household import Household
 
 
@@ -109,3 +111,34 @@ def test_in_other_worlds_the_layout_is_refused() -> None:
 
 def test_the_chat_layout_answers_no_questions() -> None:
     assert Act(ActSettings(), Toolkit()).answers == {}
+
+
+def test_a_walk_that_another_began_goes_on(household: Household) -> None:
+    """Steps that were recalled stand in the text and in what is known, without questions."""
+    played = ((task, play(household, task)[0]) for task in household.tasks)
+    task, whole = next(each for each in played if len(each[1].steps) > 3)
+    taken = [step.decision for step in whole.steps[:2]]
+    player = Next()
+
+    class Joins(Act):
+        async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+            if taken:
+                decision = taken.pop(0)
+                await self.recall(observation, space, decision)
+                return decision
+            return await super().act(observation, space)
+
+    def build(toolkit: Toolkit, actor: str) -> Act:
+        return Joins(ActSettings(layout="walk"), toolkit)
+
+    setup = Setup(household, build, {"main": player}, max_steps=40)
+    joined = asyncio.run(rollout(task, setup))
+    assert not joined.error
+    assert [step.decision.action for step in joined.steps] == [
+        step.decision.action for step in whole.steps
+    ]
+    for step in whole.steps[:2]:
+        assert (
+            " ".join([step.decision.action.name, *step.decision.action.arguments])
+            in (player.prompts[0])
+        )

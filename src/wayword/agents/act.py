@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wayword.agents.parts.homewalk import HomeWalk
+from wayword.agents.parts.home_walk import HomeWalk
 from wayword.agents.parts.strategy import Strategy, StrategySettings
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -26,7 +26,7 @@ class ActSettings(StrategySettings):
 
     ``layout``: ``chat`` tells everything seen and asks for an action in words; ``walk`` is for
     small models in homes: a line an action that can matter, answered by yes or no
-    (:mod:`~wayword.agents.parts.homewalk`). With ``walk`` the other settings but ``prompts`` say
+    (:mod:`~wayword.agents.parts.home_walk`). With ``walk`` the other settings but ``prompts`` say
     nothing, and ``prompts`` replaces texts of ``prompts/homes``.
     """
 
@@ -58,6 +58,14 @@ class Act(Strategy):
         if self._walk:
             return await self._walk.act(observation, space)
         return await super().act(observation, space)
+
+    async def recall(
+        self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
+    ) -> None:
+        if self._walk:
+            self._walk.recall(observation, decision)
+        else:
+            await super().recall(observation, space, decision)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if self._walk:

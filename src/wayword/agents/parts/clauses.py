@@ -5,10 +5,9 @@
     ['Turn left, walk to the sofa', 'stop by the lamp']
 
 Cut is at ends of sentences, at "then", and before a verb of motion that follows a comma or an
-"and". Words that say how a step begins or what is met on it, but make none
-of their own, stay with the next clause: a turn, a thing that is passed, a sentence without a verb
-of motion. A bare "stop there" stays with the last one. Cut ``within`` sentences, a sentence that
-only passes something is a step of its own.
+"and". Words that say how a step begins or what is met on it, but make none of their own, stay with
+the next clause: a turn, a thing that is passed, a sentence without a verb of motion. A bare "stop
+there" stays with the last one. A sentence that only passes something is a step of its own.
 """
 
 from __future__ import annotations

@@ -57,15 +57,12 @@ class HomeWalk:
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         """Weigh the actions that can matter, one by one."""
-        if not isinstance(observation, HouseholdObservation):
-            raise UsageError("layout=walk is for homes; leave it out in other worlds")
-        self._belief.see(observation)
+        self._look(observation)
         situation = Situation(self._chore, self._belief, space)
         chosen = situation.options()
         if len(self.prompt) > LONGEST:
             chosen = chosen[-1:]
-        held = ", ".join(self._told(name) for name in self._belief.held) or "nothing"
-        self.prompt += self._prompts.fill("turn", held=held, chore=spoken(self._chore))
+        self.prompt += self._heading()
         self._turn = _Turn(chosen, space)
         likely: dict[Action, float] = {}
         for option in chosen:
@@ -74,6 +71,21 @@ class HomeWalk:
             choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
             likely[option.action] = choice.logprobs[1] - choice.logprobs[0]
         return Decision(max(likely, key=likely.__getitem__))
+
+    def recall(self, observation: Observation, decision: Decision | Rejection) -> None:
+        """Take in a turn that another agent decided."""
+        self._look(observation)
+        if isinstance(decision, Decision):
+            self.prompt += self._heading()
+
+    def _look(self, observation: Observation) -> None:
+        if not isinstance(observation, HouseholdObservation):
+            raise UsageError("layout=walk is for homes; leave it out in other worlds")
+        self._belief.see(observation)
+
+    def _heading(self) -> str:
+        held = ", ".join(self._told(name) for name in self._belief.held) or "nothing"
+        return self._prompts.fill("turn", held=held, chore=spoken(self._chore))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Append the action, and what came of it."""

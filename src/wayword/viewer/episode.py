@@ -15,6 +15,7 @@ from wayword.runs.folder import EpisodeRecord
 from wayword.viewer import figures
 from wayword.viewer import words as seeing
 from wayword.viewer.causes import CAUSES, signs
+from wayword.viewer.clauses import Clauses
 from wayword.viewer.course import Course, conditions, course_and_map
 from wayword.viewer.data import Sources
 from wayword.viewer.expert import experts
@@ -63,7 +64,9 @@ def episode_page(
     sources = replace(sources, letters=letters)
     course, drawn = course_and_map(told, sources)
     cards = Cards(len(told.start) > 1, links.ask if served else "", letters)
-    aside, steps = _aside(told, sources, course, drawn), _steps(told, sources, course, cards)
+    cards.clauses = Clauses.of(told)
+    pinned = _pinned(sources.instruction(told.episode_id), cards.clauses)
+    aside, steps = _aside(told, course, pinned, drawn), _steps(told, sources, course, cards)
     head = _head(record, metrics, sources, course)
     two = tag("div", aside, steps, class_="two")
     main = letters.over(tag("main", head, two, data_ask=links.ask if served else None))
@@ -299,7 +302,12 @@ def _has(told: Trajectory, key: str) -> bool:
     return key != "m" or any(label(step) in SPOKEN for step in told.steps)
 
 
-def _aside(told: Trajectory, sources: Sources, course: Course, drawn: Html | None) -> Html:
+def _pinned(words: str, clauses: Clauses) -> Html | None:
+    """The instruction, which stays in view beside all steps."""
+    return clauses.instruction(words) if words or clauses.texts else None
+
+
+def _aside(told: Trajectory, course: Course, pinned: Html | None, drawn: Html | None) -> Html:
     keys = tag(
         "p",
         *(
@@ -315,8 +323,6 @@ def _aside(told: Trajectory, sources: Sources, course: Course, drawn: Html | Non
         ),
         class_="keys dim",
     )
-    words = sources.instruction(told.episode_id)
-    pinned = tag("p", words, class_="instruction", tabindex=0) if words else None
     return tag("aside", pinned, _scrubber(told, course), drawn, keys)
 
 

@@ -13,6 +13,7 @@ from wayword.core.model import Choice, Completion, Image, Sampling, Usage
 from wayword.core.trajectory import ModelCall, Note, Step, Verdict
 from wayword.viewer import figures
 from wayword.viewer import words as seeing
+from wayword.viewer.clauses import SHOWN_ELSEWHERE, Clauses
 from wayword.viewer.course import Course
 from wayword.viewer.letters import Letters
 from wayword.viewer.maps.generic import place_of
@@ -77,19 +78,20 @@ class Cards:
     observation, for agents that asked no model. ``trial`` is that of an earlier trial, from 1; 0
     stands for the one that counts, whose steps alone the page's keys and map go by. ``ask`` is
     the query that names the episode to a server; empty in files. ``course`` is how near to success
-    the trial that counts was. ``letters`` are the short names of places.
+    the trial that counts was, and ``clauses`` which part of its instruction each step follows.
+    ``letters`` are the short names of places.
     """
 
     def __init__(self, several: bool, ask: str = "", letters: Letters | None = None) -> None:
         self._several, self.ask, self._letters = several, ask, letters or Letters()
-        self.trial, self.course = 0, Course()
+        self.trial, self.course, self.clauses = 0, Course(), Clauses()
         self._history = PromptHistory()
         self._steps_of_calls: list[str] = []
         self._met: dict[str, set[str]] = {}
 
     def opening(self, calls: Sequence[ModelCall], notes: Sequence[Note]) -> Html | None:
         """What was asked before the first step, or None."""
-        if not calls and not notes:
+        if not calls and not _shown(notes):
             return None
         body = [*(self._call(call, "the opening") for call in calls), _notes(notes)]
         head = tag("header", tag("h2", "Opening"), tag("span", "before the first step"))
@@ -115,7 +117,7 @@ class Cards:
             tag("h2", tag("a", f"Step {number}", href=f"#{self._id(f'step-{number}')}")),
             who,
             tag("b", label(step), class_=f"badge {kind}"),
-            None if self.trial else _led(self.course, number),
+            None if self.trial else join([_led(self.course, number), self.clauses.chip(number)]),
             tag("span", _took(step), class_="dim"),
         )
         when = f"step {number}" + (f" of trial {self.trial}" if self.trial else "")
@@ -134,8 +136,8 @@ class Cards:
             name = self._id(f"step-{number}")
             return tag("section", head, *parts, class_=f"card past {kind}", id=name)
         return tag(
-            "section", head, *parts,
-            class_=f"card step {kind}", id=f"step-{number}", data_step=number, tabindex=-1,
+            "section", head, *parts, class_=f"card step {kind}", id=f"step-{number}",
+            data_step=number, tabindex=-1, **self.clauses.marks(number),
         )  # fmt: skip
 
     def _seen(self, step: Step, around: Html | None) -> Html:
@@ -376,8 +378,12 @@ def _sampled(sampling: Sampling | None) -> list[str]:
     return [f"temperature {sampling.temperature:g}", *bound]
 
 
+def _shown(notes: Sequence[Note]) -> list[Note]:
+    return [note for note in notes if note.kind not in SHOWN_ELSEWHERE]
+
+
 def _notes(notes: Sequence[Note]) -> Html | None:
-    if not notes:
+    if not (notes := _shown(notes)):
         return None
     items = [
         tag("li", tag("b", note.kind.replace("_", " ")), seeing.facts(note.details))

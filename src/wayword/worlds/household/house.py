@@ -21,8 +21,6 @@ from wayword.worlds.household.observation import (
     SeenActor,
     SeenDoor,
     SeenObject,
-    see_door,
-    see_object,
 )
 from wayword.worlds.household.scene import TEMPERATURES
 from wayword.worlds.household.sight import NOTHING, Sight, VisibleThings
@@ -261,11 +259,11 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
                 preposition, container = things.specs[holder].receptacle, names[holder]
             states = things.states(i)
             objects.append(
-                see_object(names[i], side, bearing, away, preposition, container, states)
+                SeenObject(names[i], side, bearing, away, preposition, container, states)
             )
         elif i < things.first_actor:
             rooms = house.layout.scene.doors[i - things.objects].rooms
-            doors.append(see_door(names[i], side, bearing, away, bool(things.open[i]), rooms))
+            doors.append(SeenDoor(names[i], side, bearing, away, bool(things.open[i]), rooms))
         else:
             other = house.actors[names[i]]
             carried = tuple(house.name(me, k) for k in other.hands)

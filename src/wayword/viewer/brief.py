@@ -48,6 +48,7 @@ def _told_alone(sources: Sources, name: str) -> list[Html]:
 def head(
     record: EpisodeRecord, metrics: Sequence[Metric], sources: Sources, course: Course
 ) -> Html:
+    """The whole head; signs of failure stand there for an episode without success alone."""
     told, name = record.trajectory, record.episode_id
     instruction = sources.instruction(name)
     unknown = tag("p", "The instruction is not known here. ", sources.notice, class_="dim")

@@ -11,6 +11,7 @@ from wayword.core.model import Choice, Usage
 from wayword.core.trajectory import ModelCall, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
+from wayword.datasets.two_phase import TwoPhase
 from wayword.runs.folder import EpisodeRecord
 from wayword.viewer.causes import signs
 from wayword.viewer.data import Sources
@@ -88,6 +89,31 @@ def test_an_expert_speaks_of_errands_to_those_who_run_them(verb: str) -> None:
     episode.steps = [Step(actor, {}, Decision(action), feedback, world.pose(actor))]
     ((words, _),) = experts(episode, Sources(dataset, {task.episode.id: task}))
     assert words.startswith(("go_", "goto[")) == (verb == "go_explore"), words
+
+
+def test_the_expert_of_a_two_phase_test_goes_on_from_where_one_is() -> None:
+    dataset = TwoPhase()
+    task = next(each for each in dataset.tasks if each.episode.id == "silver_pen_from_bedroom_0")
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    episode = Trajectory(task.episode.id, {"agent": world.pose("agent")})
+    for thing in ("hallway", "tv"):
+        seen, action = world.observe("agent"), Action("go", (thing,))
+        feedback = world.step("agent", action)
+        step = Step("agent", seen, Decision(action), feedback, world.pose("agent"))
+        episode.steps.append(step)
+    (first, second) = experts(episode, Sources(dataset, {task.episode.id: task}))
+    assert first == ("go[hallway]", True)
+    assert second[0] in ("go[desk]", "go[computer]")
+    assert not second[1]
+
+
+def test_long_lists_are_folded_away() -> None:
+    trajectory = walk("look")
+    trajectory.steps[0].feedback = Feedback("ok", {"seen": [f"mug_{n}" for n in range(13)]})
+    assert "13 of them" in shown(trajectory).text
+    trajectory.steps[0].feedback = Feedback("ok", {"seen": [f"mug_{n}" for n in range(12)]})
+    assert "of them" not in shown(trajectory).text
 
 
 def test_what_was_never_in_view_is_a_sign() -> None:

@@ -124,7 +124,7 @@ def _missing(told: Trajectory, sources: Sources) -> Html | None:
     items = [
         tag(
             "li", tag("b", "✓ " if met == parts else "✗ ", class_="ok" if met == parts else "bad"),
-            words, f" ({met} of {parts})" if 0 < met < parts else None,
+            words, f" ({met} of {parts})" if met < parts and parts > 1 else None,
         )
         for words, met, parts in known
     ]  # fmt: skip

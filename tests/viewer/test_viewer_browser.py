@@ -95,7 +95,9 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, add
     page.wait_for_selector("body[data-ready]")
     assert page.locator("#count").inner_text() == "1 of 2"
     page.locator("#episodes a").first.click()
-    page.wait_for_selector("body[data-ready]")
+    page.wait_for_selector("body[data-experts]")
+    page.wait_for_timeout(100)
+    assert page.evaluate("scrollY") == 0, "a page begins with its verdict and why"
     page.keyboard.press("ArrowRight")
     assert page.url.endswith("#step-2")
     assert page.locator("#now").input_value() == "2"

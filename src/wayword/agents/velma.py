@@ -172,6 +172,8 @@ class Velma:
     async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
         self._look(observation)
         if self._forced:
+            if self._course is not None:
+                note_followed(self._toolkit.note, self.followed, ())
             return Decision(Action(self._forced.pop(0)))
         if self._planned:
             return Decision(Action(self._planned.pop(0)))

@@ -263,6 +263,8 @@ async def _run(
 ) -> RunResult:
     config = config_of(plan, dataset, agent, models)
     config = going_on.marked(config) if going_on else config
+    if plan.episodes:
+        choose(plan, dataset.tasks)  # before a folder is made: a name may be mistyped
     out = plan.out or run_folder(plan, config["identity"])
     with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
         chosen = choose(plan, dataset.tasks, folder)

@@ -56,8 +56,13 @@ class Course:
 
     @property
     def worse(self) -> int:
-        """The first step, from 1, after which it was farther than before; 0 where none was."""
-        return next((n for n in range(1, len(self.values)) if self.change(n) < 0), 0)
+        """The first step, from 1, after which it was farther than before; 0 where none was. A
+        condition that came to hold again, as when a thing is moved, was not undone."""
+        farther = (n for n in range(1, len(self.values)) if self.change(n) < 0)
+        return next((n for n in farther if not (self.of and self._made_good(n))), 0)
+
+    def _made_good(self, step: int) -> bool:
+        return max(self.values[step:]) >= self.values[step - 1]
 
     def change(self, step: int) -> float:
         """How much nearer a step led: metres or links, or conditions; negative: farther."""

@@ -161,7 +161,11 @@
     });
     const first = found.findIndex(([words, same]) => words && !same);
     const signs = document.querySelector(".signs");
-    if (first >= 0 && signs) signs.prepend(parted(first, found[first][0]));
+    if (first >= 0 && signs) {
+      const line = parted(first, found[first][0]);
+      if (signs.querySelector(".wanted")) signs.append(line); // many orders bring goals about
+      else signs.prepend(line);
+    }
     if (still) go(now); // the page has grown above it
     document.body.dataset.experts = found.length;
   }
@@ -238,7 +242,7 @@
   });
 
   // The step at the top of the window is the current one, unless a key has just chosen it.
-  let settled = -1; // where the window stood when a key or a link chose the step
+  let settled = NaN; // where the window stood when a key or a link chose the step
   let waiting = false;
   addEventListener("scroll", () => {
     if (waiting || Math.abs(scrollY - settled) < 2) return;

@@ -16,6 +16,7 @@ from helpers.small_house import SmallHouse, SmallPerceiver
 from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
 from wayword.agents.parts.deciding import Opinion, grouped, read
 from wayword.agents.parts.directions import around, number_of, side_of
+from wayword.agents.parts.discussion import followed
 from wayword.core.action import Rejection
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usage
@@ -156,6 +157,29 @@ def test_the_opening_estimate_says_that_all_is_still_to_come() -> None:
     play(DiscussNav, FREE, voices)
     assert "Actions waiting to be executed: Go ahead.; Turn right." in voices["main"].prompts[0]
     assert voices["completion"].prompts == [], "nothing is done yet, so nobody is asked"
+
+
+def test_the_trajectory_says_which_action_of_the_decomposition_is_followed() -> None:
+    trajectory = play(DiscussNav, FREE, council(by_step([go(1)], [go(4)], [go("Stop")])))
+    assert notes(trajectory, "clauses") == [{"texts": ["Go ahead.", "Turn right."], "begins": []}]
+    told = [(each["number"], each["done"]) for each in notes(trajectory, "followed")]
+    assert told == [(1, []), (2, [1]), (2, [1])]
+
+
+@pytest.mark.parametrize(
+    ("executed", "begun", "waiting", "number", "done"),
+    [
+        (["Turn left"], [], ["Walk on", "Turn left"], 2, {1}),
+        (["turn to the left", "then walk on"], ["turn left"], [], 3, {1, 2}),
+        (["Turn left", "Walk on", "Turn left"], [], [], 3, {1, 2, 3}),
+        (["something else"], [], [], 1, set()),
+    ],
+)
+def test_an_action_is_told_by_its_words_and_the_order(
+    executed: list[str], begun: list[str], waiting: list[str], number: int, done: set[int]
+) -> None:
+    found: dict[str, Any] = {"executed": executed, "in_progress": begun, "waiting": waiting}
+    assert followed(["Turn left.", "Walk on.", "Turn left."], found) == (number, done)
 
 
 def test_without_completion_its_whole_group_is_silent() -> None:

@@ -197,3 +197,5 @@ def test_between_intersections_one_stops_or_goes_on(said: str, action: str) -> N
     played = asyncio.run(rollout(task, Setup(street, build, shared=Shared(), max_steps=1)))
     assert not played.error
     assert played.steps[0].decision.action.name == action
+    assert played.noted("clauses") == [{"texts": ["Go on"], "begins": [0]}]
+    assert played.noted("followed") == [{"number": 1, "done": [1] if action == "stop" else []}]

@@ -178,8 +178,9 @@ def test_sub_instructions_are_told_in_their_order() -> None:
     task = Task(replace(first.episode, extra=extra), first.reference)
     model = Scripted([STOP])
     setup = Setup(house, lambda toolkit, actor: NavGPT(FREE, toolkit), {"main": model})
-    asyncio.run(rollout(task, setup))
+    played = asyncio.run(rollout(task, setup))
     assert "Instruction: Go ahead and turn right.\n1. go ahead\n2. turn right\n" in model.prompts[0]
+    assert played.noted("clauses") == [{"texts": ["go ahead", "turn right"], "begins": []}]
 
 
 def test_own_prompts_replace_the_shipped_ones(tmp_path: Path) -> None:

@@ -86,6 +86,16 @@ def test_a_clause_that_is_done_is_followed_by_the_next_at_the_same_place() -> No
     ]  # fmt: skip
 
 
+def test_the_trajectory_says_which_clause_is_followed_at_each_step() -> None:
+    trajectory, _ = play(TO_THE_GOAL, "ahead", "right")
+    assert trajectory.noted("clauses") == [
+        {"texts": ["Go ahead", "turn right, walk to the lamp"], "begins": [0, 15]}
+    ]
+    assert [(each["number"], each["done"]) for each in trajectory.noted("followed")] == [
+        (1, []), (2, [1]), (2, [1, 2]),
+    ]  # fmt: skip
+
+
 def test_every_prompt_extends_the_last_byte_for_byte() -> None:
     _, player = play([("called d", "ahead"), ("called c", "lamp")], *AROUND)
     assert len(player.prompts) > 10

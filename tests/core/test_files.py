@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.core.files import remembered
+from wayword.core.files import Memo, remembered
 
 
 @pytest.fixture
@@ -58,3 +58,35 @@ def test_a_missing_file_and_a_cache_that_cannot_be_written_are_left_to_the_reade
     cache.parent.write_text("a file in the way")
     make.source.write_text("four")
     assert remembered("sizes-1", [make.source], make) == [4, ["a", 1]]
+
+
+def test_numbers_are_worked_out_once_and_damaged_lines_again(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[str] = []
+
+    def number(key: str, found: int | None) -> int | None:
+        def make() -> int | None:
+            made.append(key)
+            return found
+
+        return Memo("lengths-1").get(key, make)
+
+    for _ in range(3):
+        assert [number("a", 84), number("b", None)] == [84, None]
+    assert made == ["a", "b"]
+    (stored,) = (cache.parent / "numbers").iterdir()
+    whole = stored.read_text()
+    for damaged in (whole.replace(" 84 ", " 85 "), whole[1:-1], whole.replace("\n", "", 1)[2:]):
+        stored.write_text(damaged)
+        assert [number("a", 84), number("b", None), number("c", 3)] == [84, None, 3]
+    stored.write_bytes(whole.encode()[: len(whole) // 2 - 3] + b"\xff")
+    assert [number("c", 3), number("a", 84), number("b", None)] == [3, 84, None]
+    made.clear()
+    assert Memo("lengths-2").get("a", lambda: 1) == Memo().get("a", lambda: 1) == 1
+    stored.unlink()
+    monkeypatch.setenv("WAYWORD_CACHE", str(cache / "a" / "file"))
+    cache.mkdir()
+    (cache / "a").write_text("in the way")
+    assert number("a", 84) == 84
+    assert made == ["a"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from helpers.robothor_files import SCENE, apartment, episode, point, write
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.robothor import Robothor, RobothorSettings
+from wayword.datasets.sources.robothor import apartments
 from wayword.testing.contracts import check_dataset, check_world
 from wayword.worlds.objectnav.world import ObjectNavReference
 
@@ -43,8 +45,6 @@ def test_it_keeps_the_contracts_and_both_orders_hold_every_episode(folder: Path)
 
 
 def test_floors_come_from_the_cache_the_second_time(folder: Path) -> None:
-    from wayword.datasets.sources.robothor import apartments
-
     first = Robothor("train", folder).place(SCENE).scene
     kept = list((folder / "cache" / "robothor").glob("*.npz"))
     assert len(kept) == 1
@@ -97,3 +97,19 @@ def test_an_evaluated_split_opens_no_floor_where_others_have_enough_episodes(fol
     assert "the evaluated episodes" in train.caveats[0]
     table = Robothor("train", folder, RobothorSettings(order="file"))
     assert table.tasks[0].reference.middles == ((2.0, 2.6),)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("indent", [None, 1])
+def test_records_are_read_one_by_one_however_they_are_laid_out(
+    folder: Path, indent: int | None, nested: bool
+) -> None:
+    records = [{**episode(n, 0.5, 0.5), "by": {"id": n} if nested else n} for n in range(3)]
+    path = folder / "robothor" / "episodes" / "debug" / f"{SCENE}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(records, indent=indent))
+    found = apartments.episodes_of(folder / "robothor", "debug", SCENE)
+    assert list(found) == records
+    path.write_text(json.dumps(records)[:-9] + "]")
+    with pytest.raises(DataError, match="is not valid JSON"):
+        apartments.episodes_of(folder / "robothor", "debug", SCENE)[2]

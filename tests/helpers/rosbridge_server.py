@@ -136,8 +136,9 @@ class Robot:
         step = 2.0
         bearings = np.arange(-90.0, 90.1, step)[::-1]  # ROS counts counter-clockwise
         across = np.radians(heading + bearings)
-        rays = np.stack([np.sin(across), np.cos(across), np.zeros_like(across)], axis=1)
-        metres = self.base.place.surfaces.ranges(np.array((x, y, LASER)), rays, 8.0)
+        rays = np.stack([np.sin(across), np.cos(across)], axis=1)
+        eye, level = np.array((x, y, LASER)), np.zeros((1, 1))
+        metres = self.base.place.surfaces.ranges(eye, rays, level, 8.0)[0]
         return {
             "header": {"frame_id": "laser"},
             "angle_min": math.radians(-90.0),

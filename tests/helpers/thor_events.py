@@ -129,13 +129,14 @@ class Controller:
         focal = HIGH / 2 / math.tan(math.radians(self.options["fieldOfView"]) / 2)
         right = (np.arange(WIDE) + 0.5 - WIDE / 2) / focal
         up = (HIGH / 2 - np.arange(HIGH) - 0.5) / focal
-        right, up = np.meshgrid(right, up)
         angle = math.radians(here["heading"])
         east = math.sin(angle) + right * math.cos(angle)
         north = math.cos(angle) - right * math.sin(angle)
-        rays = np.stack([east, north, up], axis=-1).reshape(-1, 3)
-        length = np.linalg.norm(rays, axis=1)
+        across = np.stack([east, north], axis=-1)
+        away = np.linalg.norm(across, axis=1)
+        slopes = up[:, None] / away
         eye_at = np.array((here["x"], here["y"], eye))
-        metres = self._base.place.surfaces.ranges(eye_at, rays / length[:, None], 50.0)
-        planar = np.where(np.isfinite(metres), metres / length, 0.0)
-        return planar.reshape(HIGH, WIDE).astype(np.float32)
+        surfaces = self._base.place.surfaces
+        metres = surfaces.ranges(eye_at, across / away[:, None], slopes, 50.0)
+        planar = np.where(np.isfinite(metres), metres / np.hypot(slopes, 1.0) / away, 0.0)
+        return planar.astype(np.float32)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import wayword
 from wayword.agents.expert import Expert, ExpertSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
@@ -19,6 +21,9 @@ from wayword.core.world import Feedback, Observation
 from wayword.datasets.household import Household
 from wayword.metrics.household import answered, rearranged
 from wayword.metrics.scoring import score
+from wayword.runs.plan import Plan
+from wayword.runs.reports import rows_of
+from wayword.worlds.household import expert
 from wayword.worlds.household.goals import AnswerReference, RearrangementReference, Restored
 
 
@@ -147,3 +152,23 @@ def test_answers_are_scored_by_type(dataset: Household) -> None:
     assert (scores["acc"], scores["acc_exists"], scores["sr"]) == (1.0, 1.0, 1.0)
     assert scores["plw_sr"] == 0.5
     assert "acc_counts" not in scores
+
+
+def test_no_second_run_and_no_table_plays_the_expert_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
+
+    def length(name: str) -> float:
+        settings = {"dataset": {"homes": 1, "episodes": 1}}
+        plan = Plan("random", "household", limit=1, settings=settings, out=tmp_path / name)
+        result = wayword.run(plan)
+        assert result.outcome.finished == 1
+        (row,) = rows_of([result.path])
+        return row.values["plw_goal_sr"].mean
+
+    first = length("first")
+    monkeypatch.setattr(expert, "solve", None)
+    assert length("second") == first
+    (row,) = rows_of([tmp_path / "first"])
+    assert row.values["plw_goal_sr"].mean == first

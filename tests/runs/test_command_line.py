@@ -238,3 +238,38 @@ def test_a_spent_budget_stops_in_order_and_can_be_continued(tmp_path: Path) -> N
     assert len((out / "episodes.jsonl").read_text().splitlines()) == finished
     assert wayword(*asked).returncode == 0
     assert len((out / "episodes.jsonl").read_text().splitlines()) == 6
+
+
+@pytest.mark.parametrize(
+    ("line", "offered"),
+    [
+        ("run wal", ["walker"]),
+        ("run walker --on ho", ["household", "houses"]),
+        ("run walker --on houses", ["houses", "houses:test", "houses:train"]),
+        ("run walker --model local:w", ["local:walker"]),
+        ("run navgpt --set dec", ["decoding=constrained", "decoding=free"]),
+        ("run navgpt --on houses --set dataset.see", ["dataset.seed="]),
+        ("play tow", ["towns", "towns:test", "towns:train"]),
+        ("export --as reac", ["react", "react_emmem"]),
+        ("run mine --set dec", []),
+    ],
+)
+def test_a_shell_completes_values(
+    line: str, offered: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = f"wayword {line}"
+    monkeypatch.setenv("_WAYWORD_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", words)
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
+    assert wayword().stdout.split() == offered
+
+
+def test_a_mistyped_episode_leaves_no_folder(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    line = complaint("run", "oracle", "--on", "houses", "--episodes", "nobody", "--out", out)
+    assert "houses has no episode 'nobody'; there are: test-s0-r9-0000_0_0, " in line
+    assert line.endswith("… 180 in all")
+    near = "test-s0-r9-0093_0_1"
+    line = complaint("run", "oracle", "--on", "houses", "--episodes", f"{near}x", "--out", out)
+    assert "did you mean 'test-s0-r9-00" in line
+    assert not out.exists()

@@ -67,6 +67,14 @@ def test_the_same_agent_is_where_it_was_and_another_model_goes_on(
     assert config["identity"]["dataset"] == "houses:test"
 
 
+def test_steps_taken_again_say_which_clause_they_follow(tmp_path: Path) -> None:
+    plan = Plan("walker", "houses", "scripted:first", limit=1, max_steps=4, out=tmp_path / "first")
+    before = told(run(plan).path)
+    after = told(go_on(tmp_path / "first", tmp_path / "on", "walker", "scripted:first"))
+    assert after.noted("followed") == before.noted("followed")
+    assert after.noted("clauses") == before.noted("clauses")
+
+
 @pytest.mark.parametrize("agent", ["act", "react", "navgpt"])
 def test_another_agent_or_other_settings_recall_what_was_done(
     walked: Path, tmp_path: Path, agent: str

@@ -230,6 +230,8 @@ def test_mistakes_are_answered_in_one_line(gold: Path, tmp_path: Path) -> None:
         export([gold], out, Export("random"))
     with pytest.raises(UsageError, match="act has no setting 'decodin'"):
         export([gold], out, Export("act", settings={"decodin": "free"}))
+    with pytest.raises(UsageError, match="act has no setting 'layout'"):
+        export([gold], out, Export("act", settings={"layout": "walk"}))
     with pytest.raises(RecordingError, match="is no run folder"):
         export([tmp_path], out, Export())
     (tmp_path / "file").write_text("")

@@ -16,10 +16,17 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from helpers.in_a_browser import CHROMIUM, chromium, listen, wrong
+from helpers.recorded_run import SCORES, told
+from wayword.core.dataset import Task
+from wayword.core.episode import Episode, Reference
+from wayword.core.trajectory import CLAUSES, FOLLOWED, Note
+from wayword.runs.folder import EpisodeRecord
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
+from wayword.viewer.data import Sources
+from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.library import Library
 
 pytestmark = pytest.mark.skipif(
@@ -88,7 +95,9 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, add
     page.wait_for_selector("body[data-ready]")
     assert page.locator("#count").inner_text() == "1 of 2"
     page.locator("#episodes a").first.click()
-    page.wait_for_selector("body[data-ready]")
+    page.wait_for_selector("body[data-experts]")
+    page.wait_for_timeout(100)
+    assert page.evaluate("scrollY") == 0, "a page begins with its verdict and why"
     page.keyboard.press("ArrowRight")
     assert page.url.endswith("#step-2")
     assert page.locator("#now").input_value() == "2"
@@ -105,6 +114,37 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, add
     assert '"decision"' in page.locator("#step-2 .tools pre").inner_text()
     assert not told
     page.close()
+
+
+def test_the_clause_that_is_followed_moves_with_the_cursor(
+    browser: Browser, tmp_path: Path
+) -> None:
+    trajectory = told("one")
+    trajectory.opening_notes = [Note(CLAUSES, {"texts": ["go on", "stop"], "begins": [0, 7]})]
+    for number, step in enumerate(trajectory.steps[1:], 1):
+        step.notes = [Note(FOLLOWED, {"number": number, "done": list(range(1, number))})]
+    task = Task(Episode("one", "Go on, stop.", "small", {}), Reference("one"))
+    record, sources = EpisodeRecord("one", SCORES, trajectory), Sources(None, {"one": task})
+    file = tmp_path / "one.html"
+    file.write_text(episode_page(record, (), sources, "run", Links()))
+    for wide, scheme in ((1400, "light"), (390, "dark")):
+        page, wrongs = look(browser, file.as_uri(), "", wide, scheme)
+        seen = []
+        for _ in trajectory.steps:
+            at = page.locator(".instruction .clause.at, .instruction .clause[aria-current]")
+            seen.append(at.all_inner_texts())
+            assert page.locator(".instruction").is_visible()
+            assert wrong(page) == []
+            page.keyboard.press("ArrowRight")
+        assert seen == [[], ["Go on, "], ["stop."]]
+        mark = "e => getComputedStyle(e, '::before').content"
+        marks = page.locator(".instruction .clause")
+        assert [marks.nth(n).evaluate(mark) for n in (0, 1)] == ['"✓"', '"▸"']
+        box = page.locator(".pinned").bounding_box()
+        assert box is not None
+        assert 0 < box["y"] < 100, "it stays in view at the last step, on a phone too"
+        assert wrongs == []
+        page.close()
 
 
 SLOW = """

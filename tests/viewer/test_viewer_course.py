@@ -36,6 +36,7 @@ def test_conditions_that_are_undone_are_worse() -> None:
     assert course.told(1) == "2 of 3 goal conditions hold, 2 more"
     assert course.told(2) == "1 of 3 goal conditions hold, 1 fewer"
     assert course.summary() == "1 of 3 goal conditions hold at the end, 2 at best, after step 1"
+    assert Course((1.0, 0.0, 1.0, 2.0), of=3).worse == 0, "a mug was moved, and stands again"
     assert not Course((0.0, 0.0), of=1).known, "a line that never moves says nothing"
     assert not Course().known
     assert Course().told(1) == Course().summary() == ""

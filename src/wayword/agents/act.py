@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from types import MappingProxyType
+from typing import ClassVar, Literal, Protocol
 
 from wayword.agents.parts.home_walk import HomeWalk
 from wayword.agents.parts.strategy import Strategy, StrategySettings
@@ -33,45 +34,65 @@ class ActSettings(StrategySettings):
     layout: Literal["chat", "walk"] = "chat"
 
 
-class Act(Strategy):
-    """Answers with an action alone, in any world."""
+class Layout(Protocol):
+    """How an actor's episode is put to a model: told, asked and answered."""
+
+    @property
+    def answers(self) -> Mapping[Action, str]:
+        """Decision -> its answer to the question that is asked, empty where none are ranked."""
+        ...
+
+    async def begin(self, episode: Episode) -> None: ...
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection: ...
+
+    async def recall(
+        self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
+    ) -> None: ...
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None: ...
+
+
+class Chat(Strategy):
+    """The layout ``chat``: everything that is seen, and an action in words."""
 
     recipe: ClassVar[str] = "act"
+    answers: Mapping[Action, str] = MappingProxyType({})
+
+
+class Act:
+    """Answers with an action alone, in any world."""
+
     Settings: ClassVar[type[ActSettings]] = ActSettings
+    families: ClassVar[frozenset[str]] = frozenset()
+    needs_model: ClassVar[bool] = True
+    strategy: ClassVar[type[Strategy]] = Chat
 
     def __init__(self, settings: ActSettings, toolkit: Toolkit) -> None:
-        self._walk: HomeWalk | None = None
+        self._layout: Layout
         if settings.layout == "walk":
-            self._walk = HomeWalk(toolkit, settings.prompts)
+            self._layout = HomeWalk(toolkit, settings.prompts)
         else:
-            super().__init__(settings, toolkit)
+            self._layout = Chat(settings, toolkit)
 
     @property
     def answers(self) -> Mapping[Action, str]:
         """Decision -> its answer to the question that is asked, empty in the layout ``chat``."""
-        return self._walk.answers if self._walk else {}
+        return self._layout.answers
 
     async def begin(self, episode: Episode) -> None:
-        await (self._walk.begin(episode) if self._walk else super().begin(episode))
+        await self._layout.begin(episode)
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        if self._walk:
-            return await self._walk.act(observation, space)
-        return await super().act(observation, space)
+        return await self._layout.act(observation, space)
 
     async def recall(
         self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        if self._walk:
-            self._walk.recall(observation, decision)
-        else:
-            await super().recall(observation, space, decision)
+        await self._layout.recall(observation, space, decision)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        if self._walk:
-            self._walk.on_feedback(decision, feedback)
-        else:
-            super().on_feedback(decision, feedback)
+        self._layout.on_feedback(decision, feedback)
 
 
 agent = Act

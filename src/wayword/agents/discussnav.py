@@ -45,7 +45,7 @@ from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
-from wayword.core.trajectory import HISTORY_DROPPED, SCENE_EXPERT
+from wayword.core.trajectory import CLAUSES, HISTORY_DROPPED, SCENE_EXPERT
 from wayword.core.world import Feedback, Observation
 from wayword.perception.eye_detector import detector_called
 from wayword.verbalize import indoor
@@ -133,6 +133,7 @@ class DiscussNav:
         self._analysis = Analysis(episode.instruction)
         if self._settings.analysis:
             self._analysis = await analyse(self._meeting, episode.instruction)
+            self._toolkit.note(CLAUSES, texts=list(self._analysis.actions), begins=[])
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         more = self._around.take_in(observation)
@@ -186,7 +187,7 @@ class DiscussNav:
         if not self._settings.completion:
             return ""
         if self._steps == 0:
-            return progress.opening(self._analysis)
+            return progress.opening(self._meeting, self._analysis)
         trail = progress.trail_text(self._history)
         return await progress.estimate(self._meeting, self._analysis, trail)
 

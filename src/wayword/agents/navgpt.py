@@ -29,7 +29,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
 from wayword.core.perceiver import Percept, need
-from wayword.core.trajectory import HISTORY_DROPPED
+from wayword.core.trajectory import CLAUSES, HISTORY_DROPPED
 from wayword.core.world import Feedback
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
@@ -147,6 +147,8 @@ class NavGPT:
     async def begin(self, episode: Episode) -> None:
         parts = episode.extra.get("sub_instructions", ())
         listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
+        if parts:
+            self._toolkit.note(CLAUSES, texts=[str(part) for part in parts], begins=[])
         self._opening = self._prompts.fill("begin", instruction=f"{episode.instruction}{listed}")
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:

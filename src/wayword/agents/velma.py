@@ -29,7 +29,7 @@ import numpy as np
 
 from wayword.agents.parts.answers import replies
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.clauses import NO, YES, Clause, if_done
+from wayword.agents.parts.clauses import NO, YES, Clause, if_done, note_clauses, note_followed
 from wayword.agents.parts.continuation import read_actions
 from wayword.agents.parts.conversation import TokenRate, context_tokens
 from wayword.agents.parts.counting import Course
@@ -162,6 +162,7 @@ class Velma:
         if self._settings.follow:
             self._course = Course(legs(quotable(episode.instruction)), self._scorer is not None)
             self.clauses = tuple(leg.clause for leg in self._course.legs)
+            note_clauses(self._toolkit.note, self.clauses)
         self._walk = self._route(episode)
         if self._settings.shots:
             drawn = self._toolkit.demonstrations(self._settings.shots, self._seed(episode))
@@ -171,6 +172,8 @@ class Velma:
     async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
         self._look(observation)
         if self._forced:
+            if self._course is not None:
+                note_followed(self._toolkit.note, self.followed, ())
             return Decision(Action(self._forced.pop(0)))
         if self._planned:
             return Decision(Action(self._planned.pop(0)))
@@ -245,6 +248,7 @@ class Velma:
     async def _followed(self, course: Course) -> Decision:
         """The action where one may turn or the leg is done; onward everywhere else."""
         done = self._due and await self._done(course)
+        note_followed(self._toolkit.note, course.followed, range(1, course.followed + done))
         if done and course.last:
             return Decision(STOP)
         return await self._chosen() if done or course.junction else Decision(Action("forward"))

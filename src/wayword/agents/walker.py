@@ -43,6 +43,8 @@ from wayword.agents.parts.clauses import (
     goes_through,
     if_done,
     last_parts,
+    note_clauses,
+    note_followed,
     plain_words,
     turn_of,
 )
@@ -134,14 +136,14 @@ class Walker:
         begin = self._prompts.fill("begin", clauses="\n".join(listed))
         self.prompt = f"{self._prompts['task']}\n{begin}\n\n"
         self._visited, self._steps, self._picked = [], 0, {}
+        note_clauses(self._toolkit.note, self.clauses)
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
-        while await self._done(percept):
-            if self.followed == len(self.clauses):
-                return Decision(STOP)
-            self.followed, self._steps = self.followed + 1, 0
-        if not observation.neighbors:
+        arrived = await self._advance(percept)
+        before = range(1, self.followed + arrived)
+        note_followed(self._toolkit.note, self.followed, before)
+        if arrived or not observation.neighbors:
             return Decision(STOP)
         return Decision(await self._pick(observation, percept))
 
@@ -157,6 +159,14 @@ class Walker:
         """The log-probability of yes less that of no, as an answer to the text as it stands."""
         choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
         return choice.logprobs[1] - choice.logprobs[0]
+
+    async def _advance(self, percept: Percept) -> bool:
+        """Go on to the first clause that is not done here; whether the last one is."""
+        while await self._done(percept):
+            if self.followed == len(self.clauses):
+                return True
+            self.followed, self._steps = self.followed + 1, 0
+        return False
 
     async def _done(self, percept: Percept) -> bool:
         """Append the place, and whether the clause is done here."""

@@ -66,12 +66,15 @@ Name = Annotated[str, typer.Argument(help="A model's name, such as smollm2.")]
 
 @models.command("list")
 def models_list() -> None:
-    """The models that can be had by name, and which are here."""
-    from wayword.models.parts import fetch
+    """The models that can be had by name, and which are here; those trained here come last."""
+    from wayword.models.parts import fetch, weights
 
     for status in fetch.statuses():
         where = status.path or f"not here; run `wayword models fetch {status.name}`"
         typer.echo(f"{status.name}  {status.size / 1e6:.0f} MB  {status.licence}  {where}")
+    for name in weights.trained_names():
+        own = weights.SHIPPED / f"{name}.gguf"
+        typer.echo(f"local:{name}  {own.stat().st_size / 1e6:.0f} MB  for agent {name}  {own}")
 
 
 @models.command("fetch")

@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wayword.cli import completing
 from wayword.cli.running import Continue
 
 if TYPE_CHECKING:
     from wayword.runs.plan import Plan
     from wayword.runs.play import Game
 
-Dataset = Annotated[str, typer.Argument(help="Dataset and split: household, towns …")]
+Dataset = Annotated[
+    str,
+    typer.Argument(
+        help="Dataset and split: household, towns …", autocompletion=completing.datasets
+    ),
+]
 On = Annotated[str, typer.Option("--on", help="The same, as an option.")]
 Browser = Annotated[
     bool, typer.Option("--browser", help="Play in the browser: with a map, buttons, and others.")
@@ -21,12 +27,22 @@ Browser = Annotated[
 Port = Annotated[int, typer.Option(help="With --browser: the port; 0 takes a free one.")]
 OpenIt = Annotated[bool, typer.Option("--open", help="With --browser: open it, too.")]
 Role = Annotated[str, typer.Option("--as", help="The actor you are; else the first one.")]
-With = Annotated[str, typer.Option("--with", help="The agent that plays everybody else.")]
+With = Annotated[
+    str,
+    typer.Option(
+        "--with", help="The agent that plays everybody else.", autocompletion=completing.agents
+    ),
+]
 Episode = Annotated[
     str, typer.Option(help="An episode's id or number; else the next you have not played.")
 ]
 ModelName = Annotated[
-    str, typer.Option("--model", help="The model of the others, if they ask one.")
+    str,
+    typer.Option(
+        "--model",
+        help="The model of the others, if they ask one.",
+        autocompletion=completing.models,
+    ),
 ]
 Steps = Annotated[int | None, typer.Option(help="Cut the episode off after so many steps.")]
 Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from wayword.cli import completing
+
 if TYPE_CHECKING:
     from wayword.runs.reports import Written
 
@@ -209,7 +211,12 @@ FormOption = Annotated[
 ]
 Out = Annotated[Path, typer.Option(help="The file to write.")]
 Strategy = Annotated[
-    str, typer.Option("--as", help="The strategy that would have been asked: act, react …")
+    str,
+    typer.Option(
+        "--as",
+        help="The strategy that would have been asked: act, react …",
+        autocompletion=completing.agents,
+    ),
 ]
 Set = Annotated[
     list[str] | None, typer.Option("--set", help="A setting of the strategy: decoding=free.")

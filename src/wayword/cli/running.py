@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wayword.cli import show
+from wayword.cli import completing, show
 
 if TYPE_CHECKING:
     from threading import Timer
@@ -28,14 +28,25 @@ Agent = Annotated[
     str,
     typer.Argument(
         help="An agent's name, ./mine.py, or a file with a whole run, recipe.yaml. "
-        "See: wayword list agents"
+        "See: wayword list agents",
+        autocompletion=completing.agents,
     ),
 ]
 On = Annotated[
-    str, typer.Option("--on", help="Dataset and split: houses, r2r:val_seen …, or ./mine.py")
+    str,
+    typer.Option(
+        "--on",
+        help="Dataset and split: houses, r2r:val_seen …, or ./mine.py",
+        autocompletion=completing.datasets,
+    ),
 ]
 ModelName = Annotated[
-    str, typer.Option("--model", help="local:smollm2, openai:NAME, scripted:first …")
+    str,
+    typer.Option(
+        "--model",
+        help="local:smollm2, openai:NAME, scripted:first …",
+        autocompletion=completing.models,
+    ),
 ]
 Actor = Annotated[
     list[str] | None,
@@ -52,6 +63,7 @@ Set = Annotated[
         help="A setting, KEY=VALUE: the agent's own (decoding=free), the model's "
         "(model.threads=2), the dataset's (dataset.seed=7), another model for a role "
         "(models.summary=openai:NAME), or an actor's (actors.follower.decoding=free).",
+        autocompletion=completing.settings,
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="A YAML file with the same settings tree.")]

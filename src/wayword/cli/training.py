@@ -10,6 +10,8 @@ from typing import Annotated
 
 import typer
 
+from wayword.cli import completing
+
 
 class MethodName(StrEnum):
     """How the labels are made."""
@@ -31,11 +33,19 @@ class Kind(StrEnum):
 
 
 Agent = Annotated[
-    str, typer.Argument(help="The agent whose prompt is learnt: walker, velma, act …")
+    str,
+    typer.Argument(
+        help="The agent whose prompt is learnt: walker, velma, act …",
+        autocompletion=completing.agents,
+    ),
 ]
 On = Annotated[
     list[str] | None,
-    typer.Option("--on", help="A training split; may be repeated. Without: the recipe's own."),
+    typer.Option(
+        "--on",
+        help="A training split; may be repeated. Without: the recipe's own.",
+        autocompletion=completing.datasets,
+    ),
 ]
 Dev = Annotated[str, typer.Option(help="Where dev episodes come from; else the first --on.")]
 MethodOption = Annotated[

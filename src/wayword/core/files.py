@@ -12,6 +12,7 @@ import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -64,6 +65,65 @@ def remembered(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> A
     digest = hashlib.sha256(text).hexdigest().encode()
     keep(stored, lambda file: file.write(digest + b"\n" + text))
     return json.loads(text)  # a list stays no tuple the first time either
+
+
+class Memo:
+    """Whole numbers that take long to work out: each once, then from the cache folder.
+
+        >>> memo = Memo("doctest-1")
+        >>> memo.get("six", lambda: 6), memo.get("none", lambda: None), memo.get("six", lambda: 7)
+        (6, None, 6)
+
+    ``name`` is to change whenever the numbers do; without one they are kept in this process alone.
+    Each is a line with a checksum of its own, added by one write: processes share the file, and a
+    damaged line is worked out again.
+    """
+
+    def __init__(self, name: str = "") -> None:
+        self._path = cache_folder() / "numbers" / f"{name}.txt" if name else None
+        self._known: dict[int, int | None] = {}
+        if self._path is not None:
+            self._read(self._path)
+
+    def _read(self, path: Path) -> None:
+        with suppress(OSError):
+            for line in path.read_text(encoding="ascii", errors="replace").splitlines():
+                told, _, check = line.rpartition(" ")
+                if told and check == _line_check(told):
+                    key, _, number = told.partition(" ")
+                    self._known[int(key, 16)] = None if number == "-" else int(number)
+
+    def get(self, key: str, make: Callable[[], int | None]) -> int | None:
+        """The number of a key, any text; ``make`` works it out where it is not known."""
+        digest = hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()[:16]
+        known = int(digest, 16)  # a third of the text's memory; there may be a million of them
+        if known not in self._known:
+            self._known[known] = number = make()
+            if self._path is not None:
+                _add(self._path, f"{digest} {'-' if number is None else number}")
+        return self._known[known]
+
+
+def _add(path: Path, told: str) -> None:
+    # The line break comes first: what a killed process left of a line spoils no other.
+    line = f"\n{told} {_line_check(told)}\n".encode()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("ab", buffering=0) as file:
+            file.write(line)
+
+
+def _line_check(told: str) -> str:
+    return hashlib.sha256(told.encode()).hexdigest()[:8]
+
+
+@cache
+def source_checksum(*packages: str) -> str:
+    """Sixteen hex digits for the program text of some of the packages in ``wayword``."""
+    root, digest = Path(__file__).parents[1], hashlib.sha256()
+    for path in sorted(path for name in packages for path in (root / name).rglob("*.py")):
+        digest.update(f"{sha256(path)}  {path.relative_to(root).as_posix()}\n".encode())
+    return digest.hexdigest()[:16]
 
 
 def sha256(path: Path) -> str:

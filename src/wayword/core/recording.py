@@ -19,7 +19,7 @@ from wayword.core.errors import ModelError, ModelUnusable, UsageError, WaywordEr
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, window_of
 from wayword.core.perceiver import Percept
 from wayword.core.replay import carry_out
-from wayword.core.trajectory import ModelCall, Note, Step
+from wayword.core.trajectory import FOLLOWED, ModelCall, Note, Step
 from wayword.core.world import Observation, World
 
 
@@ -186,9 +186,10 @@ async def retake(
             )
         if agent is not None:
             agent.on_feedback(step.decision, feedback)
-        log.drain()
+        _, noted = log.drain()
         percept = log.drain_percept() or step.percept
-        notes = [Note("recorded_before", {"step": number})]
+        followed = [note for note in noted if note.kind == FOLLOWED]
+        notes = [Note("recorded_before", {"step": number}), *followed]
         pose = world.pose(step.actor)
         taken.append(Step(step.actor, seen, step.decision, feedback, pose, [], notes, 0.0, percept))
     return taken

@@ -11,6 +11,7 @@ True
 
 from __future__ import annotations
 
+import hashlib
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,8 +22,9 @@ from typing import ClassVar, Protocol, runtime_checkable
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
 from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError
+from wayword.core.files import Memo, source_checksum
 from wayword.core.replay import ActionPlan, PlanningFailed, follow
 from wayword.core.world import World
 
@@ -43,6 +45,9 @@ class Training:
         """What draws the examples."""
         return random.Random(f"{self.salt}{seed}" if self.salt else seed)
 
+
+_DECIDING = ("core", "worlds", "datasets")
+"""Packages whose text decides how long an expert's solutions are."""
 
 MakeDemonstration = Callable[["Solvable", Task], Demonstration | None]
 """A dataset and one of its training tasks -> the task solved, None where it is not."""
@@ -96,13 +101,17 @@ class Solvable(ABC):
     def expert_length(self, task: Task) -> int | None:
         """L*: how many actions :meth:`solve` takes, its stop included; None where it fails.
 
-        Computed once for a task.
+        It is a property of the task, so it is worked out once: kept in this process, and in the
+        cache folder where :meth:`decided_by` tells what it depends on.
         """
-        reference, length = self._lengths.get(task.episode.id, (None, None))
-        if reference != task.reference:
-            length = self._length(task)
-            self._lengths[task.episode.id] = task.reference, length
-        return length
+        episode = task.episode
+        key = repr((episode.id, episode.scene, episode.actors, episode.start, task.reference))
+        return self._lengths.get(key, lambda: self._length(task))
+
+    def decided_by(self) -> str:
+        """What decides how long solutions are, the task and the program text aside: settings,
+        checksums of files. Empty where that is not known, so that nothing is kept on disk."""
+        return ""
 
     def demonstrations(
         self, count: int, seed: int, make: MakeDemonstration | None = None
@@ -137,8 +146,13 @@ class Solvable(ABC):
         return Demonstration(task.episode, actions, lambda: self.world(task.episode))
 
     @cached_property
-    def _lengths(self) -> dict[str, tuple[Reference, int | None]]:
-        return {}
+    def _lengths(self) -> Memo:
+        own, kind = self.decided_by(), type(self)
+        # The program text of a dataset from outside the tree is not looked at, so nothing is kept.
+        if not own or not kind.__module__.startswith("wayword."):
+            return Memo()
+        told = f"{kind.__module__} {kind.__qualname__} {own} {source_checksum(*_DECIDING)}"
+        return Memo(f"expert-{hashlib.sha256(told.encode()).hexdigest()[:16]}")
 
     def _length(self, task: Task) -> int | None:
         try:

@@ -39,6 +39,12 @@ HISTORY_DROPPED = "history_dropped"
 """``steps`` of the history were left out of the prompt, to fit a ``context`` of so many tokens."""
 EXAMPLES_DROPPED = "examples_dropped"
 """``count`` solved examples were left out of the prompt, to fit a ``context``; ``left`` stayed."""
+CLAUSES = "clauses"
+"""How an agent cuts its instruction, once: the ``texts`` in order, and where each ``begins`` in the
+instruction, in characters, of which a run of white space is one; ``begins`` is empty where the
+texts are not the instruction's own words."""
+FOLLOWED = "followed"
+"""The ``number`` of the clause followed in this turn, from 1, and the numbers of those ``done``."""
 STATE = "state"
 """What an agent stated of itself: ``place``, ``facing`` or ``heading``, ``holding``."""
 ASKED = "asked"

@@ -17,6 +17,7 @@ from wayword.core.family import Family
 from wayword.core.files import find_any, read_bytes, read_field, remembered
 from wayword.core.geometry import Point, absolute
 from wayword.datasets.sources.robothor.apartments import (
+    EPISODE,
     METADATA,
     corners_of,
     episodes_of,
@@ -154,9 +155,9 @@ class Robothor(SolvableSearches):
 
     def _counts(self) -> dict[str, int]:
         """How many episodes each scene's file holds."""
-        return {s: read_bytes(p).count(b'"initial_position"') for s, p in self._scenes.items()}
+        return {s: read_bytes(p).count(EPISODE) for s, p in self._scenes.items()}
 
-    def _read(self, scene: str) -> list[Any]:
+    def _read(self, scene: str) -> Sequence[Any]:
         return episodes_of(self.folder, self.split, scene)
 
     def _task(self, number: int) -> Task:

@@ -8,14 +8,18 @@ import platform
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args, get_origin, get_type_hints
 
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.files import cache_folder
+from wayword.models.parts.weights import local_names
 from wayword.runs.config import Checksums
 from wayword.runs.parts import omitted, open_dataset
 from wayword.runs.plan import Plan, data_folder
 from wayword.testing.contracts import check_dataset
+
+SCRIPTS = ("scripted:first", "scripted:noise", "scripted:echo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,43 @@ def _about(kind: registry.Kind, name: str) -> str:
         return f"-- cannot be loaded: {' '.join(str(error).split())}"
     lines = (part.__doc__ or "").strip().splitlines()
     return lines[0] if lines else ""
+
+
+def datasets_named(begun: str) -> list[str]:
+    """The datasets; for the one that a text names or begins alone, its splits too."""
+    known = registry.names("dataset")
+    name = begun.partition(":")[0]
+    meant = [name] if name in known else [each for each in known if each.startswith(begun)]
+    if len(meant) != 1:
+        return known
+    splits = registry.load("dataset", meant[0]).splits
+    return [*known, *(f"{meant[0]}:{split}" for split in splits)]
+
+
+def models_named() -> list[str]:
+    """The backends of models, and names of theirs that are known here."""
+    own = [f"local:{name}" for name in local_names()]
+    return [*own, *SCRIPTS, *(f"{name}:" for name in registry.names("model"))]
+
+
+def settings_of(agent: str, on: str) -> list[str]:
+    """``KEY=`` for each setting of an agent and a dataset, or ``KEY=VALUE`` for each of few
+    values; nothing for names that are not registered."""
+    dataset = on.partition(":")[0]
+    return [*_keys("agent", agent, ""), *_keys("dataset", dataset, "dataset.")]
+
+
+def _keys(kind: registry.Kind, name: str, prefix: str) -> list[str]:
+    if name not in registry.names(kind):
+        return []
+    known = get_type_hints(registry.load(kind, name).Settings)
+    return [f"{prefix}{key}={value}" for key, hint in known.items() for value in _values(hint)]
+
+
+def _values(hint: object) -> tuple[str, ...]:
+    if hint is bool:
+        return "true", "false"
+    return tuple(map(str, get_args(hint))) if get_origin(hint) is Literal else ("",)
 
 
 def data_listing(folder: Path | None) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 from wayword.core.agent import Reflecting, TrialSettings
@@ -65,6 +66,15 @@ def made(tasks: Sequence[Task], numbers: Sequence[int]) -> Iterator[Task]:
     return (tasks[number] for number in numbers)
 
 
+def _instead(name: str, tasks: Sequence[Task]) -> str:
+    """The id that may be meant, or the first ones."""
+    ids = [task_id(tasks, number) for number in range(len(tasks))[:2000]]
+    if near := get_close_matches(name, ids, 1, 0.8):
+        return f"did you mean {near[0]!r}?"
+    more = f" … {len(tasks):,} in all" if len(tasks) > len(ids[:6]) else ""
+    return f"there are: {', '.join(ids[:6])}{more}"
+
+
 def _all_named(plan: Plan, tasks: Sequence[Task]) -> list[int]:
     wanted, found = set(plan.episodes), dict[str, int]()
     for number in range(len(tasks)):
@@ -74,8 +84,7 @@ def _all_named(plan: Plan, tasks: Sequence[Task]) -> list[int]:
             found[name] = number
     for name in plan.episodes:
         if name not in found:
-            ids = [task_id(tasks, number) for number in range(len(tasks))[:40]]
-            raise UsageError(f"{plan.on} has no episode {name!r}; {suggest(name, ids)}")
+            raise UsageError(f"{plan.on} has no episode {name!r}; {_instead(name, tasks)}")
     return [found[name] for name in dict.fromkeys(plan.episodes)]
 
 

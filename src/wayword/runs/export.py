@@ -19,7 +19,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
 from wayword.agents.parts.strategy import Strategy, StrategySettings
 from wayword.core import registry
@@ -40,6 +40,13 @@ OnEpisode = Callable[[int, int], None]
 """Told after every episode: how many are done, of how many."""
 
 
+@runtime_checkable
+class HasStrategy(Protocol):
+    """An agent's class that is none itself, and talks to models as its ``strategy`` does."""
+
+    strategy: ClassVar[type[Strategy]]
+
+
 @dataclass(frozen=True, slots=True)
 class Export:
     """What to write. ``strategy`` is the agent that would have been asked, with ``settings`` of
@@ -58,13 +65,14 @@ class Export:
     def opened(self) -> tuple[type[Strategy], StrategySettings]:
         """The strategy's class and settings. Raises ``UsageError`` for an agent that is none."""
         cls = registry.load("agent", self.strategy)
-        if not issubclass(cls, Strategy):
+        strategy = cls.strategy if isinstance(cls, HasStrategy) else cls
+        if not issubclass(strategy, Strategy):
             raise UsageError(
                 f"--as {self.strategy}: is no strategy; take act, react or react_emmem, or an "
                 "agent of your own that derives from Strategy"
             )
-        settings: StrategySettings = make(cls.Settings, self.settings, self.strategy)
-        return cls, settings
+        settings: StrategySettings = make(strategy.Settings, self.settings, self.strategy)
+        return strategy, settings
 
 
 @dataclass(slots=True)

@@ -28,7 +28,7 @@ from wayword.core.model import Model, lessons_of, prepare, warnings_of
 from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
-from wayword.core.trajectory import STATE, ModelCall, Step, Trajectory
+from wayword.core.trajectory import CLAUSES, FOLLOWED, STATE, ModelCall, Step, Trajectory
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.rate import Turns
@@ -119,7 +119,7 @@ OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Told after every step and episode: how many episodes are finished, of how many, and the last
 one's scores, or ``{"steps_so_far": n}`` after a step.
 """
-QUIET = {STATE, "lesson", "recorded_before"}
+QUIET = {STATE, CLAUSES, FOLLOWED, "lesson", "recorded_before"}
 """Notes that every step leaves by design; the others are told at the end of a run."""
 
 
@@ -263,6 +263,8 @@ async def _run(
 ) -> RunResult:
     config = config_of(plan, dataset, agent, models)
     config = going_on.marked(config) if going_on else config
+    if plan.episodes:
+        choose(plan, dataset.tasks)  # before a folder is made: a name may be mistyped
     out = plan.out or run_folder(plan, config["identity"])
     with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
         chosen = choose(plan, dataset.tasks, folder)

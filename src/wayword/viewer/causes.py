@@ -21,6 +21,7 @@ from typing import Any
 CAUSES: Mapping[str, str] = {
     "passed_goal": "was within reach of the goal, or saw it, and ended elsewhere",
     "stopped_early": "stopped by itself without having been at the goal",
+    "never_seen": "what was looked for was never in view",
     "wrong_object": "picked up or chose something else than was meant",
     "gave_up": "stopped after three turns in a row that came to nothing",
     "looped": "took the same action in the same pose three times or more",
@@ -62,6 +63,7 @@ def signs(
     found = {
         "passed_goal": 0 if passed else None,
         "stopped_early": len(steps) if stopped and not passed and not chose else None,
+        "never_seen": 0 if scores.get("ever_seen") == 0.0 else None,
         "wrong_object": len(steps) if chose else _picked_wrong(steps, instruction),
         "gave_up": max(1, len(steps) - _STUCK) if stopped and _stuck(steps[:-1]) else None,
         "looped": _looped(written, steps),

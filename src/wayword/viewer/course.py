@@ -13,7 +13,6 @@ flies stands in, where the map has a gold path.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Html
-from wayword.worlds.household.goals import AnswerReference, GoalCondition, HouseholdReference
+from wayword.worlds.household.goals import AnswerReference, HouseholdReference
 from wayword.worlds.two_phase.world import TwoPhaseReference
 
 _MORE = 0.05
@@ -57,8 +56,13 @@ class Course:
 
     @property
     def worse(self) -> int:
-        """The first step, from 1, after which it was farther than before; 0 where none was."""
-        return next((n for n in range(1, len(self.values)) if self.change(n) < 0), 0)
+        """The first step, from 1, after which it was farther than before; 0 where none was. A
+        condition that came to hold again, as when a thing is moved, was not undone."""
+        farther = (n for n in range(1, len(self.values)) if self.change(n) < 0)
+        return next((n for n in farther if not (self.of and self._made_good(n))), 0)
+
+    def _made_good(self, step: int) -> bool:
+        return max(self.values[step:]) >= self.values[step - 1]
 
     def change(self, step: int) -> float:
         """How much nearer a step led: metres or links, or conditions; negative: farther."""
@@ -154,8 +158,8 @@ def _left(told: Trajectory, gold: Sequence[str]) -> int:
 
 Wanted = tuple[str, int, int]
 """A goal condition: its words, how many of its parts hold, and how many there are."""
-_KINDS = 3
-_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
+_MOST = 12
+"""Conditions that are listed, at most."""
 
 
 def conditions(reference: Any, state: Mapping[str, Any]) -> list[Wanted]:
@@ -173,60 +177,7 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Wanted]:
     found: list[Wanted] = []
     for goal in reference.goals[:_MOST]:
         try:
-            found.append((_words(goal), goal.met(state), goal.parts))
+            found.append((goal.words, goal.met(state), goal.parts))
         except (KeyError, TypeError, AttributeError):
             return []  # a state that is not of this world
     return found
-
-
-_MOST = 12
-
-
-def _words(goal: GoalCondition) -> str:
-    """A condition by its fields: which things, what of them, and where."""
-
-    def ids(key: str) -> str:
-        given = getattr(goal, key, ())
-        return kinds((given,) if isinstance(given, str) else given)
-
-    dishes = getattr(goal, "dishes", None)
-    if dishes is not None:
-        return ", ".join(map(_dish, dishes))
-    what = " ".join(
-        filter(None, (_traits(getattr(goal, "traits", ())), ids("things"), ids("thing")))
-    )
-    parts = [what, f"{ids('lamps')} switched on, in view" if ids("lamps") else ""]
-    parts += [f"in {ids('movables')}" if ids("movables") else ""]
-    where = ids("receptacles") or ids("receptacle")
-    parts += [
-        f"in or on {where}" if where else "",
-        f"beside {ids('others')}" if ids("others") else "",
-    ]
-    kind = type(goal).__name__
-    parts += [{"Held": "held", "Near": "in view, near by"}.get(kind, "")]
-    if kind == "Restored":
-        parts.append("(open)" if getattr(goal, "open", False) else "(closed)")
-    return " ".join(part for part in parts if part) or kind
-
-
-def _dish(dish: Any) -> str:
-    load = [f"{each.count} {_traits(each.traits)} {kinds(each.things)}" for each in dish.load]
-    parts = [_traits(dish.traits), kinds(dish.things), f"with {', '.join(load)}" if load else ""]
-    parts.append(f"in or on {kinds(dish.at)}" if dish.at else "")
-    return " ".join(" ".join(parts).split())
-
-
-def _traits(traits: Sequence[tuple[str, Any]]) -> str:
-    """``hot clean``: a trait that is a word by its value, one that is true by its name."""
-    words = (
-        value if isinstance(value, str) else name if value else f"not {name}"
-        for name, value in traits
-    )  # fmt: skip
-    return " ".join(words)
-
-
-def kinds(ids: Sequence[str]) -> str:
-    """``mug or cup`` for ids of things: ``Mug|-01.25|+00.90``, ``cup_3``."""
-    names = (each.partition("|")[0].rpartition("/")[2].rstrip("_0123456789") for each in ids)
-    found = list(dict.fromkeys(_CASE.sub(" ", name).replace("_", " ").lower() for name in names))
-    return " or ".join(found[:_KINDS]) + (" …" if len(found) > _KINDS else "")

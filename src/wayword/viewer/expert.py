@@ -7,16 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from wayword.agents.parts.person import answered
-from wayword.core.action import STOP, Action
+from wayword.core.action import STOP, Action, Decision
 from wayword.core.errors import WaywordError
 from wayword.core.replay import PlanningFailed, replay
 from wayword.core.solving import Solvable
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import Step, Trajectory
 from wayword.runs.replaying import recorded_answers
 from wayword.viewer.data import Sources
+from wayword.viewer.steps import SPOKEN
+from wayword.worlds.household.verbs import HIGH_LEVEL
 
 WAYS = ("expert", "shortest", "gold")
 """Ways to solve a task, those to ask first."""
+ERRANDS = "errands"
+"""The way that takes the place of ``expert`` for actors who run whole errands."""
 OVER = "nothing more"
 """Where a plan ends: everything is done, as far as the expert goes."""
 
@@ -33,13 +37,15 @@ def experts(told: Trajectory, sources: Sources, patience: float = 5.0) -> list[t
         return []
     end = time.monotonic() + patience
     found: list[tuple[str, bool]] = [("", False)] * len(told.steps)
+    high = _run_errands(told) if ERRANDS in dataset.solutions else set()
     for how in WAYS:
         for number, world in _played(told, task, dataset):
-            if found[number][0]:
-                continue
             step = told.steps[number]
+            if found[number][0] or _spoke(step):
+                continue
+            own = ERRANDS if how == "expert" and step.actor in high else how
             try:
-                action: Action | None = next(dataset.plan(task, world, step.actor, how))
+                action: Action | None = next(dataset.plan(task, world, step.actor, own))
             except StopIteration:
                 action = None
             except (PlanningFailed, WaywordError, LookupError, ValueError):
@@ -53,6 +59,17 @@ def experts(told: Trajectory, sources: Sources, patience: float = 5.0) -> list[t
         if any(words for words, _ in found):
             break  # one expert for the whole episode
     return found
+
+
+def _spoke(step: Step) -> bool:
+    """Whether something was said: experts work, and say nothing."""
+    return isinstance(step.decision, Decision) and step.decision.action.name in SPOKEN
+
+
+def _run_errands(told: Trajectory) -> set[str]:
+    """The actors who took high-level actions: low-level advice would be beside the point."""
+    decided = ((step.actor, step.decision) for step in told.steps)
+    return {a for a, d in decided if isinstance(d, Decision) and d.action.name in HIGH_LEVEL}
 
 
 def _played(told: Trajectory, task: Any, dataset: Any) -> Iterator[tuple[int, Any]]:

@@ -176,17 +176,22 @@ def whisker(metric: Metric, found: Mapping[str, float | None]) -> Html | None:
     )  # fmt: skip
 
 
+def share(part: float) -> Html:
+    """A bar that is filled to a part of one."""
+    return tag(
+        "svg", tag("rect", x=0, y=0, width=round(100 * part, 1), height=8, rx=2),
+        viewBox="0 0 100 8", class_="share", preserveAspectRatio="none", aria_hidden="true",
+    )  # fmt: skip
+
+
 def options(choice: Choice) -> Html:
     """Options by probability, the best first. Those of a closed list need not add up to one."""
     ranked = sorted(zip(choice.options, choice.logprobs, strict=False), key=lambda p: -p[1])
     rows = []
     for option, logprob in ranked[:_MOST_OPTIONS]:
-        share = math.exp(min(0.0, logprob)) if logprob == logprob else 0.0
-        bar = tag(
-            "svg", tag("rect", x=0, y=0, width=round(100 * share, 1), height=8, rx=2),
-            viewBox="0 0 100 8", class_="share", preserveAspectRatio="none", aria_hidden="true",
-        )  # fmt: skip
-        cells = [tag("td", tag("code", option)), tag("td", bar), tag("td", f"{100 * share:.1f}%")]
+        probability = math.exp(min(0.0, logprob)) if logprob == logprob else 0.0
+        told = f"{100 * probability:.1f}%"
+        cells = [tag("td", tag("code", option)), tag("td", share(probability)), tag("td", told)]
         rows.append(tag("tr", *cells))
     more = len(ranked) - len(rows)
     rest = tag("p", f"and {more} more", class_="dim") if more > 0 else None

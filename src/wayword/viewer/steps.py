@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import base64
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wayword.core.action import Decision, Rejection
-from wayword.core.model import Choice, Completion, Image, Sampling, Usage
+from wayword.core.model import Usage
 from wayword.core.trajectory import ModelCall, Note, Step, Verdict
-from wayword.viewer import figures
 from wayword.viewer import words as seeing
+from wayword.viewer.calls import Calls, count, part, seconds
+from wayword.viewer.clauses import SHOWN_ELSEWHERE, Clauses
 from wayword.viewer.course import Course
 from wayword.viewer.letters import Letters
 from wayword.viewer.maps.generic import place_of
-from wayword.viewer.markup import Child, Html, join, tag
-from wayword.viewer.words import Block, Piece, PromptHistory
+from wayword.viewer.markup import Html, join, tag
 
-_PICTURES = frozenset({"image/png", "image/jpeg", "image/webp", "image/gif"})
 _FEW_THINGS, _MOST_CHIPS = 6, 16
 _NUMBERED = {"x", "y", "heading"}
 SPOKEN = ("chat", "ask")
@@ -56,7 +53,7 @@ def _said(step: Step) -> Html | None:
         return None
     to = step.feedback.details.get("to")
     heard = f" to {', '.join(map(str, to))}" if isinstance(to, list | tuple) and to else ""
-    return _part(f"Said{heard}", tag("p", tag("bdi", words), class_="speech"))
+    return part(f"Said{heard}", tag("p", tag("bdi", words), class_="speech"))
 
 
 def _heard(step: Step) -> Html | None:
@@ -67,31 +64,31 @@ def _heard(step: Step) -> Html | None:
         tag("p", tag("b", str(each.get("sender", ""))), " ", tag("bdi", str(each.get("text", ""))))
         for each in messages
     ]
-    return _part("Heard", tag("div", *lines, class_="speech")) if lines else None
+    return part("Heard", tag("div", *lines, class_="speech")) if lines else None
 
 
 class Cards:
-    """The cards of one episode, in order: prompts are compared with the ones before.
+    """The cards of one episode, in order.
 
     ``actors`` are named where there are several. ``around`` says what there is at the place of an
     observation, for agents that asked no model. ``trial`` is that of an earlier trial, from 1; 0
     stands for the one that counts, whose steps alone the page's keys and map go by. ``ask`` is
     the query that names the episode to a server; empty in files. ``course`` is how near to success
-    the trial that counts was. ``letters`` are the short names of places.
+    the trial that counts was, and ``clauses`` which part of its instruction each step follows.
+    ``letters`` are the short names of places.
     """
 
     def __init__(self, several: bool, ask: str = "", letters: Letters | None = None) -> None:
         self._several, self.ask, self._letters = several, ask, letters or Letters()
-        self.trial, self.course = 0, Course()
-        self._history = PromptHistory()
-        self._steps_of_calls: list[str] = []
+        self.trial, self.course, self.clauses = 0, Course(), Clauses()
+        self._calls = Calls()
         self._met: dict[str, set[str]] = {}
 
     def opening(self, calls: Sequence[ModelCall], notes: Sequence[Note]) -> Html | None:
         """What was asked before the first step, or None."""
-        if not calls and not notes:
+        if not calls and not _shown(notes):
             return None
-        body = [*(self._call(call, "the opening") for call in calls), _notes(notes)]
+        body = [*(self._calls.shown(call, "the opening") for call in calls), _notes(notes)]
         head = tag("header", tag("h2", "Opening"), tag("span", "before the first step"))
         return tag("section", head, *body, class_="card", id=self._id("opening"))
 
@@ -102,7 +99,7 @@ class Cards:
         if verdict is None:
             return None
         told = {True: "told: it succeeded", False: "told: it failed", None: "nothing told"}
-        body = [*(self._call(call, "the reflection") for call in calls), _notes(notes)]
+        body = [*(self._calls.shown(call, "the reflection") for call in calls), _notes(notes)]
         head = tag("header", tag("h2", "Verdict"), tag("span", told[verdict.succeeded]))
         return tag("section", head, *body, class_="card", id=self._id("verdict"))
 
@@ -115,18 +112,17 @@ class Cards:
             tag("h2", tag("a", f"Step {number}", href=f"#{self._id(f'step-{number}')}")),
             who,
             tag("b", label(step), class_=f"badge {kind}"),
-            None if self.trial else _led(self.course, number),
+            None if self.trial else join([_led(self.course, number), self.clauses.chip(number)]),
             tag("span", _took(step), class_="dim"),
         )
         when = f"step {number}" + (f" of trial {self.trial}" if self.trial else "")
-        asked = [self._call(call, when) for call in step.calls]
         parts = [
             *_decided(step),
             _said(step),
-            _part("Outcome", _came_of_it(step)),
+            part("Outcome", _came_of_it(step)),
             _heard(step),
             self._seen(step, around),
-            *asked,
+            *self._calls.of_step(step.calls, when),
             _notes(step.notes),
             self._tools(number),
         ]
@@ -134,8 +130,8 @@ class Cards:
             name = self._id(f"step-{number}")
             return tag("section", head, *parts, class_=f"card past {kind}", id=name)
         return tag(
-            "section", head, *parts,
-            class_=f"card step {kind}", id=f"step-{number}", data_step=number, tabindex=-1,
+            "section", head, *parts, class_=f"card step {kind}", id=f"step-{number}",
+            data_step=number, tabindex=-1, **self.clauses.marks(number),
         )  # fmt: skip
 
     def _seen(self, step: Step, around: Html | None) -> Html:
@@ -145,7 +141,7 @@ class Cards:
         met = self._met.setdefault(step.actor, set())
         fresh = [name for name in names if name not in met]
         met.update(names)
-        words = f"Saw {_count(len(names), 'thing')}, {len(fresh)} new" if names else "Saw"
+        words = f"Saw {count(len(names), 'thing')}, {len(fresh)} new" if names else "Saw"
         chips = [tag("span", name, class_="chip new") for name in fresh[:_MOST_CHIPS]]
         more = tag("span", f"and {len(fresh) - len(chips)} more", class_="dim")
         folded = len(names) > _FEW_THINGS or "depth" in held
@@ -186,35 +182,6 @@ class Cards:
     def _id(self, name: str) -> str:
         return f"trial-{self.trial}-{name}" if self.trial else name
 
-    def _call(self, call: ModelCall, when: str) -> Html:
-        number = len(self._steps_of_calls)
-        self._steps_of_calls.append(when)
-        blocks = self._history.add(call.role, call.prompt)
-        new = sum(len(p.text) for block in blocks for p in block.pieces if p.kind == "new")
-        tokens = f"{_count(call.answer.usage.prompt, 'token')}, " if call.answer else ""
-        title = tag(
-            "summary", tag("span", "Prompt"), " ",
-            tag("span", f"{_to(call)}{tokens}{new:,} characters new", class_="dim"),
-        )  # fmt: skip
-        shown = [self._block(block, number, at) for at, block in enumerate(blocks)]
-        prompt = tag("details", title, *shown, class_="prompt")
-        return tag("div", prompt, _answer(call), class_="call")
-
-    def _block(self, block: Block, call: int, at: int) -> Html:
-        pieces = [self._piece(piece, at) for piece in block.pieces]
-        role = tag("h4", block.role) if block.role else None
-        text = tag("pre", *pieces, class_="text", data_call=call, data_block=at)
-        return tag("div", role, text, *map(_picture, block.images), class_="message")
-
-    def _piece(self, piece: Piece, at: int) -> Html:
-        if piece.kind != "folded":
-            return tag("span", piece.text, class_=piece.kind)
-        words = f"{_count(piece.count, 'line')} as in {self._steps_of_calls[piece.call]}"
-        return tag(
-            "button", words, type="button", class_="folded", data_call=piece.call,
-            data_block=at, data_start=piece.start, data_count=piece.count,
-        )  # fmt: skip
-
 
 def _led(course: Course, number: int) -> Html | None:
     """How near to success a step led."""
@@ -223,39 +190,24 @@ def _led(course: Course, number: int) -> Html | None:
     return tag("span", words, class_=kind) if words else None
 
 
-def _part(title: str, *body: Child) -> Html:
-    return tag("div", tag("h3", title), *body, class_="part")
-
-
 def _took(step: Step) -> str:
     used = sum((call.answer.usage for call in step.calls if call.answer is not None), Usage())
     parts = [f"{used.prompt:,} + {used.completion:,} tokens"] if step.calls else []
     return " · ".join([*parts, seconds(step.seconds)])
 
 
-def seconds(took: float) -> str:
-    """``48.0 s``, ``12 ms``; a dash for a missing number."""
-    if not math.isfinite(took):
-        return "–"
-    return f"{took:.1f} s" if took >= 0.1 else f"{1000 * took:.0f} ms"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
-
-
 def _decided(step: Step) -> list[Html]:
     """The thought, and what is not in the card's head: why an answer was rejected."""
     decision = step.decision
-    parts = [_part("Thought", tag("p", decision.thought, class_="thought"))]
+    parts = [part("Thought", tag("p", decision.thought, class_="thought"))]
     parts = parts if decision.thought.strip() else []
     if isinstance(decision, Rejection):
-        return [*parts, _part("Rejected", _rejection(decision))]
+        return [*parts, part("Rejected", _rejection(decision))]
     if decision.fallback_for is not None:
         why = _rejection(decision.fallback_for)
-        parts.append(_part("Rejected", why))
+        parts.append(part("Rejected", why))
         told = tag("p", tag("code", str(decision.action)), " by the recipe's own fallback")
-        return [*parts, _part("Decision", told)]
+        return [*parts, part("Decision", told)]
     return parts
 
 
@@ -311,84 +263,15 @@ def _brief(where: Any) -> Any:
     return where
 
 
-def _to(call: ModelCall) -> str:
-    return "" if call.role == "main" else f"to {call.role}, "
-
-
-def _answer(call: ModelCall) -> Html:
-    if call.answer is None:
-        return _part("No answer", tag("p", call.error or "the call failed", class_="why"))
-    answer = call.answer
-    thoughts = [tag("pre", text, class_="said reasoning") for text in answer.reasoning if text]
-    if isinstance(answer, Choice):
-        ranked = _part("Ranked", _question(call), figures.options(answer), _small(call, answer))
-        return tag("div", _part("Reasoning", *thoughts), ranked) if thoughts else ranked
-    texts = [tag("pre", text, class_="said answer") for text in answer.texts]
-    small = _small(call, answer)
-    if not thoughts:
-        return _part("Answer", *texts, small)
-    return tag("div", _part("Reasoning", *thoughts), _part("Answer", *texts, small))
-
-
-LAST_LINE = 300
-"""Characters of a prompt's last line that stand above its ranked answers, at most."""
-
-
-def _question(call: ModelCall) -> Html | None:
-    """The last line of a text prompt: what was asked, in view without opening the prompt."""
-    line = call.prompt.rpartition("\n")[2].strip() if isinstance(call.prompt, str) else ""
-    return tag("p", line[-LAST_LINE:], class_="asked-last") if line else None
-
-
-def _small(call: ModelCall, answer: Completion | Choice) -> Html:
-    """The call's small print."""
-    parts = [f"{_count(answer.usage.completion, 'token')} written"]
-    if answer.usage.reasoning:
-        parts.append(f"{answer.usage.reasoning:,} of them in thought")
-    if answer.usage.estimated:
-        parts.append("tokens estimated: the server counts none")
-    if isinstance(answer, Choice) and answer.picked:
-        parts.append("one option written, not ranked: the server gives no log-probabilities")
-    if answer.usage.reused:
-        parts.append(f"{answer.usage.reused:,} prompt tokens reused")
-    if isinstance(answer, Completion) and any(end != "stop" for end in answer.finish):
-        parts.append(f"ended by {', '.join(answer.finish)}")
-    parts.append(seconds(answer.seconds))
-    parts.append("price unknown" if answer.cost is None else f"${answer.cost:.4f}")
-    if answer.cached:
-        parts.append("from the response cache")
-    parts += _sampled(call.sampling)
-    return tag("p", " · ".join(parts), class_="dim")
-
-
-def _sampled(sampling: Sampling | None) -> list[str]:
-    if sampling is None:
-        return []
-    bound = [
-        words
-        for words, there in (
-            ("held to a JSON schema", sampling.json_schema),
-            ("held to a grammar", sampling.grammar),
-            ("held to a list of choices", sampling.choices),
-        )
-        if there is not None
-    ]
-    return [f"temperature {sampling.temperature:g}", *bound]
+def _shown(notes: Sequence[Note]) -> list[Note]:
+    return [note for note in notes if note.kind not in SHOWN_ELSEWHERE]
 
 
 def _notes(notes: Sequence[Note]) -> Html | None:
-    if not notes:
+    if not (notes := _shown(notes)):
         return None
     items = [
         tag("li", tag("b", note.kind.replace("_", " ")), seeing.facts(note.details))
         for note in notes
     ]
-    return _part("Notes", tag("ul", *items, class_="notes"))
-
-
-def _picture(image: Image) -> Html:
-    size = f"{len(image.data) / 1000:,.0f} kB, {image.media_type}"
-    if image.media_type not in _PICTURES:
-        return tag("p", f"a picture that is not shown ({size})", class_="dim")
-    source = f"data:{image.media_type};base64,{base64.b64encode(image.data).decode()}"
-    return tag("img", src=source, alt=f"picture in the prompt ({size})", loading="lazy")
+    return part("Notes", tag("ul", *items, class_="notes"))

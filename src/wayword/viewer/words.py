@@ -138,6 +138,8 @@ def _shared(one: Sequence[str], other: Sequence[str]) -> int:
 
 # Observations, places, feedback and notes as facts: any JSON values, laid out to be read.
 
+_FOLDED = 12
+"""Names in a list from which it is folded away."""
 _DEEPEST = 5
 _LONG = 120
 _WINDS = ("north", "north-east", "east", "south-east", "south", "south-west", "west", "north-west")
@@ -264,7 +266,10 @@ def _listed(value: Sequence[Any], depth: int) -> Html | str:
     if value and all(isinstance(item, Mapping) for item in value):
         return _table(value, depth)
     if all(isinstance(item, str | int | float | bool) or item is None for item in value):
-        return tag("bdi", ", ".join("–" if item is None else str(item) for item in value))
+        listed = tag("bdi", ", ".join("–" if item is None else str(item) for item in value))
+        if len(value) <= _FOLDED:
+            return listed
+        return tag("details", tag("summary", f"{len(value)} of them"), listed)
     return tag("ul", *(tag("li", shown(item, "", depth + 1)) for item in value))
 
 

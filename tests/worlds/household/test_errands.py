@@ -161,7 +161,7 @@ def test_restoring_puts_in_what_must_end_open_and_shuts_the_rest() -> None:
 class Melted:
     """A condition that nobody taught the expert."""
 
-    parts = 1
+    parts, words = 1, "melted"
 
     def met(self, state: State) -> int:
         return 0

@@ -175,8 +175,8 @@ def test_any_base_makes_a_world() -> None:
 
 def test_rays_of_a_camera_point_where_their_columns_say() -> None:
     camera = Camera(field_of_view=4, column=2, rows=(0, -30))
-    rays = camera.rays(90.0)
+    across = camera.across(90.0)
     assert camera.bearings == (-1.0, 1.0)
-    assert np.allclose(np.linalg.norm(rays, axis=1), 1.0)
-    assert rays[0] == pytest.approx([math.cos(math.radians(1)), math.sin(math.radians(1)), 0.0])
-    assert rays[3, 2] == pytest.approx(-0.5)
+    assert np.allclose(np.linalg.norm(across, axis=1), 1.0)
+    assert across[0] == pytest.approx([math.cos(math.radians(1)), math.sin(math.radians(1))])
+    assert camera.slopes[:, 0] == pytest.approx([0.0, -(3**-0.5)])

@@ -13,11 +13,12 @@ there" stays with the last one. A sentence that only passes something is a step 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 from wayword.core.action import Action
+from wayword.core.trajectory import CLAUSES, FOLLOWED
 
 MOST = 9
 """Clauses at most; where there are more, the shortest neighbors are joined."""
@@ -78,6 +79,17 @@ def if_done(followed: int, count: int, last: Action) -> dict[Action, str]:
     one; yes behind the last clause decides for the action ``last``."""
     beyond = last if followed == count else following(followed + 1)
     return {following(followed): NO, beyond: YES}
+
+
+def note_clauses(note: Callable[..., None], found: Sequence[Clause]) -> None:
+    """Put the clauses of an instruction into the trajectory, where its white space is single."""
+    texts, begins = [clause.text for clause in found], [clause.begin for clause in found]
+    note(CLAUSES, texts=texts, begins=begins)
+
+
+def note_followed(note: Callable[..., None], number: int, done: Iterable[int]) -> None:
+    """Put the clause that is followed in this turn into the trajectory, and those that are done."""
+    note(FOLLOWED, number=number, done=sorted(done))
 
 
 def clauses(instruction: str) -> tuple[Clause, ...]:

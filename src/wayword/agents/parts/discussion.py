@@ -20,6 +20,7 @@ from typing import Literal, TypeAlias, TypeVar
 
 from wayword.agents.parts.answers import fields, one_line, replies
 from wayword.agents.parts.asking import Prompts
+from wayword.agents.parts.clauses import note_followed, plain_words
 from wayword.agents.parts.conversation import History
 from wayword.agents.parts.legal import unmarked
 from wayword.core.agent import Toolkit
@@ -298,6 +299,8 @@ COMPLETION = AnswerForm(
     Field("in_progress", "a list of the actions that are begun", many=True, length=100),
     Field("waiting", "a list of the actions still to come", many=True, length=100),
 )
+_ALIKE = 0.4
+"""The share of their words from which two texts mean one action."""
 CUT = 300
 """Characters of each part of a step that no summary was had of."""
 
@@ -340,6 +343,8 @@ async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
     )
     if found is None:
         return ""
+    if analysis.actions:
+        note_followed(meeting.toolkit.note, *followed(analysis.actions, found))
     return "\n".join(
         f"{label}: {'; '.join(found[name]) or 'None'}"
         for label, name in (
@@ -350,8 +355,36 @@ async def estimate(meeting: Meeting, analysis: Analysis, trail: str) -> str:
     )
 
 
-def opening(analysis: Analysis) -> str:
+def followed(actions: Sequence[str], found: Filled) -> tuple[int, set[int]]:
+    """The action in progress, else the first not done, and those done; lines may be reworded.
+
+    >>> told: Filled = {"executed": ["go up"], "in_progress": [], "waiting": ["turn to the left"]}
+    >>> followed(["Go up the stairs", "Turn left", "Stop"], told)
+    (2, {1})
+    """
+    states: dict[int, str] = {}
+    for state in ("executed", "in_progress", "waiting"):
+        for line in found[state]:
+            alike = {n: _alike(action, line) for n, action in enumerate(actions, 1)}
+            fits = [n for n in alike if n not in states and alike[n] >= _ALIKE]
+            if fits:
+                states[max(fits, key=alike.__getitem__)] = state
+    done = {number for number, state in states.items() if state == "executed"}
+    begun = [number for number, state in states.items() if state == "in_progress"]
+    waiting = [number for number in range(1, len(actions) + 1) if number not in done]
+    return min(begun or waiting or [len(actions)]), done
+
+
+def _alike(one: str, other: str) -> float:
+    """The share of words that two texts have in common, of all that they have."""
+    words = plain_words(one), plain_words(other)
+    return len(words[0] & words[1]) / max(1, len(words[0] | words[1]))
+
+
+def opening(meeting: Meeting, analysis: Analysis) -> str:
     """The estimate before the first move, when nothing has been done: no expert is asked."""
+    if analysis.actions:
+        note_followed(meeting.toolkit.note, 1, ())
     waiting = "; ".join(analysis.actions or (analysis.instruction,))
     return (
         "Executed actions: None\nIn-progress actions: None\n"

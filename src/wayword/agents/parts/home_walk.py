@@ -72,7 +72,9 @@ class HomeWalk:
             likely[option.action] = choice.logprobs[1] - choice.logprobs[0]
         return Decision(max(likely, key=likely.__getitem__))
 
-    def recall(self, observation: Observation, decision: Decision | Rejection) -> None:
+    async def recall(
+        self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
+    ) -> None:
         """Take in a turn that another agent decided."""
         self._look(observation)
         if isinstance(decision, Decision):

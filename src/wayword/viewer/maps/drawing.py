@@ -389,12 +389,12 @@ def _bar(where: Map, paper: _Paper) -> Html | None:
     wide, tall = paper.size
     lengths = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
     length = next((n for n in lengths if n * paper.unit > 48), lengths[-1])
+    told = f"{length} {where.unit}" if length > 1 else f"1 {where.unit.removesuffix('s')}"
     x1, x2, y = wide - 6 - length * paper.unit, wide - 6, tall + _STRIP - 4
     return tag(
         "g",
         tag("path", d=f"M{x1:.1f} {y - 4:.1f}v4H{x2:.1f}v-4", class_="bar"),
         tag(
-            "text", f"{length} {where.unit}", x=round((x1 + x2) / 2, 1), y=round(y - 5, 1),
-            class_="barlabel",
+            "text", told, x=round((x1 + x2) / 2, 1), y=round(y - 5, 1), class_="barlabel",
         ),
     )  # fmt: skip

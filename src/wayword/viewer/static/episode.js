@@ -7,7 +7,26 @@
   const place = document.getElementById("said");
   const hand = document.querySelector(".time .hand");
   const scrubber = document.querySelector(".scrubber");
+  const clauses = [...document.querySelectorAll(".instruction .clause")];
   let now = 0; // 0: before the first step
+
+  // The clause that is followed at a step, and those done by then.
+  function follow(card) {
+    const done = new Set((card.dataset.done || "").split(" "));
+    for (const part of clauses) {
+      const own = part.dataset.clauses.split(" ");
+      const at = own.includes(card.dataset.clause);
+      part.classList.toggle("at", at);
+      part.classList.toggle("done", own.every((number) => done.has(number)));
+      if (at) part.setAttribute("aria-current", "step");
+      else part.removeAttribute("aria-current");
+    }
+    const at = clauses.find((part) => part.classList.contains("at"));
+    if (!at) return;
+    const pane = at.closest(".instruction");
+    const low = at.offsetTop + at.offsetHeight;
+    if (at.offsetTop < pane.scrollTop || low > pane.scrollTop + pane.clientHeight) pane.scrollTop = at.offsetTop - 4;
+  }
 
   function mark(number) {
     now = number;
@@ -15,6 +34,7 @@
     const card = document.getElementById("step-" + number);
     if (!card) return;
     card.classList.add("now");
+    follow(card);
     for (const part of document.querySelectorAll('.map [data-step="' + number + '"]')) part.classList.add("now");
     for (const stop of document.querySelectorAll(".map .stop")) {
       if (stop.dataset.steps.split(" ").includes(String(number))) stop.classList.add("now");
@@ -141,7 +161,11 @@
     });
     const first = found.findIndex(([words, same]) => words && !same);
     const signs = document.querySelector(".signs");
-    if (first >= 0 && signs) signs.prepend(parted(first, found[first][0]));
+    if (first >= 0 && signs) {
+      const line = parted(first, found[first][0]);
+      if (signs.querySelector(".wanted")) signs.append(line); // many orders bring goals about
+      else signs.prepend(line);
+    }
     if (still) go(now); // the page has grown above it
     document.body.dataset.experts = found.length;
   }
@@ -218,7 +242,7 @@
   });
 
   // The step at the top of the window is the current one, unless a key has just chosen it.
-  let settled = -1; // where the window stood when a key or a link chose the step
+  let settled = NaN; // where the window stood when a key or a link chose the step
   let waiting = false;
   addEventListener("scroll", () => {
     if (waiting || Math.abs(scrollY - settled) < 2) return;

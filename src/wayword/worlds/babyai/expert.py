@@ -9,7 +9,7 @@ Source: ``minigrid.utils.baby_ai_bot`` (Chevalier-Boisvert et al. 2019, section 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from functools import lru_cache
+from importlib.metadata import version
 from typing import Any, ClassVar
 
 from wayword.core.action import Action
@@ -63,12 +63,15 @@ class SolvableLevels(Solvable):
             raise PlanningFailed(f"{task.episode.scene}: the expert's actions do not solve it")
         return tuple(turn.action for turn in turns if turn.action is not None)
 
-    def expert_length(self, task: Task) -> int | None:
+    def decided_by(self) -> str:
+        """The package that draws the levels and solves them."""
+        return f"minigrid {version('minigrid')}, numpy {version('numpy')}"
+
+    def _length(self, task: Task) -> int | None:
         """L* in the level's own actions, whatever actions the dataset's actors have."""
         return expert_length(task.episode.scene, task.episode.start["seed"])
 
 
-@lru_cache(maxsize=4096)
 def expert_length(level: str, seed: int) -> int | None:
     """How many actions the expert needs for a level as drawn by ``seed``; None where it fails."""
     opened = Level(level)

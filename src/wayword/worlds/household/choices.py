@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 
 from wayword.core.action import STOP, Action, ActionSpace, ListedLater
 from wayword.worlds.household.house import Actor, House
@@ -71,42 +72,40 @@ class KnownActions:
 
     def listed(self) -> list[Action]:
         """The choices, verb by verb."""
-        things, me = self._house.things, self._me
+        things, me, hands = self._house.things, self._me, self._hands
         known = [i for i in me.names.order[: self._count] if me.known[i]]
         people = [i for i in me.view.things if i >= things.first_actor]
-        possible = Possible(self._house, me, self._hands)
-        return [
-            action
-            for name in self._verbs
-            if name not in SPEECH
-            for action in self._of(VERBS[name], known, people, possible)
-        ]
+        possible = Possible(self._house, me, hands)
+        options: dict[Slot, Sequence[int]] = {
+            "held": hands,
+            "place": [i for i in (*known, *people) if i not in hands],
+            "receptacle": [i for i in known if possible.receives(i)],
+        }
+        able: dict[str, list[int]] = {}
+        for i in known:
+            for affordance in things.affordances(i):
+                able.setdefault(affordance, []).append(i)
+        found: list[Action] = []
+        for name in self._verbs:
+            if name not in SPEECH:
+                verb = VERBS[name]
+                options["object"] = options["tool"] = able.get(verb.needs, ())
+                found += self._of(verb, options, possible.checks.get(name))
+        return found
 
     def _of(
-        self, verb: Verb, known: list[int], people: list[int], possible: Possible
-    ) -> Iterator[Action]:
-        if verb.name == "stop":
-            yield STOP
-            return
-        name = self._me.names.of
-        choices: dict[Slot, Callable[[], list[int]]] = {
-            "held": lambda: list(self._hands),
-            "place": lambda: [i for i in (*known, *people) if i not in self._hands],
-            "receptacle": lambda: [i for i in known if possible.receives(i)],
-            "object": lambda: [i for i in known if self._house.things.does(i, verb.needs)],
-            "tool": lambda: [i for i in known if self._house.things.does(i, verb.needs)],
-        }
+        self, verb: Verb, options: Mapping[Slot, Sequence[int]], check: Callable[..., bool] | None
+    ) -> list[Action]:
+        if verb.name == STOP.name:
+            return [STOP]
         if verb.slots == ("room",):
-            yield from (Action(verb.name, (room,)) for room in self.rooms)
-            return
-        filled: list[tuple[int, ...]] = [()]
-        for slot in verb.slots:
-            options = choices[slot]() if filled else []
-            filled = [(*words, option) for words in filled for option in options]
-        check = possible.checks.get(verb.name)
-        for each in filled:
-            if check is None or check(*each):
-                yield Action(verb.name, tuple(name[i] for i in each))
+            return [Action(verb.name, (room,)) for room in self.rooms]
+        names = self._me.names.of
+        return [
+            Action(verb.name, tuple([names[i] for i in each]))
+            for each in product(*(options[slot] for slot in verb.slots))
+            if check is None or check(*each)
+        ]
 
 
 @lru_cache(maxsize=256)

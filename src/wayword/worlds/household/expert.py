@@ -72,7 +72,7 @@ def _solve(errands: Errands, reference: HouseholdReference) -> ActionPlan:
         yield STOP
         return
     for _ in range(ROUNDS):
-        state = errands.world.state()
+        state = errands.world.now()
         left = [goal for goal in reference.goals if goal.met(state) < goal.parts]
         if not left:
             break
@@ -158,7 +158,7 @@ class SolvableHousehold(Solvable):
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             raise UsageError(f"episode {task.episode.id} has no goals in a house")
         decisions = _rehearsed(world, task.episode, reference, how == "errands")
-        if reference.met(world.state()) < reference.parts():
+        if reference.met(world.now()) < reference.parts():
             raise PlanningFailed("the expert's actions do not meet the goals")
         return decisions
 
@@ -225,7 +225,7 @@ def _rank(goal: GoalCondition) -> tuple[int, int]:
 
 def _meet(errands: Errands, goal: GoalCondition) -> ActionPlan:
     for _ in range(goal.parts):
-        if goal.met(errands.world.state()) == goal.parts:
+        if goal.met(errands.world.now()) == goal.parts:
             return
         yield from _PLANS[type(goal)](errands, goal)
 

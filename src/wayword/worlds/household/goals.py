@@ -10,7 +10,8 @@ Source: ALFRED (Shridhar et al. 2020, section 4.3); the state is that of
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -31,9 +32,43 @@ class GoalCondition(Protocol):
         """How many parts it has."""
         ...
 
+    @property
+    def words(self) -> str:
+        """What should hold, in a few words for people: ``hot egg in or on table``."""
+        ...
+
     def met(self, state: State) -> int:
         """How many of them hold."""
         ...
+
+
+_KINDS = 3
+_CASE = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def kinds(ids: Sequence[str]) -> str:
+    """The kinds of things, each once, the first three.
+
+    >>> kinds(["Mug|-01.25|+00.90", "cup_3", "cup_4", "CoffeeMachine|+0.1"])
+    'mug or cup or coffee machine'
+    """
+    names = (each.partition("|")[0].rpartition("/")[2].rstrip("_0123456789") for each in ids)
+    found = list(dict.fromkeys(_CASE.sub(" ", name).replace("_", " ").lower() for name in names))
+    return " or ".join(found[:_KINDS]) + (" …" if len(found) > _KINDS else "")
+
+
+def kinds_with(traits: Sequence[Trait], ids: Sequence[str]) -> str:
+    """The kinds of things behind their traits: a trait that is a word by its value, one that is
+    true by its name.
+
+    >>> kinds_with([("temperature", "hot"), ("dirty", False)], ["egg_1"])
+    'hot not dirty egg'
+    """
+    how = (
+        value if isinstance(value, str) else name if value else f"not {name}"
+        for name, value in traits
+    )  # fmt: skip
+    return " ".join(filter(None, (*how, kinds(ids))))
 
 
 def under(state: State, thing: str) -> list[str]:
@@ -60,6 +95,10 @@ class Has:
     traits: tuple[Trait, ...]
     parts: int = 1
 
+    @property
+    def words(self) -> str:
+        return kinds_with(self.traits, self.things)
+
     def met(self, state: State) -> int:
         return min(self.parts, sum(shows(state, thing, self.traits) for thing in self.things))
 
@@ -75,6 +114,10 @@ class Inside:
     receptacles: Ids
     traits: tuple[Trait, ...] = ()
     parts: int = 1
+
+    @property
+    def words(self) -> str:
+        return f"{kinds_with(self.traits, self.things)} in or on {kinds(self.receptacles)}"
 
     def met(self, state: State) -> int:
         good = [under(state, thing) for thing in self.things if shows(state, thing, self.traits)]
@@ -92,6 +135,11 @@ class Stacked:
     traits: tuple[Trait, ...] = ()
     parts: int = 1
 
+    @property
+    def words(self) -> str:
+        what = kinds_with(self.traits, self.things)
+        return f"{what} in {kinds(self.movables)} in or on {kinds(self.receptacles)}"
+
     def met(self, state: State) -> int:
         chains = [under(state, t) for t in self.things if shows(state, t, self.traits)]
         return int(any(self._rises(chain) for chain in chains))
@@ -107,6 +155,10 @@ class Held:
 
     things: Ids
     parts: int = 1
+
+    @property
+    def words(self) -> str:
+        return f"{kinds(self.things)} held"
 
     def met(self, state: State) -> int:
         return int(any(state["objects"][thing]["held"] for thing in self.things))
@@ -124,6 +176,10 @@ class Lit:
     distance: float = 1.5
     parts: int = 1
 
+    @property
+    def words(self) -> str:
+        return f"{kinds(self.lamps)} switched on, in view"
+
     def met(self, state: State) -> int:
         views = [who["sees"] for who in state["actors"].values()]
         near = {i for view in views for i, away in view.items() if away <= self.distance + 1e-3}
@@ -138,6 +194,10 @@ class Near:
     distance: float = 1.5
     parts: int = 1
 
+    @property
+    def words(self) -> str:
+        return f"{kinds(self.things)} in view, near by"
+
     def met(self, state: State) -> int:
         seen = [who["sees"] for who in state["actors"].values()]
         away = [view[thing] for view in seen for thing in self.things if thing in view]
@@ -151,6 +211,10 @@ class Beside:
     things: Ids
     others: Ids
     parts: int = 1
+
+    @property
+    def words(self) -> str:
+        return f"{kinds(self.things)} beside {kinds(self.others)}"
 
     def met(self, state: State) -> int:
         there = {state["objects"][other]["in"] for other in self.others} - {""}
@@ -192,6 +256,11 @@ class Restored:
     at: tuple[float, float] | None = None
     within: float = 0.5
     parts: int = 1
+
+    @property
+    def words(self) -> str:
+        where = f" in or on {kinds([self.receptacle])}" if self.receptacle else ""
+        return f"{kinds([self.thing])}{where} ({'open' if self.open else 'closed'})"
 
     def met(self, state: State) -> int:
         record = state["objects"][self.thing]

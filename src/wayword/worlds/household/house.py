@@ -21,8 +21,6 @@ from wayword.worlds.household.observation import (
     SeenActor,
     SeenDoor,
     SeenObject,
-    see_door,
-    see_object,
 )
 from wayword.worlds.household.scene import TEMPERATURES
 from wayword.worlds.household.sight import NOTHING, Sight, VisibleThings
@@ -261,11 +259,11 @@ def observation(house: House, me: Actor) -> HouseholdObservation:
                 preposition, container = things.specs[holder].receptacle, names[holder]
             states = things.states(i)
             objects.append(
-                see_object(names[i], side, bearing, away, preposition, container, states)
+                SeenObject(names[i], side, bearing, away, preposition, container, states)
             )
         elif i < things.first_actor:
             rooms = house.layout.scene.doors[i - things.objects].rooms
-            doors.append(see_door(names[i], side, bearing, away, bool(things.open[i]), rooms))
+            doors.append(SeenDoor(names[i], side, bearing, away, bool(things.open[i]), rooms))
         else:
             other = house.actors[names[i]]
             carried = tuple(house.name(me, k) for k in other.hands)
@@ -310,7 +308,7 @@ def report(house: House) -> dict[str, Json]:
     doors = house.layout.scene.doors
     return {
         "scene": house.layout.scene.name,
-        "objects": {things.specs[i].id: _object(house, i) for i in range(things.objects)},
+        "objects": dict(zip(house.layout.ids, _objects(house, 0, things.objects), strict=False)),
         "doors": {d.id: bool(things.open[i]) for i, d in enumerate(doors, things.objects)},
         "actors": {a.name: _actor(house, a) for a in house.actors.values()},
         "messages": [[sender, list(to), text] for sender, to, text in house.mailbox.log],
@@ -338,7 +336,8 @@ def records(house: House) -> dict[str, Json]:
     layout, things = house.layout, house.things
     return {
         "objects": _Records(
-            layout.ids[: things.objects], lambda name: _object(house, layout.index[name])
+            layout.ids[: things.objects],
+            lambda name: next(_objects(house, layout.index[name], layout.index[name] + 1)),
         ),
         "doors": _Records(
             layout.ids[things.objects :], lambda name: bool(things.open[layout.index[name]])
@@ -347,21 +346,26 @@ def records(house: House) -> dict[str, Json]:
     }
 
 
-def _object(house: House, i: int) -> dict[str, Json]:
-    things = house.things
-    holder = int(things.inside[i])
-    actor = next((a for a in house.actors.values() if a.number == house.holder(i)), None)
-    x, y = (actor.x, actor.y) if actor else (float(things.x[i]), float(things.y[i]))
-    return {
-        "x": round(x, 6),
-        "y": round(y, 6),
-        "bottom": round(float(things.bottom[i]), 6),
-        "in": things.specs[holder].id if 0 <= holder < things.objects else "",
-        "held": actor.name if actor else "",
-        "room": house.layout.room_at(x, y),
-        **{flag: bool(getattr(things, flag)[i]) for flag in FLAGS},
-        "temperature": TEMPERATURES[things.temperature[i]],
-    }
+def _objects(house: House, first: int, last: int) -> Iterator[dict[str, Json]]:
+    """The records of some objects, by their numbers. Each array is read once for all of them."""
+    things, part = house.things, slice(first, last)
+    actors = {actor.number: actor for actor in house.actors.values()}
+    flags = zip(*(getattr(things, flag)[part].tolist() for flag in FLAGS), strict=True)
+    numbers = (things.x, things.y, things.bottom, things.inside, things.temperature)
+    rows = zip(*(array[part].tolist() for array in numbers), flags, strict=True)
+    for i, (x, y, bottom, holder, temperature, own) in enumerate(rows, first):
+        actor = actors.get(house.holder(i)) if holder >= 0 else None
+        x, y = (actor.x, actor.y) if actor else (x, y)
+        yield {
+            "x": round(x, 6),
+            "y": round(y, 6),
+            "bottom": round(bottom, 6),
+            "in": things.specs[holder].id if 0 <= holder < things.objects else "",
+            "held": actor.name if actor else "",
+            "room": house.layout.room_at(x, y),
+            **dict(zip(FLAGS, own, strict=True)),
+            "temperature": TEMPERATURES[temperature],
+        }
 
 
 def _actor(house: House, a: Actor) -> dict[str, Json]:

@@ -60,18 +60,22 @@ def lattice(layout: Layout, body: Body, x: float, y: float, heading: float) -> L
 
 def field(ways: Ints, start: int) -> Ints:
     """(P,) steps from ``start`` to every place, -1 where there is no way."""
-    steps = np.full(len(ways), -1, dtype=np.int32)
-    steps[start] = 0
-    front = np.array([start])
-    count = 0
-    while len(front):
+    # Lists: an array operation for each ring of places costs more than the rings of a home hold.
+    flat = ways.ravel().tolist()
+    steps = [-1] * len(ways)
+    steps.append(0)  # where the way -1 leads: taken
+    steps[start] = count = 0
+    front = [start]
+    while front:
         count += 1
-        ahead = ways[front].ravel()
-        ahead = ahead[ahead >= 0]
-        ahead = ahead[steps[ahead] < 0]
-        steps[ahead] = count
-        front = np.unique(ahead)
-    return steps
+        reached = []
+        for here in front:
+            for there in flat[4 * here : 4 * here + 4]:
+                if steps[there] < 0:
+                    steps[there] = count
+                    reached.append(there)
+        front = reached
+    return np.array(steps[:-1], dtype=np.int32)
 
 
 def path(ways: Ints, steps: Ints, goal: int) -> list[int]:

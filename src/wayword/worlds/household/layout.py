@@ -111,6 +111,7 @@ class Layout:
         """Navigation grids made so far, by :func:`~.lattice.lattice`."""
         self._near: dict[tuple[int, int, float], Nearby] = {}
         self._panes: dict[tuple[int, int, float, float, bytes], Panels] = {}
+        self._rooms_at: dict[tuple[float, float], str] = {}
         self.rooms = tuple(room.name for room in scene.rooms)
         self._shapes = (
             np.array([(*a, *b) for a, b in self.walls], dtype=np.float64).reshape(-1, 4).T,
@@ -180,6 +181,14 @@ class Layout:
 
     def room_at(self, x: float, y: float) -> str:
         """The room a point is in; in a doorway between two, the nearer one."""
+        found = self._rooms_at.get((x, y))
+        if found is None:
+            if len(self._rooms_at) >= 4096:
+                self._rooms_at.clear()
+            found = self._rooms_at[x, y] = self._find_room(x, y)
+        return found
+
+    def _find_room(self, x: float, y: float) -> str:
         near = self.near(x, y, CELL).rooms
         for room in near:
             if inside_polygon(x, y, room.polygon):

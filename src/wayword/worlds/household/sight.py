@@ -99,7 +99,7 @@ class Sight:
             return NOTHING
         east, north = unit(heading)
         lines = outlook.lines
-        inside = np.flatnonzero(lines[:, 0] * east + lines[:, 1] * north >= outlook.least)
+        inside = (lines[:, 0] * east + lines[:, 1] * north >= outlook.least).nonzero()[0]
         slot, lines = outlook.slot[inside], lines[inside]
         right, ahead = lines[:, 0] * north - lines[:, 1] * east, lines @ (east, north)
         turns = dict(zip(slot.tolist(), bearings(right, ahead).tolist(), strict=True))
@@ -126,7 +126,7 @@ class Sight:
         np.subtract(near.centre, eye, out=aims[0])
         np.subtract(np.minimum(np.maximum(near.low, eye), near.high), eye, out=aims[1])
         away = np.sqrt(aims[:, 0] * aims[:, 0] + aims[:, 1] * aims[:, 1])
-        kind, slot = np.divmod(np.flatnonzero(away <= body.view_distance)[::-1], max(count, 1))
+        kind, slot = np.divmod((away <= body.view_distance).ravel().nonzero()[0][::-1], count or 1)
         lines = aims[kind, :, slot]
         if len(slot):
             panels = self._layout.panes(x, y, body.view_distance, body.eye, self._things.shut)
@@ -217,7 +217,7 @@ def unhidden(
     hits &= start <= 0
     clear = np.logical_not(hits[:walls].any(axis=0))
     if walls < count:
-        found = np.flatnonzero(hits[walls:] & clear)
+        found = (hits[walls:] & clear).ravel().nonzero()[0]
         if len(found):
             which, points = np.divmod(found, aims.shape[1])
             which += walls

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -41,9 +43,10 @@ class Things:
         self.size = size = self.objects + self.doors + actors
         self.first_actor = self.objects + self.doors
         self.x, self.y, self.half_x, self.half_y, self.bottom, self.height = np.zeros((6, size))
-        for i, o in enumerate(objects):
-            self.x[i], self.y[i], self.bottom[i], self.height[i] = o.x, o.y, o.bottom, o.height
-            self.half_x[i], self.half_y[i] = o.width / 2, o.depth / 2
+        shapes = [(o.x, o.y, o.width / 2, o.depth / 2, o.bottom, o.height) for o in objects]
+        arrays = (self.x, self.y, self.half_x, self.half_y, self.bottom, self.height)
+        for array, values in zip(arrays, zip(*shapes, strict=True), strict=False):
+            array[: self.objects] = values
         for i, d in enumerate(doors, self.objects):
             (ax, ay), (bx, by) = d.a, d.b
             self.x[i], self.y[i], self.height[i] = (ax + bx) / 2, (ay + by) / 2, 2.0
@@ -59,11 +62,10 @@ class Things:
         self.heated, self.cooled, self.cleaned = np.zeros((3, size), dtype=np.bool_)
         self.coffee, self.boiled = np.zeros((2, size), dtype=np.bool_)
         self.temperature = np.zeros(size, dtype=np.int8)
-        for i, o in enumerate(objects):
-            self.inside[i] = index[o.parent] if o.parent else FLOOR
-            self.temperature[i] = TEMPERATURES.index(o.temperature)
-            for flag in ("open", "on", "dirty", "sliced", "filled", "cooked"):
-                getattr(self, flag)[i] = getattr(o, flag)
+        self.inside[: self.objects] = [index[o.parent] if o.parent else FLOOR for o in objects]
+        self.temperature[: self.objects] = [TEMPERATURES.index(o.temperature) for o in objects]
+        for flag in ("open", "on", "dirty", "sliced", "filled", "cooked"):
+            getattr(self, flag)[: self.objects] = [getattr(o, flag) for o in objects]
         for i, d in enumerate(doors, self.objects):
             self.open[i] = d.open
         self.controls = [tuple(index[c] for c in o.controls) for o in objects]
@@ -86,16 +88,19 @@ class Things:
         self.version = 0
         """Grows whenever an object or a door moves, opens or shuts."""
         self._states: list[tuple[str, ...] | None] = [None] * size
-        for i in range(size):
-            self.rebox(i)
-        for i in range(self.objects):
+        self.rebox(slice(None))
+        for i in (self.inside != FLOOR).nonzero()[0].tolist():
             self._rehang(i)
 
-    def does(self, i: int, affordance: str) -> bool:
-        """Whether a thing has an affordance; doors may be openable."""
+    def affordances(self, i: int) -> Collection[str]:
+        """What a thing is good for; doors may be openable."""
         if i < self.objects:
-            return affordance in self.specs[i].affordances
-        return affordance == "openable" and bool(self.openable[i])
+            return self.specs[i].affordances
+        return ("openable",) if self.openable[i] else ()
+
+    def does(self, i: int, affordance: str) -> bool:
+        """Whether a thing has an affordance."""
+        return affordance in self.affordances(i)
 
     def type(self, i: int) -> str:
         """A thing's type, ``door`` for doors."""
@@ -103,7 +108,7 @@ class Things:
 
     def contents(self, i: int) -> list[int]:
         """What is directly in, on or held by a thing, in the scene's order."""
-        found: list[int] = np.flatnonzero(self.inside == i).tolist()
+        found: list[int] = (self.inside == i).nonzero()[0].tolist()
         return found
 
     def family(self, i: int) -> list[int]:
@@ -122,8 +127,8 @@ class Things:
             at = int(self.inside[at])
         return found
 
-    def rebox(self, i: int) -> None:
-        """Recompute a thing's box after it moved."""
+    def rebox(self, i: int | slice) -> None:
+        """Recompute a thing's box after it moved, or those of several."""
         wide, deep = self.half_x[i] - self.inset_x[i], self.half_y[i] - self.inset_y[i]
         self.west[i], self.east[i] = self.x[i] - wide, self.x[i] + wide
         self.south[i], self.north[i] = self.y[i] - deep, self.y[i] + deep

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -88,16 +89,23 @@ class Camera:
     @property
     def bearings(self) -> tuple[float, ...]:
         """The middles of the depth columns, from left to right."""
-        count = max(1, round(self.field_of_view / self.column))
-        return tuple((k + 0.5) * self.column - count * self.column / 2 for k in range(count))
+        return _columns(self.field_of_view, self.column)
 
-    def rays(self, heading: float) -> Floats:
-        """(E * C, 3) unit vectors east, north, up, row by row, for a camera that faces so."""
-        across = np.radians(heading + np.array(self.bearings))[None, :]
-        up = np.radians(self.rows)[:, None]
-        east, north = np.cos(up) * np.sin(across), np.cos(up) * np.cos(across)
-        height = np.broadcast_to(np.sin(up), east.shape)
-        return np.stack((east, north, height), axis=-1).reshape(-1, 3)
+    @property
+    def slopes(self) -> Floats:
+        """(E, 1) how far the rays of each row rise, metres a metre of floor."""
+        return np.asarray(np.tan(np.radians(self.rows))[:, None])
+
+    def across(self, heading: float) -> Floats:
+        """(C, 2) unit vectors east and north of the columns, for a camera that faces so."""
+        along = np.radians(heading + np.array(self.bearings))
+        return np.stack((np.sin(along), np.cos(along)), axis=1)
+
+
+@lru_cache(maxsize=64)
+def _columns(field_of_view: float, column: float) -> tuple[float, ...]:
+    count = max(1, round(field_of_view / column))
+    return tuple((k + 0.5) * column - count * column / 2 for k in range(count))
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ as RoboTHOR counts them; the last step of a motion may be shorter. Odometry is e
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,14 +69,18 @@ class Surfaces:
     points: Floats
     free: Bools
 
-    def ranges(self, eye: Floats, rays: Floats, most: float) -> Floats:
-        """(R,) metres along unit ``rays`` (R, 3) from the ``eye`` (3,) to the first surface, the
-        floor included; infinite beyond ``most``."""
-        found = np.full(len(rays), np.inf)
-        down = rays[:, 2] < 0
-        found[down] = -eye[2] / rays[down, 2]
-        found = np.minimum(found, self._to_walls(eye, rays))
-        found = np.minimum(found, self._to_boxes(eye, rays, most))
+    def ranges(self, eye: Floats, across: Floats, slopes: Floats, most: float) -> Floats:
+        """(E, C) metres from the ``eye`` (3,) to the first surface, the floor included; infinite
+        beyond ``most``. Column c of the rays goes along the unit vector ``across`` (C, 2), east and
+        north, and rises by ``slopes`` (E, C) or (E, 1) metres a metre of floor.
+
+        Walls and the sides of boxes are upright, so they are met once a column for all its rays.
+        """
+        down = np.where(slopes < 0, slopes, -1.0)
+        floor = np.where(slopes < 0, -eye[2] / down, np.inf)
+        found = np.minimum(floor, self._to_walls(eye, across))
+        found = np.minimum(found, self._to_boxes(eye, across, slopes, most))
+        found = found * np.hypot(slopes, 1.0)  # from metres of floor to metres along the ray
         found[found > most] = np.inf
         return np.asarray(found)
 
@@ -88,7 +93,7 @@ class Surfaces:
         clear = self._to_walls(eye, rays) >= 1 - END
         boxes = np.flatnonzero(self.hides)
         if len(boxes):
-            near, far = _slabs(eye, rays, self.low[boxes], self.high[boxes])
+            near, far = _slabs(rays[:, None], self.low[boxes] - eye, self.high[boxes] - eye)
             # Boxes that the point or the eye is in, or that the thing lies on, hide nothing.
             inside = _within(ends, self.low[boxes], self.high[boxes])
             inside |= _within(eye[None], self.low[boxes], self.high[boxes])
@@ -98,7 +103,7 @@ class Surfaces:
         return np.asarray(clear.reshape(-1, 9).mean(axis=1))
 
     def _to_walls(self, eye: Floats, rays: Floats) -> Floats:
-        """(R,) the multiple of each ray at which it meets the first wall."""
+        """(R,) the multiple of each ray, (R, 2) or (R, 3), at which it meets the first wall."""
         found = np.full(len(rays), np.inf)
         if not len(self.walls):
             return found
@@ -111,14 +116,18 @@ class Surfaces:
         met = (t > END) & (u >= -END) & (u <= 1 + END)
         return np.asarray(np.where(met, t, np.inf).min(axis=1))
 
-    def _to_boxes(self, eye: Floats, rays: Floats, most: float) -> Floats:
+    def _to_boxes(self, eye: Floats, across: Floats, slopes: Floats, most: float) -> Floats:
+        """(E, C) metres of floor to the first box."""
         gap = np.maximum(np.maximum(self.low[:, :2] - eye[:2], eye[:2] - self.high[:, :2]), 0)
-        near_by = np.flatnonzero(np.hypot(gap[:, 0], gap[:, 1]) <= most)
-        if not len(near_by):
-            return np.full(len(rays), np.inf)
-        near, far = _slabs(eye, rays, self.low[near_by], self.high[near_by])
+        near_by = np.hypot(gap[:, 0], gap[:, 1]) <= most
+        if not near_by.any():
+            return np.full((1, len(across)), np.inf)
+        low, high = self.low[near_by] - eye, self.high[near_by] - eye
+        near, far = _slabs(across[:, None], low[:, :2], high[:, :2])
+        above, beyond = _slabs(slopes[..., None, None], low[:, 2:], high[:, 2:])
+        near, far = np.maximum(near, above), np.minimum(far, beyond)  # (E, C, B)
         met = (near <= far) & (near > 0)  # a box that the eye is in stops nothing
-        return np.asarray(np.where(met, near, np.inf).min(axis=1))
+        return np.asarray(np.where(met, near, np.inf).min(axis=2))
 
 
 def surfaces_of(scene: Scene) -> Surfaces:
@@ -170,12 +179,16 @@ def _shut_in(thing: HouseObject, by_id: dict[str, HouseObject]) -> bool:
     return False
 
 
-def _slabs(eye: Floats, rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """(R, B) the multiples of each ray at which it enters and leaves each box."""
+def _slabs(rays: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """The multiples of rays (…, 1, D) at which they enter and leave boxes whose corners, (B, D),
+    are relative to where the rays begin: (…, B) each."""
     # Rays parallel to a face: any tiny number keeps the slab test free of 0 / 0.
-    safe = np.where(np.abs(rays) < 1e-12, 1e-12, rays)[:, None, :]
-    one, two = (low - eye) / safe, (high - eye) / safe
-    return np.minimum(one, two).max(axis=2), np.maximum(one, two).min(axis=2)
+    safe = np.where(np.abs(rays) < 1e-12, 1e-12, rays)
+    one, two = low / safe, high / safe
+    near, far = np.minimum(one, two), np.maximum(one, two)
+    # By dimension: numpy's own reduction over so short an axis takes many times as long.
+    most = functools.reduce(np.maximum, np.moveaxis(near, -1, 0))
+    return most, functools.reduce(np.minimum, np.moveaxis(far, -1, 0))
 
 
 def _within(points: Floats, low: Floats, high: Floats) -> Bools:
@@ -302,9 +315,9 @@ class SimulatedBase:
     def capture(self) -> View:
         camera, (x, y) = self.camera, self._at
         eye = np.array((x, y, camera.eye))
-        metres = self.place.surfaces.ranges(eye, camera.rays(self._heading), camera.reach)
-        shape = len(camera.rows), len(camera.bearings)
-        depth = DepthImage.of(metres.reshape(shape), camera.bearings, camera.rows, camera.reach)
+        across = camera.across(self._heading)
+        metres = self.place.surfaces.ranges(eye, across, camera.slopes, camera.reach)
+        depth = DepthImage.of(metres, camera.bearings, camera.rows, camera.reach)
         shown = self.place.seen_from(camera, x, y, self._heading)
         name = self.place.scene.name
         fov = camera.field_of_view

@@ -128,9 +128,9 @@ class TwoPhaseWorld:
         }
 
     def way(self, room: str) -> list[str]:
-        """The things to go to from the start, so that one ends in a room. For oracles."""
+        """The things to go to from here, so that one ends in a room. For oracles."""
         thing = next(each for each in self._lists[1] if self._room_of[each] == room)
-        return [HALLWAY, thing]
+        return [HALLWAY, thing][self._phase - 1 :]
 
     def _listed(self) -> tuple[str, ...]:
         return () if self._done else self._lists[self._phase - 1]

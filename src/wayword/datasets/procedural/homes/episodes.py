@@ -16,6 +16,7 @@ from wayword.core.dataset import DrawnTasks, Incomplete, Task
 from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.family import Family
+from wayword.core.files import sha256
 from wayword.core.solving import Training
 from wayword.datasets.procedural.homes.home import Home, build_home, home_name
 from wayword.datasets.procedural.homes.plan import FEWEST, MOST
@@ -206,6 +207,11 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
 
     def perceiver(self) -> None:
         """Observations say it all."""
+
+    def decided_by(self) -> str:
+        """The split, its settings and its files."""
+        sums = [f"{sha256(path)}  {name}" for name, path in sorted(self.files.items())]
+        return "\n".join((self.split, repr(self.settings), *sums))
 
     def training(self) -> Training:
         """The train split: the published one for a published split."""

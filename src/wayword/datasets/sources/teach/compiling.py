@@ -29,6 +29,8 @@ from wayword.worlds.household.goals import (
     Inside,
     State,
     Trait,
+    kinds,
+    kinds_with,
     shows,
     under,
 )
@@ -59,6 +61,13 @@ class Dish:
         """A part for each trait, each thing of the load, and for being where it should be."""
         return len(self.traits) + sum(each.count for each in self.load) + bool(self.at)
 
+    @property
+    def words(self) -> str:
+        """``hot plate with 2 not whole potato in or on table``."""
+        load = [f"{each.count} {kinds_with(each.traits, each.things)}" for each in self.load]
+        what = kinds_with(self.traits, self.things) + (f" with {', '.join(load)}" if load else "")
+        return what + (f" in or on {kinds(self.at)}" if self.at else "")
+
     def met_by(self, state: State, thing: str) -> int:
         """How many parts hold, were it that thing."""
         record = state["objects"][thing]
@@ -84,6 +93,10 @@ class Served:
     @property
     def parts(self) -> int:
         return sum(dish.parts for dish in self.dishes)
+
+    @property
+    def words(self) -> str:
+        return ", ".join(dish.words for dish in self.dishes)
 
     def met(self, state: State) -> int:
         """How many parts hold."""

@@ -1,0 +1,123 @@
+"""The head of an episode's page and what many model calls come to: found at a glance."""
+
+from __future__ import annotations
+
+import pytest
+
+from helpers.parsed_page import Page, check_safe
+from helpers.recorded_run import SCORES, told
+from wayword.core.action import Action, Decision
+from wayword.core.model import Choice, Usage
+from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.datasets.household import Household
+from wayword.datasets.two_phase import TwoPhase
+from wayword.runs.folder import EpisodeRecord
+from wayword.viewer.causes import signs
+from wayword.viewer.data import Sources
+from wayword.viewer.episode import Links, episode_page
+from wayword.viewer.expert import experts
+
+
+def shown(trajectory: Trajectory) -> Page:
+    record = EpisodeRecord("one", SCORES, trajectory)
+    return Page.parse(episode_page(record, (), Sources(), "run", Links()))
+
+
+def walk(*words: str, actors: tuple[str, ...] = ("agent",)) -> Trajectory:
+    """An episode of these actions, each actor's in turn."""
+    trajectory = Trajectory("one", {actor: {"x": 0, "y": 0} for actor in actors})
+    for number, word in enumerate(words):
+        actor, decision = actors[number % len(actors)], Decision(Action(word))
+        trajectory.steps.append(Step(actor, {}, decision, Feedback("ok"), {"x": 0, "y": 0}))
+    return trajectory
+
+
+def did(page: Page) -> list[str]:
+    assert len(page.all("ol", class_="did")) == 1
+    kinds = {"ok", "odd", "rejected", "fallback", "dim"}
+    return [each.text for each in page.all("li") if each.attributes.get("class") in kinds]
+
+
+def test_every_action_is_told_in_a_line() -> None:
+    assert did(shown(walk("forward", "forward", "left", "stop"))) == [
+        "1 forward × 2", "3 left", "4 stop",
+    ]  # fmt: skip
+    page = shown(walk("chat", "left", "stop", actors=("ann", "bob")))
+    assert did(page) == ["1 ann chat", "2 bob left", "3 ann stop"]
+    page = shown(told("one"))
+    check_safe(page)
+    assert [len(page.all("li", class_=kind)) for kind in ("ok", "rejected", "fallback")] == [1] * 3
+
+
+def test_the_middle_of_many_actions_is_left_out() -> None:
+    told_of = did(shown(walk(*("left", "right") * 20)))
+    assert len(told_of) == 21
+    assert told_of[9:12] == ["10 right", "… 20 more …", "31 left"]
+
+
+def asked(*questions: tuple[str, float]) -> Trajectory:
+    trajectory = walk("stop")
+    trajectory.steps[0].calls = [
+        ModelCall("main", f"the walk\n{q}", Choice(("no", "yes"), (-1.0, logprob), Usage(9, 1, 3)))
+        for q, logprob in questions
+    ]
+    return trajectory
+
+
+def test_many_questions_of_yes_or_no_are_a_table() -> None:
+    page = shown(asked(("here. Done?", -3.0), ("to the left?", -0.1), ("back?", float("nan"))))
+    check_safe(page)
+    (table,) = page.all("table", class_="weighed")
+    assert table.text == "questionyeshere. Done?5.0%to the left?90.5%back?0.0%"
+    assert page.all("tr", class_="taken")[0].text == "to the left?90.5%"
+    assert "27 tokens, 9 of them reused" in page.text
+    assert len(page.all("div", class_="call")) == 3, "the calls themselves are folded below"
+    assert not shown(asked(("Done?", -3.0), ("left?", -0.1))).all("table", class_="weighed")
+
+
+@pytest.mark.parametrize("verb", ["go_explore", "turn_left"])
+def test_an_expert_speaks_of_errands_to_those_who_run_them(verb: str) -> None:
+    dataset = Household("generated_train", None, Household.Settings(homes=1, episodes=2))
+    task = dataset.tasks[0]
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    (actor,) = world.actors
+    action = next(each for each in world.action_space(actor).listed if each.name == verb)
+    episode = Trajectory(task.episode.id, {actor: world.pose(actor)})
+    feedback = world.step(actor, action)
+    episode.steps = [Step(actor, {}, Decision(action), feedback, world.pose(actor))]
+    ((words, _),) = experts(episode, Sources(dataset, {task.episode.id: task}))
+    assert words.startswith(("go_", "goto[")) == (verb == "go_explore"), words
+
+
+def test_the_expert_of_a_two_phase_test_goes_on_from_where_one_is() -> None:
+    dataset = TwoPhase()
+    task = next(each for each in dataset.tasks if each.episode.id == "silver_pen_from_bedroom_0")
+    world = dataset.world(task.episode)
+    world.reset(task.episode)
+    episode = Trajectory(task.episode.id, {"agent": world.pose("agent")})
+    for thing in ("hallway", "tv"):
+        seen, action = world.observe("agent"), Action("go", (thing,))
+        feedback = world.step("agent", action)
+        step = Step("agent", seen, Decision(action), feedback, world.pose("agent"))
+        episode.steps.append(step)
+    (first, second) = experts(episode, Sources(dataset, {task.episode.id: task}))
+    assert first == ("go[hallway]", True)
+    assert second[0] in ("go[desk]", "go[computer]")
+    assert not second[1]
+
+
+def test_long_lists_are_folded_away() -> None:
+    trajectory = walk("look")
+    trajectory.steps[0].feedback = Feedback("ok", {"seen": [f"mug_{n}" for n in range(13)]})
+    assert "13 of them" in shown(trajectory).text
+    trajectory.steps[0].feedback = Feedback("ok", {"seen": [f"mug_{n}" for n in range(12)]})
+    assert "of them" not in shown(trajectory).text
+
+
+def test_what_was_never_in_view_is_a_sign() -> None:
+    written = {"steps": [{"actor": "a", "decision": {"action": "stop"}}], "ended": "stopped"}
+    assert "never_seen" in signs(written, {"ever_seen": 0.0})
+    assert "never_seen" not in signs(written, {"ever_seen": 1.0})
+    assert "never_seen" not in signs(written, {})

@@ -70,7 +70,7 @@ def made(
     settings = {"dataset": settings_of(episodes)}
     plan = Plan(agent, "houses", model, settings, limit=PLAYED, max_steps=max_steps, out=out)
     if out.exists():
-        return [name for name, _ in RunFolder.read(out).scores()]
+        return list(RunFolder.read(out).columns().ids)
     run(plan)
     tasks = open_dataset(plan).tasks
     ids = [task_id(tasks, number) for number in range(len(tasks))]

@@ -9,6 +9,7 @@ import pytest
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference, Reference
+from wayword.metrics import intervals
 from wayword.metrics.intervals import bootstrap, by_path, permutation_test
 
 
@@ -105,3 +106,22 @@ def test_episodes_cluster_by_path() -> None:
     tasks += [task("3_0", "t", "AB"), Task(Episode("4_0", "", "t", {}), Reference("4_0"))]
     assert len(set(by_path(tasks))) == 4
     assert by_path(tasks)[0] == by_path(tasks)[1]
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_parts_drawn_one_after_the_other_give_the_interval_of_all_at_once(
+    clustered: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(5)
+    values = rng.normal(2.0, 1.0, (900, 3)) + np.arange(900)[:, None] / 300
+    values[::7, 1], values[5, 2] = np.nan, np.inf
+    clusters = [f"{n % 300}" for n in range(900)] if clustered else None
+    (whole, some, endless) = bootstrap(values, clusters)
+    monkeypatch.setattr(intervals, "TOGETHER", 64)
+    (parted, parted_some, parted_endless) = bootstrap(values, clusters)
+    assert parted.mean == pytest.approx(whole.mean, rel=1e-12)
+    assert parted_some.mean == pytest.approx(some.mean, rel=1e-12)
+    assert (parted.low, parted.high) == pytest.approx((whole.low, whole.high), abs=0.02)
+    assert parted.half == pytest.approx(whole.half, rel=0.1)
+    assert endless.mean == parted_endless.mean == np.inf
+    assert np.isnan(parted_endless.low)

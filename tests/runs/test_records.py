@@ -19,6 +19,7 @@ from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.models.middleware.budget import load_prices
 from wayword.runs import columns, lease, records, reports
 from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.names import Names
 from wayword.runs.plan import read_config
 from wayword.runs.records import INDEX
 
@@ -317,3 +318,18 @@ class TestColumns:
                     EpisodeRecord(f"e{at}", {"calls": 10 ** (400 * at)}, walk("e").trajectory)
                 )
         assert [s["calls"] for _, s in RunFolder.read(tmp_path).scores()] == [1.0, *[inf] * 3]
+
+
+def test_names_sort_as_their_text_does_and_know_whether_one_repeats() -> None:
+    names = Names()
+    told = ["b_1", "é", "b", "", "a" * 20, "\ud800", "𝄞", "b_10"]
+    names.extend(told)
+    assert (names == told, len(names), names[-2], names[1:3]) == (True, 8, "𝄞", ["é", "b"])
+    assert [names[n] for n in names.order()] == sorted(told)
+    assert not names.may_repeat()
+    names.append("x" * 99)  # too wide for an array
+    assert [names[n] for n in names.order()] == sorted([*told, "x" * 99])
+    names.append("b")
+    assert names.may_repeat()
+    with pytest.raises(IndexError):
+        names[10]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
 
 MASK = "[redacted]"
@@ -36,6 +37,7 @@ def remember(secret: str) -> None:
         _remembered.add(secret)
 
 
+@lru_cache(maxsize=4096)  # asked for every variable of the environment at every record
 def is_secret(name: str) -> bool:
     """Whether a variable, field or header of this name holds a secret.
 

@@ -10,8 +10,9 @@ intervals) and 15 (permutation tests); Cameron, Gelbach and Miller 2008 on clust
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +21,17 @@ from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
 
 Floats = NDArray[np.float64]
+Ints = NDArray[np.integer[Any]]
+Columns = Sequence[Floats] | Floats
+"""An array over the episodes for each metric."""
 
 RESAMPLES = 2_000
 _DRAWS = 20_000_000
 """Draws for an interval at most: of more than 10,000 episodes fewer resamples are made, 200 at
 least, as their means are so close to normal that the quantiles hardly move."""
 PERMUTATIONS = 10_000
+TOGETHER = 1 << 16
+"""Clusters whose sums are in memory at a time."""
 _CELLS = 1_000_000  # drawn at a time, so that memory stays small
 
 
@@ -50,7 +56,7 @@ class Interval:
 
 def bootstrap(
     values: Floats,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     *,
     seed: int = 0,
     resamples: int = RESAMPLES,
@@ -60,24 +66,50 @@ def bootstrap(
     NaN marks a missing value: the mean is over the others. ``clusters`` names each episode's
     cluster; the mean stays one over episodes.
     """
-    sums, counts = _gather(values, clusters)
-    resamples = min(resamples, max(200, _DRAWS // max(1, len(sums))))
-    if len(values) == 0:
-        return [Interval(math.nan)] * values.shape[1]
+    return bootstrap_columns(values.T, len(values), clusters, seed=seed, resamples=resamples)
+
+
+def bootstrap_columns(
+    columns: Columns,
+    episodes: int,
+    clusters: Iterable[Hashable] | None = None,
+    *,
+    seed: int = 0,
+    resamples: int = RESAMPLES,
+) -> list[Interval]:
+    """:func:`bootstrap` of columns that are asked for one by one.
+
+    Of more than ``TOGETHER`` clusters only so many are in memory at a time: how often a resample
+    draws from each such part is drawn first.
+    """
+    metrics = len(columns)
+    if episodes == 0:
+        return [Interval(math.nan)] * metrics
+    owner, count = (None, episodes) if clusters is None else _numbered(clusters, episodes)
+    resamples = min(resamples, max(200, _DRAWS // max(1, count)))
+    rng = np.random.default_rng(seed)
+    parts = [range(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER)]
+    shares = (
+        rng.multinomial(count, [len(p) / count for p in parts], resamples) if parts[1:] else None
+    )
+    total, drawn = np.zeros((2, metrics)), np.zeros((2, resamples, metrics))
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = sums.sum(axis=0) / counts.sum(axis=0)
-        usable = np.isfinite(means)
-        sums[:, ~usable] = 0.0  # an endless value would spoil the products below
-        drawn = np.concatenate(
-            [
-                (weights @ sums) / (weights @ counts)
-                for weights in _draws(len(sums), resamples, np.random.default_rng(seed))
-            ]
-        )
+        for number, part in enumerate(parts):
+            sums, counts = _gathered(columns, owner, part)
+            whole = sums.sum(axis=0)
+            total += whole, counts.sum(axis=0)
+            sums[:, ~np.isfinite(whole)] = 0.0  # an endless value would spoil the products below
+            own = None if shares is None else shares[:, number]
+            at = 0
+            for weights in _draws(len(part), resamples, rng, own):
+                rows = slice(at, at := at + len(weights))
+                drawn[0, rows] += weights @ sums
+                drawn[1, rows] += weights @ counts
+        means, means_drawn = total[0] / total[1], drawn[0] / drawn[1]
     found = []
-    for mean, sound, column in zip(means.tolist(), usable.tolist(), drawn.T, strict=True):
+    for mean, column in zip(means.tolist(), means_drawn.T, strict=True):
         column = column[~np.isnan(column)]
-        if not sound or len(sums) < 2 or len(column) == 0:
+        if not math.isfinite(mean) or count < 2 or len(column) == 0:
             found.append(Interval(mean))
         else:
             low, high = np.quantile(column, (0.025, 0.975)).tolist()
@@ -123,24 +155,57 @@ def by_path(tasks: Sequence[Task]) -> list[Hashable]:
 
 def _gather(values: Floats, clusters: Sequence[Hashable] | None) -> tuple[Floats, Floats]:
     """Sums and counts (clusters, metrics) of each cluster or episode; missing values left out."""
-    there = ~np.isnan(values)
-    filled, counted = np.where(there, values, 0.0), there.astype(np.float64)
-    if clusters is None:
-        return filled, counted
-    if len(clusters) != len(values):
-        raise ValueError(f"{len(clusters)} clusters for {len(values)} episodes")
-    numbers: dict[Hashable, int] = {}
-    owner = [numbers.setdefault(cluster, len(numbers)) for cluster in clusters]
-    sums = np.zeros((len(numbers), values.shape[1]))
-    counts = np.zeros_like(sums)
-    np.add.at(sums, owner, filled)
-    np.add.at(counts, owner, counted)
+    owner, count = (None, len(values)) if clusters is None else _numbered(clusters, len(values))
+    return _gathered(values.T, owner, range(count))
+
+
+def _gathered(columns: Columns, owner: Ints | None, part: range) -> tuple[Floats, Floats]:
+    """Sums and counts (clusters, metrics) of the clusters with the numbers of a ``part``. ``owner``
+    is the number of each episode's cluster, its own where there are none."""
+    sums, counts = np.zeros((2, len(part), len(columns)))
+    inside: slice | NDArray[np.bool_] = slice(part.start, part.stop)
+    if owner is not None:
+        inside = (owner >= part.start) & (owner < part.stop)
+        owner = owner[inside] - part.start
+    for number in range(len(columns)):
+        values = columns[number][inside]
+        there = ~np.isnan(values)
+        values = np.where(there, values, 0.0)
+        if owner is None:
+            sums[:, number], counts[:, number] = values, there
+        else:
+            sums[:, number] = np.bincount(owner, values, len(part))
+            counts[:, number] = np.bincount(owner, there, len(part))
     return sums, counts
 
 
-def _draws(count: int, resamples: int, rng: np.random.Generator) -> Iterator[Floats]:
-    """How often each of ``count`` things is drawn in a resample: (resamples of a chunk, count)."""
+def _numbered(clusters: Iterable[Hashable], episodes: int) -> tuple[Ints, int]:
+    """(episodes,) each one's cluster, by number in the order of first appearance, and how many
+    clusters there are. They are told apart by their hashes, as a million strings would take more
+    memory than their scores; two of a million have the same one in 1 of 30 million runs."""
+    codes = np.fromiter(map(hash, clusters), np.int64)
+    if len(codes) != episodes:
+        raise ValueError(f"{len(codes)} clusters for {episodes} episodes")
+    _, first, found = np.unique(codes, return_index=True, return_inverse=True)
+    numbers = np.empty(len(first), np.int32)
+    numbers[np.argsort(first)] = np.arange(len(first))
+    return numbers[found], len(first)
+
+
+def _draws(
+    count: int, resamples: int, rng: np.random.Generator, shares: Ints | None = None
+) -> Iterator[Floats]:
+    """How often each of ``count`` things is drawn in a resample: (resamples of a chunk, count).
+
+    Each resample draws ``count`` times, or its one of ``shares`` (resamples,).
+    """
+    at = 0
     for size in _chunks(count, resamples):
+        if shares is not None:
+            own = (rng.integers(0, count, share) for share in shares[at : at + size].tolist())
+            yield np.array([np.bincount(each, minlength=count) for each in own], dtype=np.float64)
+            at += size
+            continue
         drawn = rng.integers(0, count, (size, count))
         drawn += np.arange(size)[:, None] * count
         weights = np.bincount(drawn.ravel(), minlength=size * count)

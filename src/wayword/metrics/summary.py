@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wayword.core.metric import Metric
 from wayword.metrics import scoring
-from wayword.metrics.intervals import Interval, bootstrap
+from wayword.metrics.intervals import Columns, Interval, bootstrap_columns
 
 TOTALLED = ("calls", "prompt_tokens", "reused_tokens", "completion_tokens", "cost", "seconds")
 """Accounting metrics whose sum over the run is of interest."""
@@ -19,15 +19,16 @@ TOTALLED = ("calls", "prompt_tokens", "reused_tokens", "completion_tokens", "cos
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores:
-    """Episodes' scores in columns: ``values`` (episodes, metrics), NaN where there is none.
+    """Episodes' scores in ``columns``, an array over the episodes for each of ``keys``; NaN where
+    there is none. They may be read from a file each time they are asked for.
 
-    ``whole`` are the metrics whose scores are all whole numbers, ``nans`` (like ``values``, None
+    ``whole`` are the metrics whose scores are all whole numbers, ``nans`` (episodes, metrics; None
     for none) the places where a score itself is NaN.
     """
 
     ids: Sequence[str]
     keys: tuple[str, ...]
-    values: NDArray[np.float64]
+    columns: Columns
     whole: frozenset[str] = frozenset()
     nans: NDArray[np.bool_] | None = None
 
@@ -37,21 +38,16 @@ class Scores:
         keys = tuple(dict.fromkeys(key for one in scores for key in one))
         values = np.array([[one.get(key, math.nan) for key in keys] for one in scores], dtype=float)
         whole = frozenset(k for k in keys if all(type(one.get(k, 0)) is int for one in scores))
-        return Scores([""] * len(scores), keys, values.reshape(len(scores), len(keys)), whole)
+        return Scores([""] * len(scores), keys, values.reshape(len(scores), len(keys)).T, whole)
 
     def __len__(self) -> int:
         return len(self.ids)
-
-    def missing(self) -> NDArray[np.bool_]:
-        """Where an episode does not have a metric, (episodes, metrics)."""
-        none = np.isnan(self.values)
-        return none if self.nans is None else none & ~self.nans
 
     def column(self, key: str) -> NDArray[np.float64]:
         """The scores of a metric that there are."""
         if key not in self.keys:
             return np.empty(0)
-        column = self.values[:, self.keys.index(key)]
+        column = self.columns[self.keys.index(key)]
         return column[~np.isnan(column)]
 
     def total(self, key: str) -> float | None:
@@ -65,7 +61,9 @@ class Scores:
 
     def pairs(self) -> list[tuple[str, dict[str, float]]]:
         """Id and scores of each episode."""
-        there, values = (~self.missing()).tolist(), self.values.tolist()
+        table = np.array([*self.columns]).reshape(len(self.keys), len(self)).T
+        known = ~np.isnan(table) if self.nans is None else ~np.isnan(table) | self.nans
+        there, values = known.tolist(), table.tolist()
         whole = [key in self.whole for key in self.keys]
         return [
             (
@@ -125,7 +123,7 @@ def summarize(
     dataset: str = "",
     checksum: str = "",
     wall_seconds: float | None = None,
-    clusters: Sequence[Hashable] | None = None,
+    clusters: Iterable[Hashable] | None = None,
     seed: int = 0,
 ) -> Row:
     """A run's row from its episodes' scores.
@@ -136,7 +134,7 @@ def summarize(
     """
     own = tuple(metrics if metrics is not None else scoring.scorer(family).metrics)
     told = scores if isinstance(scores, Scores) else Scores.of(scores)
-    found = bootstrap(told.values, clusters, seed=seed)
+    found = bootstrap_columns(told.columns, len(told), clusters, seed=seed)
     intervals = dict(zip(told.keys, found, strict=True))
     totals = {key: told.total(key) for key in TOTALLED if key in told.keys}
     if "calls" in totals and totals.setdefault("cost", None) is None:

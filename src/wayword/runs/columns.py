@@ -1,8 +1,9 @@
 """What tables, lists and resumed runs need of every episode, in columns.
 
 ``columns.bin`` stands beside the index and holds its first lines again, block by block, as arrays:
-a table over 100,000 episodes then parses no JSON but for the last few thousand lines. It is a
-cache: without it, or from its first damaged block on, the index is read instead.
+a table over 100,000 episodes then parses no JSON but for the last few thousand lines, and holds one
+metric at a time. It is a cache: without it, or from its first damaged block on, the index is read
+instead.
 
 A block is::
 
@@ -17,9 +18,12 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import struct
+import weakref
 from array import array
-from collections.abc import Iterator, Mapping
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +31,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.errors import RecordingError
 from wayword.metrics.summary import Scores
+from wayword.runs.names import Coded, Names, Reordered
 
 BLOCK = 4096
 """Episodes of a block. Runs with fewer have no such file."""
@@ -49,23 +55,41 @@ class Entry:
     size: int
 
 
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """Where the metrics of ``count`` episodes stand in the file: key -> its column's first byte."""
+
+    first: int
+    count: int
+    places: Mapping[str, int]
+
+
 class Columns:
-    """Finished episodes in the order they ended, 30 to 40 bytes and a float a metric each.
+    """Finished episodes in the order they ended, about 40 bytes each.
+
+    Metrics of whole blocks stay in the file until they are asked for, those of later episodes are
+    in memory.
 
     >>> columns = Columns()
     >>> columns.add(Entry("17_0", {"sr": 1, "ne": 0.4}, "stopped", 0, 900))
-    >>> columns.ids, columns.end, columns.row(0)
-    (['17_0'], 900, {'sr': 1, 'ne': 0.4})
+    >>> columns.ids[0], columns.end, columns.row(0)
+    ('17_0', 900, {'sr': 1, 'ne': 0.4})
     """
 
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-        self.ended: list[str] = []
+    def __init__(self, file: int = -1) -> None:
+        self.ids = Names()
         self.begins, self.sizes = array("q"), array("q")
+        self._codes = array("H")
+        self._endings: list[str] = []
+        self._keys: dict[str, None] = {}
+        self._file, self._blocks, self._stored = file, list[_Block](), 0
         self._metrics: dict[str, array[float]] = {}
         self._fractions: set[str] = set()
         self._nans: set[tuple[int, str]] = set()
-        self._endings: dict[str, str] = {}
+        self._open: tuple[int, Mapping[str, NDArray[np.float64]]] = -1, {}
+        """The block that a row was last asked of, and its metrics."""
+        if file >= 0:
+            weakref.finalize(self, os.close, file)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -73,24 +97,30 @@ class Columns:
     @property
     def end(self) -> int:
         """The byte after the last episode's line."""
-        return self.begins[-1] + self.sizes[-1] if self.ids else 0
+        return self.begins[-1] + self.sizes[-1] if self.begins else 0
 
     @property
     def keys(self) -> list[str]:
         """Every metric that some episode has."""
-        return list(self._metrics)
+        return list(self._keys)
+
+    @property
+    def ended(self) -> Sequence[str]:
+        """How each of them ended."""
+        return Coded(self._codes, self._endings)
 
     def add(self, entry: Entry) -> None:
         """Put an episode behind the others."""
         number = len(self.ids)
         self.ids.append(entry.episode_id)
-        self.ended.append(self._endings.setdefault(entry.ended, entry.ended))
+        self._codes.append(self._code(entry.ended))
         self.begins.append(entry.at)
         self.sizes.append(entry.size)
         for key, value in entry.scores.items():
             column = self._metrics.get(key)
             if column is None:
-                column = self._metrics[key] = array("d", [math.nan]) * number
+                self._keys[key] = None
+                column = self._metrics[key] = array("d", [math.nan]) * (number - self._stored)
             exact = type(value) is int and abs(value) < _EXACT
             column.append(value if exact else _float(value))
             if not exact:
@@ -98,18 +128,45 @@ class Columns:
                 if value != value:
                     self._nans.add((number, key))
         for column in self._metrics.values():
-            if len(column) == number:
+            if len(column) == number - self._stored:
                 column.append(math.nan)
+
+    def _code(self, ended: str) -> int:
+        if ended not in self._endings:
+            self._endings.append(ended)
+        return self._endings.index(ended)
 
     def column(self, key: str) -> NDArray[np.float64]:
         """A metric, (N,); NaN where an episode does not have it."""
-        return np.array(self._metrics.get(key, array("d", [math.nan]) * len(self.ids)))
+        found = np.full(len(self.ids), math.nan)
+        for block in self._blocks:
+            if key in block.places:
+                found[block.first : block.first + block.count] = self._read(block, key)
+        if key in self._metrics:
+            found[self._stored :] = self._metrics[key]
+        return found
+
+    def _read(self, block: _Block, key: str) -> NDArray[np.float64]:
+        """One metric of a block, which was checked when the file was opened."""
+        raw = os.pread(self._file, 8 * block.count, block.places[key])
+        if len(raw) < 8 * block.count:
+            raise RecordingError(f"{FILE}: was cut while it was read; run the same command again")
+        return np.frombuffer(raw, "<f8")
 
     def row(self, number: int) -> dict[str, float]:
         """One episode's metrics, whole numbers as such."""
+        there: Mapping[str, Any] = self._metrics
+        at = number - self._stored
+        if at < 0:
+            block = self._blocks[bisect_right(self._blocks, number, key=lambda b: b.first) - 1]
+            first, there = self._open
+            if first != block.first:
+                there = {key: self._read(block, key) for key in block.places}
+                self._open = block.first, there
+            at = number - block.first
         found: dict[str, float] = {}
-        for key, column in self._metrics.items():
-            value = column[number]
+        for key in self._keys:
+            value = float(there[key][at]) if key in there else math.nan
             if value == value or (number, key) in self._nans:
                 found[key] = value if key in self._fractions else int(value)
         return found
@@ -120,65 +177,72 @@ class Columns:
 
     def entry(self, number: int) -> Entry:
         """One episode."""
-        scores, ended = self.row(number), self.ended[number]
+        scores, ended = self.row(number), self._endings[self._codes[number]]
         return Entry(self.ids[number], scores, ended, self.begins[number], self.sizes[number])
 
     def scores(self) -> Scores:
         """All metrics in the order of the ids, so that no figure depends on who ended first."""
-        order = sorted(range(len(self.ids)), key=self.ids.__getitem__)
-        values = np.empty((len(self.ids), len(self._metrics)))
-        for number, column in enumerate(self._metrics.values()):
-            values[:, number] = np.frombuffer(column)[order]
-        nans = np.zeros(values.shape, bool) if self._nans else None
+        order = self.ids.order()
+        nans = np.zeros((len(order), len(self._keys)), bool) if self._nans else None
         if nans is not None:
-            places, keys = {row: n for n, row in enumerate(order)}, self.keys
+            places, keys = np.argsort(order), self.keys
             for row, key in self._nans:
                 nans[places[row], keys.index(key)] = True
-        whole = frozenset(self._metrics) - self._fractions
-        return Scores([self.ids[n] for n in order], tuple(self._metrics), values, whole, nans)
+        ids = Reordered(self.ids, order)
+        columns = _Sorted(self, order)
+        return Scores(
+            ids, tuple(self._keys), columns, frozenset(self._keys) - self._fractions, nans
+        )
 
     # The file.
 
     def block(self, mark: bytes, index_end: int) -> bytes:
         """All episodes as a block; ``index_end`` is the index's length up to the last of them."""
-        endings = list(self._endings)
         head = json.dumps(
             {
-                "ids": self.ids,
+                "ids": list(self.ids),
                 "at": self.begins[0],
-                "endings": endings,
+                "endings": self._endings,
                 "keys": {key: key not in self._fractions for key in self._metrics},
                 "nans": sorted(self._nans),
                 "index": index_end,
             },
             separators=(",", ":"),
         ).encode()
-        codes = bytes(map({name: n for n, name in enumerate(endings)}.__getitem__, self.ended))
-        body = b"".join(
-            [self.sizes.tobytes(), codes, *(c.tobytes() for c in self._metrics.values())]
-        )
+        metrics = (column.tobytes() for column in self._metrics.values())
+        body = b"".join([self.sizes.tobytes(), bytes(self._codes.tolist()), *metrics])
         told = _SIZES.pack(len(head), len(body)) + head + body
         return told + hashlib.sha256(mark + told).digest()[:_DIGEST]
 
-    def _extend(self, head: Mapping[str, Any], body: bytes) -> None:
-        """Put a block's episodes behind the others."""
+    def extend(self, head: Mapping[str, Any], body: bytes, at: int) -> None:
+        """Put a block's episodes behind the others, all of them of blocks; its body begins at byte
+        ``at`` of the file."""
         before, count = len(self.ids), len(head["ids"])
         sizes = np.frombuffer(body, "<i8", count)
-        codes = np.frombuffer(body, np.uint8, count, 8 * count)
-        names = [self._endings.setdefault(name, name) for name in head["endings"]]
-        self.ids += head["ids"]
-        self.ended += [names[code] for code in codes.tolist()]
+        codes = np.array([self._code(name) for name in head["endings"]], np.uint16)
+        self.ids.extend(head["ids"])
+        self._codes.frombytes(codes[np.frombuffer(body, np.uint8, count, 8 * count)].tobytes())
         self.sizes.frombytes(sizes.tobytes())
         self.begins.frombytes((head["at"] + np.cumsum(sizes) - sizes).astype("<i8").tobytes())
-        for number, (key, whole) in enumerate(head["keys"].items()):
-            column = self._metrics.setdefault(key, array("d", [math.nan]) * before)
-            start = 9 * count + 8 * count * number
-            column.frombytes(body[start : start + 8 * count])
-            if not whole:
-                self._fractions.add(key)
-        for column in self._metrics.values():
-            column.extend(array("d", [math.nan]) * (len(self.ids) - len(column)))
+        places = {key: at + count * (9 + 8 * number) for number, key in enumerate(head["keys"])}
+        self._blocks.append(_Block(before, count, places))
+        self._keys |= dict.fromkeys(places)
+        self._fractions |= {key for key, whole in head["keys"].items() if not whole}
         self._nans |= {(before + row, key) for row, key in head["nans"]}
+        self._stored = len(self.ids)
+
+
+class _Sorted(Sequence[NDArray[np.float64]]):
+    """The metrics, each reordered when it is asked for."""
+
+    def __init__(self, found: Columns, order: NDArray[np.intp]) -> None:
+        self._found, self._order, self._keys = found, order, found.keys
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __getitem__(self, number: Any) -> Any:
+        return self._found.column(self._keys[number])[self._order]
 
 
 def _float(value: float) -> float:
@@ -191,14 +255,19 @@ def _float(value: float) -> float:
 def read(path: Path, mark: bytes) -> tuple[Columns, int, int]:
     """The blocks of a file up to its first damaged one; the bytes of the index that they stand for,
     and of the file. Nothing where there is no file."""
-    found, index_end, end = Columns(), 0, 0
+    index_end, end = 0, 0
     try:
-        with path.open("rb") as file:
-            while (block := _next(file, mark)) is not None:
+        file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return Columns(), 0, 0
+    found = Columns(file)
+    try:
+        with os.fdopen(os.dup(file), "rb") as blocks:
+            while (block := _next(blocks, mark)) is not None:
                 head, body, size = block
                 if head["at"] != found.end:
                     break
-                found._extend(head, body)
+                found.extend(head, body, end + size - _DIGEST - len(body))
                 index_end, end = head["index"], end + size
     except OSError:
         return Columns(), 0, 0

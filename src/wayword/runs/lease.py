@@ -46,7 +46,7 @@ class FolderLock:
     def check(self) -> None:
         """Raises ``RecordingError`` once the lease was deleted, or is another's."""
         try:
-            mine = self._path.read_text(encoding="ascii", errors="replace") == self._text
+            mine = self._path.read_bytes() == self._text.encode()
         except OSError:
             mine = False
         if not mine:

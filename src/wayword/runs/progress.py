@@ -39,40 +39,40 @@ class Moves:
 
     def __init__(self, max_steps: int, trail: int = _TRAIL) -> None:
         self._most, self._trail = max_steps, trail
-        self._going: dict[str, dict[str, Any]] = {}
         self._counts: dict[str, int] = {}
-        self._trails: dict[str, deque[dict[str, Any]]] = {}
+        self._trails: dict[str, deque[Step]] = {}
 
     def stepped(self, episode: str, step: Step) -> None:
-        """An episode has moved."""
+        """An episode has moved. Most of its steps are never told of, so little is done here."""
         self._counts[episode] = self._counts.get(episode, 0) + 1
-        decision = step.decision
-        said = f"rejected: {decision.kind}" if isinstance(decision, Rejection) else decision.action
-        move = {
-            "actor": step.actor,
-            "action": str(said)[:_LONG],
-            "ok": step.feedback.ok,
-            "pose": plain(step.pose),
-        }
-        self._going[episode] = {
-            "id": episode,
-            "step": self._counts[episode],
-            "of": self._most,
-            **move,
-        }
-        self._trails.setdefault(episode, deque(maxlen=self._trail)).append(move)
+        self._trails.setdefault(episode, deque(maxlen=self._trail)).append(step)
 
     def ended(self, episode: str) -> None:
         """An episode is over."""
-        self._going.pop(episode, None)
         self._counts.pop(episode, None)
         self._trails.pop(episode, None)
 
     def now(self) -> list[dict[str, Any]]:
         """The first of them, each with its latest moves."""
-        told = list(islice(self._going.values(), _MOST))
+        told = list(islice(self._trails.items(), _MOST))
         each = max(1, self._trail // max(1, len(told)))
-        return [{**one, "moves": list(self._trails[one["id"]])[-each:]} for one in told]
+        found = []
+        for episode, trail in told:
+            moves = [_move(step) for step in list(trail)[-each:]]
+            place = {"id": episode, "step": self._counts[episode], "of": self._most}
+            found.append({**place, **moves[-1], "moves": moves})
+        return found
+
+
+def _move(step: Step) -> dict[str, Any]:
+    decision = step.decision
+    said = f"rejected: {decision.kind}" if isinstance(decision, Rejection) else decision.action
+    return {
+        "actor": step.actor,
+        "action": str(said)[:_LONG],
+        "ok": step.feedback.ok,
+        "pose": plain(step.pose),
+    }
 
 
 class Reporter:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,9 @@ def table(path: Path, seal: Seal) -> Columns:
     line that is corrupt, or holds an episode a second time.
     """
     found = indexed(path, seal)
+    with suppress(OSError):
+        if found.end == path.stat().st_size and not found.ids.may_repeat():
+            return found
     complete(found, path, seal)
     return found
 

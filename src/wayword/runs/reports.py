@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -268,13 +268,14 @@ def _row(run: RecordedRun) -> Row:
 def _summed(run: RecordedRun) -> Row:
     config, scored = run.config, _scored(run)
     identity, family = config["identity"], config["family"]
-    finished = set(scored.ids)
-    failed = {failure.episode_id for failure in run.failures()} - finished
+    failed = {failure.episode_id for failure in run.failures()}
+    failed = failed.difference(scored.ids) if failed else failed
     if len(scored) > config["episodes_in_split"]:
         raise RecordingError(
             f"{run.path / 'episodes.jsonl'}: holds {len(scored):,} episodes of a split of "
             f"{config['episodes_in_split']:,}; delete the lines that are not this run's"
         )
+    own = _clustered(family)
     row = summarize(
         run.path.name,
         scored,
@@ -286,10 +287,9 @@ def _summed(run: RecordedRun) -> Row:
         model=identity["models"].get("main", ""),
         dataset=identity["dataset"],
         checksum=identity["data_checksum"],
-        clusters=_clusters(scored.ids, family),
+        clusters=_clusters(scored.ids, family) if own else None,
         wall_seconds=_wall(run, len(scored)),
     )
-    own = _clustered(family)
     return replace(
         row,
         sees_answer=bool(config.get("sees_answer")),
@@ -305,10 +305,10 @@ def _wall(run: RecordedRun, finished: int) -> float | None:
     return sum(session.seconds for session in told) if whole else None
 
 
-def _clusters(episode_ids: Sequence[str], family: str) -> list[Hashable]:
+def _clusters(episode_ids: Iterable[str], family: str) -> Iterable[Hashable]:
     """Each episode's cluster, as the family's scorer has it; the episode itself elsewhere."""
     own = _clustered(family)
-    return [own.cluster(name) if own else name for name in episode_ids]
+    return map(own.cluster, episode_ids) if own else episode_ids
 
 
 def _clustered(family: str) -> Clustered | None:

@@ -68,12 +68,12 @@ class Rows:
         return len(self.ids) + len(self.failed)
 
     @property
-    def ids(self) -> list[str]:
+    def ids(self) -> Sequence[str]:
         """The finished episodes."""
         return self._done.ids
 
     @property
-    def ended(self) -> list[str]:
+    def ended(self) -> Sequence[str]:
         """How each of them ended."""
         return self._done.ended
 
@@ -108,11 +108,12 @@ class Rows:
     def _grow(self) -> None:
         if not len(self._done):
             self._done = table(self._episodes, self.run.seal)
-            self._seen = set(self._done.ids)
         else:
             complete(self._done, self._episodes, self.run.seal, self._seen)
         before = len(self._at)
-        self._at.update(zip(self._done.ids[before:], range(before, len(self._done)), strict=True))
+        new = self._done.ids[before:]
+        self._at.update(zip(new, range(before, len(self._done)), strict=True))
+        self._seen.update(new)  # the same strings, as there may be a million of them
         path = self._failures
         for number, line in read_lines(path, self._failures_end, self._failures_read):
             parsed = parse_line(path, number, line)
@@ -158,8 +159,8 @@ class Rows:
 
     def tally(self) -> Tally:
         """The episodes counted."""
-        columns = {key: self.column(key) for key in self._done.keys}
-        there = {key: column[~np.isnan(column)] for key, column in columns.items()}
+        columns = ((key, self.column(key)) for key in self._done.keys)
+        there = {key: column[~np.isnan(column)] for key, column in columns}
         endings = dict.fromkeys([*(["failed"] if self.failed else []), *self.ended])
         return Tally(len(self.ids), len(self.failed), len(self.lost()), list(endings), there)
 

@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wayword.core.action import Decision
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
 from wayword.metrics.compare import Comparison, Line, heading
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
-from wayword.viewer.figures import title, value
+from wayword.viewer.figures import overlay, title, value
 from wayword.viewer.maps.generic import letters_of
 from wayword.viewer.markup import Html, join, page, tag
 from wayword.viewer.steps import label
@@ -23,22 +26,25 @@ _LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """Two runs that are compared: their names and slugs, and each shared episode's success."""
+    """Two runs that are compared: their names and slugs, each shared episode's success, and each
+    run's scores by metric."""
 
     names: tuple[str, str]
     slugs: tuple[str, str]
     differ: Sequence[str]
     found: Comparison
     outcomes: Mapping[str, tuple[float, float]]
+    columns: tuple[Mapping[str, NDArray[np.float64]], Mapping[str, NDArray[np.float64]]]
 
 
-def compare_page(pairs: Sequence[Sides], texts: Sources) -> str:
-    """The document: the first run against each of the others."""
+def compare_page(pairs: Sequence[Sides], texts: Sources, written: Mapping[str, str]) -> str:
+    """The document: the first run against each of the others, and all of them in one table that is
+    ``written`` in several ways."""
     first = pairs[0].names[0]
     top = _top("./?all=1", "‹ all runs", "compare")
     head = tag("header", tag("h1", "Against ", tag("bdi", first)), class_="head")
     parts = [part for sides in pairs for part in _pair(sides, texts)]
-    body = join([top, tag("main", head, *parts, class_="wide")])
+    body = join([top, tag("main", head, *parts, _copied(written), class_="wide")])
     return page(f"Compare {first} · Wayword", body, "compare", served=True)
 
 
@@ -48,16 +54,19 @@ def _pair(sides: Sides, texts: Sources) -> list[Html | None]:
     lost = [k for k, (a, b) in sides.outcomes.items() if b <= 0.5 < a]
     differ = f"The runs differ in: {', '.join(sides.differ)}." if sides.differ else ""
     return [
-        tag("h2", tag("bdi", second), " less ", tag("bdi", first)),
+        tag("h2", tag("bdi", second), " minus ", tag("bdi", first)),
         tag("p", heading(sides.found), " ", differ, class_="dim"),
-        _table(sides.found),
+        _table(sides),
+        _spreads(sides),
         tag("div", _episodes("Gained", gained, sides, texts), _episodes("Lost", lost, sides, texts),
             class_="sides"),
         _others(sides, texts),
     ]  # fmt: skip
 
 
-_HEADS = ("Metric", "First", "Second", "Difference", "95% interval", "Better", "Worse", "Same", "p")
+_HEADS = ("Difference", "95% interval", "Better", "Worse", "Same", "p")
+_SPREADS = 6
+"""Distributions that are drawn, at most."""
 _SMALL = "p: paired permutation test, two-sided, not corrected for there being several."
 
 
@@ -71,13 +80,42 @@ def _walk_address(episode: str, slugs: Sequence[str]) -> str:
     return f"compare?{asked}&id={quote(episode, safe='', errors='replace')}"
 
 
-def _table(found: Comparison) -> Html:
-    head = tag("thead", tag("tr", *(tag("th", head, scope="col") for head in _HEADS)))
-    table = tag("table", head, tag("tbody", *map(_line, found.lines)), class_="table")
+def _copied(written: Mapping[str, str]) -> Html:
+    """All runs in one table, to be copied into a paper or an issue."""
+    texts = [tag("div", tag("h3", form), tag("pre", text, class_="said copied")) for form, text in
+             written.items()]  # fmt: skip
+    return tag("details", tag("summary", "One table of these runs, to copy"), *texts)
+
+
+def _spreads(sides: Sides) -> Html | None:
+    """Both runs' distributions over each other, of the measures that differ between episodes."""
+    one, two = sides.columns
+    metrics = [line.metric for line in sides.found.lines if line.metric.key in one]
+    drawn = [(each, overlay(each, one[each.key], two.get(each.key, ()))) for each in metrics]
+    cards = [
+        tag("div", tag("h3", title(metric), title=metric.doc), svg, class_="metric")
+        for metric, svg in drawn
+        if svg is not None
+    ]
+    if not cards:
+        return None
+    signs = [tag("li", tag("i", class_=f"k walk{n}"), tag("bdi", name), " (all its episodes)")
+             for n, name in enumerate(sides.names)]  # fmt: skip
+    return tag(
+        "section", tag("div", *cards[:_SPREADS], class_="cards"), tag("ul", *signs, class_="legend")
+    )
+
+
+def _table(sides: Sides) -> Html:
+    heads = [tag("th", "Metric", scope="col")]
+    heads += [tag("th", tag("bdi", name), scope="col") for name in sides.names]
+    heads += [tag("th", words, scope="col") for words in _HEADS]
+    lines = [_line(line, sides.names) for line in sides.found.lines]
+    table = tag("table", tag("thead", tag("tr", *heads)), tag("tbody", *lines), class_="table")
     return _region(table, "Differences", tag("p", _SMALL, class_="dim"))
 
 
-def _line(line: Line) -> Html:
+def _line(line: Line, names: tuple[str, str]) -> Html:
     metric, gap = line.metric, line.difference
     sign = "+" if gap.mean > 0 else ""
     sure = not math.isnan(gap.low) and (gap.low > 0 or gap.high < 0)
@@ -87,8 +125,8 @@ def _line(line: Line) -> Html:
     sure_of = "too few" if math.isnan(gap.low) else f"{low} to {high}"
     chance = "–" if math.isnan(line.p) else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"
     cells = [
-        tag("td", value(metric, line.first), class_="n", data_label="first"),
-        tag("td", value(metric, line.second), class_="n", data_label="second"),
+        tag("td", value(metric, line.first), class_="n", data_label=names[0]),
+        tag("td", value(metric, line.second), class_="n", data_label=names[1]),
         tag("td", f"{sign}{value(metric, gap.mean)}", class_=f"n {kind}", data_label="difference"),
         tag("td", sure_of, class_="n", data_label="95%"),
         *(tag("td", f"{n:,}", class_="n", data_label=words) for words, n in
@@ -134,7 +172,8 @@ def _done(decision: object) -> object:
 def walks_page(
     names: Sequence[str], slugs: Sequence[str], walks: Sequence[Trajectory], sources: Sources
 ) -> str:
-    """One episode in two runs: both walks on their maps, step by step, and where they part."""
+    """One episode in two runs: both walks on one map, step by step, and where they part. Families
+    without places have two maps."""
     one, other = walks
     letters = letters_of(sources, *walks)
     sources = replace(sources, letters=letters)
@@ -142,14 +181,13 @@ def walks_page(
     up = "compare?" + "&".join(f"run={slug}" for slug in slugs)
     words = f"They part at step {apart}." if apart else "Both did the same."
     asked = f"episode?id={quote(episode, safe='', errors='replace')}#step-{max(1, apart)}"
-    columns = [
-        tag(
-            "section",
-            tag("h2", tag("a", tag("bdi", name), href=f"run/{slug}/{asked}")),
-            maps.draw(walk, sources),
-        )
-        for name, slug, walk in zip(names, slugs, walks, strict=True)
+    links = [
+        tag("h2", tag("a", tag("bdi", name), href=f"run/{slug}/{asked}"))
+        for name, slug in zip(names, slugs, strict=True)
     ]
+    both = maps.together([*zip(names, walks, strict=True)], sources, apart)
+    each = [maps.draw(walk, sources) for walk in walks] if both is None else [None, None]
+    columns = [tag("section", link, own) for link, own in zip(links, each, strict=True)]
     head = tag(
         "header",
         tag("h1", tag("bdi", episode)),
@@ -161,6 +199,7 @@ def walks_page(
         "main",
         head,
         tag("div", *columns, class_="sides"),
+        both,
         _steps(names, walks, apart),
         class_="wide",
     )

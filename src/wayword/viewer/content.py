@@ -13,11 +13,10 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, TypeVar
+from typing import Any
 from urllib.parse import quote
 
 import numpy as np
@@ -33,18 +32,16 @@ from wayword.runs.config import metrics_of
 from wayword.runs.parts import cast_of
 from wayword.viewer import index
 from wayword.viewer.causes import causes
-from wayword.viewer.compare import Sides, compare_page, walks_page
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.expert import experts
 from wayword.viewer.home import Card, home_page, means
 from wayword.viewer.index import Overview, index_page
-from wayword.viewer.library import Found, Library, Rows, slug
+from wayword.viewer.library import Found, Kept, Library, Rows, slug
 from wayword.viewer.live import moves_part, moving_page, progress_of, standing, under_way
 from wayword.viewer.markup import visible
+from wayword.viewer.pairs import Pairs
 from wayword.viewer.selecting import Wish, select
-
-T = TypeVar("T")
 
 REMOTE = 10_000
 """Runs of more episodes have their rows asked for, some at a time."""
@@ -53,35 +50,6 @@ _TASKS = 20_000
 """Tasks of a dataset that are kept, more or less."""
 _PATIENCE = 20.0
 """Seconds after which the causes that are known by then are shown."""
-
-
-class Kept(Generic[T]):
-    """The last few values by key. Each is made once, also where several threads ask for it."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._values: OrderedDict[Any, T] = OrderedDict()
-        self._locks: dict[Any, threading.Lock] = {}
-        self._lock = threading.Lock()
-
-    def get(self, key: Any, make: Callable[[], T]) -> T:
-        with self._lock:
-            lock = self._locks.setdefault(key, threading.Lock())
-        with lock:
-            if key in self._values:
-                self._values.move_to_end(key)
-                return self._values[key]
-            made = make()
-            with self._lock:
-                self._values[key] = made
-                while len(self._values) > self._most:
-                    old, _ = self._values.popitem(last=False)
-                    self._locks.pop(old, None)
-            return made
-
-    def there(self, key: Any) -> T | None:
-        """The value where it has been made."""
-        return self._values.get(key)
 
 
 class Content:
@@ -94,7 +62,7 @@ class Content:
         self._sources: Kept[Sources] = Kept(3)
         self._tables: Kept[Mapping[str, Any]] = Kept(24)
         self._causes: Kept[dict[str, tuple[str, ...]]] = Kept(6)
-        self._compared: Kept[reports.Compared] = Kept(12)
+        self._pairs = Pairs(library, self.tasks)
         self._pages: Kept[str] = Kept(4)
         self._asking = threading.Lock()
 
@@ -295,31 +263,8 @@ class Content:
 
     def compare(self, names: Sequence[str], episode: str | None = None) -> str:
         """Runs side by side; with an episode, its two walks."""
-        if episode is not None:
-            return self._walks(names[:2], episode)
-        first, *others = names
-        pairs = [self._sides(first, other) for other in others[:8]]
-        rows = self.library.rows(first)
-        told = [
-            k for sides in pairs for k, (a, b) in sides.outcomes.items() if (a > 0.5) != (b > 0.5)
-        ]
-        return redacted(compare_page(pairs, self.tasks(rows, told[:400])))
-
-    def _sides(self, first: str, second: str) -> Sides:
-        one, two = self.library.rows(first), self.library.rows(second)
-        key = (one.run.path, one.version, two.run.path, two.version)
-        found = self._compared.get(key, lambda: reports.compared(one.run.path, two.run.path))
-        before, after = one.outcomes(), two.outcomes()
-        shared = {name: (before[name], after[name]) for name in before if name in after}
-        names = self.library.name(first), self.library.name(second)
-        return Sides(names, (slug(names[0]), slug(names[1])), found.differ, found.found, shared)
-
-    def _walks(self, names: Sequence[str], episode: str) -> str:
-        several = [self.library.rows(name) for name in names]
-        walks = [rows.record(episode).trajectory for rows in several]
-        called = [self.library.name(name) for name in names]
-        sources = self.tasks(several[0], [episode])
-        return redacted(walks_page(called, [slug(each) for each in called], walks, sources))
+        return redacted(self._pairs.walks(names[:2], episode) if episode is not None
+                        else self._pairs.page(names))  # fmt: skip
 
 
 class _Addresses(dict[str, str]):

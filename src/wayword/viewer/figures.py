@@ -36,7 +36,7 @@ def value(metric: Metric, score: float | None) -> str:
         return "–"
     if math.isinf(score):
         return "∞"
-    if metric.kind == "seconds" and score < 1:
+    if metric.kind == "seconds" and abs(score) < 1:
         return f"{1000 * score:.0f} ms"
     plain = metric.kind == "count" and float(score).is_integer()
     text = table.number(metric, score, 0 if plain else _digits(metric, score))
@@ -156,6 +156,33 @@ def histogram(metric: Metric, scores: ArrayLike) -> Html | None:
         "svg", *bars, viewBox="0 0 120 37", class_="histogram", role="group",
         preserveAspectRatio="none", aria_label=f"distribution of {title(metric)}",
     )  # fmt: skip
+
+
+def overlay(metric: Metric, first: ArrayLike, second: ArrayLike) -> Html | None:
+    """Two runs' distributions over each other, as shares of each; None where all is one value, or
+    yes and no."""
+    both = [np.asarray(each, dtype=np.float64) for each in (first, second)]
+    both = [each[np.isfinite(each)] for each in both]
+    found = bins(metric, np.concatenate(both))
+    if min(map(len, both)) == 0 or len(found) < 3:
+        return None
+    edges = [each.low for each in found] + [found[-1].high]
+    shares = [np.histogram(each, edges)[0] / len(each) for each in both]
+    most, wide = max(float(each.max()) for each in shares), 120 / len(found)
+    lines = []
+    for number, share_of in enumerate(shares):
+        heights = [round(36 - 34 * part / most, 1) for part in share_of.tolist()]
+        d = f"M0 36V{heights[0]}" + "".join(
+            f"H{round((at + 1) * wide, 1)}V{heights[at + 1] if at + 1 < len(heights) else 36}"
+            for at in range(len(heights))
+        )
+        lines.append(tag("path", d=d, class_=f"spread walk{number}"))
+    ends = f"{value(metric, edges[0])} to {value(metric, edges[-1])}"
+    drawn = tag(
+        "svg", *lines, viewBox="0 0 120 37", class_="histogram", role="img",
+        preserveAspectRatio="none", aria_label=f"{title(metric)} of both runs, {ends}",
+    )  # fmt: skip
+    return join([tag("p", ends, class_="dim"), drawn])
 
 
 def whisker(metric: Metric, found: Mapping[str, float | None]) -> Html | None:

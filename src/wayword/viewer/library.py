@@ -16,10 +16,10 @@ import os
 import re
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,8 @@ from wayword.runs.folder import EpisodeRecord, RecordedRun
 from wayword.runs.jsonl import parse_line, read_lines, unusable
 from wayword.runs.records import complete, table, trajectory
 from wayword.viewer.data import Head, Tally
+
+T = TypeVar("T")
 
 _PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,80}")
 _KEPT = 400_000
@@ -240,6 +242,35 @@ class Found:
     def slug(self) -> str:
         """The name in addresses: one piece, safe on every system."""
         return slug(self.name)
+
+
+class Kept(Generic[T]):
+    """The last few values by key. Each is made once, also where several threads ask for it."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._values: OrderedDict[Any, T] = OrderedDict()
+        self._locks: dict[Any, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Any, make: Callable[[], T]) -> T:
+        with self._lock:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                return self._values[key]
+            made = make()
+            with self._lock:
+                self._values[key] = made
+                while len(self._values) > self._most:
+                    old, _ = self._values.popitem(last=False)
+                    self._locks.pop(old, None)
+            return made
+
+    def there(self, key: Any) -> T | None:
+        """The value where it has been made."""
+        return self._values.get(key)
 
 
 class Library:

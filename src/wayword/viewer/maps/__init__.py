@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import generic
-from wayword.viewer.maps.drawing import Map
+from wayword.viewer.maps.drawing import Map, Point, render
 from wayword.viewer.markup import Html, tag
 
 
@@ -35,6 +37,44 @@ def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
     made = getattr(sys.modules.get(getattr(own, "__module__", "")), "geography", None)
     found: Map | None = made(trajectory, sources) if made else None
     return found
+
+
+def together(
+    walks: Sequence[tuple[str, Trajectory]], sources: Sources, apart: int = 0
+) -> Html | None:
+    """Walks of one episode, by the names of their runs, in one map, and where they part: before
+    step ``apart``, from 1; 0 where they do not. None where the family has no places to draw."""
+    drawn = [geography(told, sources) for _, told in walks]
+    whole = [each for each in drawn if each is not None]
+    if len(whole) < len(walks):
+        return None
+    names = [name if len({n for n, _ in walks}) == len(walks) else f"{name} ({number})"
+             for number, (name, _) in enumerate(walks, 1)]  # fmt: skip
+    stands = {
+        name if len(each.walks) == 1 else f"{name}, {actor}": walk
+        for name, each in zip(names, whole, strict=True)
+        for actor, walk in each.walks.items()
+    }
+    first = whole[0]
+    places = {name: point for each in reversed(whole) for name, point in each.places.items()}
+    edges = list(dict.fromkeys(edge for each in whole for edge in each.edges))
+    parted = _before(walks[0][1], first, apart) if apart else None
+    lettered = None if first.lettered is None else frozenset().union(
+        *(each.lettered or frozenset() for each in whole)
+    )  # fmt: skip
+    layer = first.layer and replace(first.layer, views={})
+    return tag("figure", render(replace(
+        first, walks=stands, places=places, edges=edges, lettered=lettered, layer=layer,
+        parted=parted,
+    )))  # fmt: skip
+
+
+def _before(told: Trajectory, drawn: Map, step: int) -> Point | None:
+    """Where the actor of a step stood before it."""
+    if step > len(told.steps):
+        return None
+    stands = drawn.walks.get(told.steps[step - 1].actor, [])
+    return next((each.point for each in reversed(stands) if each.step < step), None)
 
 
 def draw(trajectory: Trajectory, sources: Sources) -> Html | None:

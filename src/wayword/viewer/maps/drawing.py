@@ -60,8 +60,8 @@ class Layer:
 class Map:
     """Everything a map shows. ``walks`` holds each actor's stands; ``scale`` is whether lengths
     are true; ``radius`` that of the goal, metres, 0 where nearness is not judged that way. ``unit``
-    is what lengths are in; ``letters`` are the short names of places, drawn for all or
-    for those ``lettered``."""
+    is what lengths are in; ``letters`` are the short names of places, drawn for all or for those
+    ``lettered``. ``parted`` is where walks that are compared part."""
 
     walks: dict[str, list[Stand]]
     places: dict[str, Point] = field(default_factory=dict)
@@ -75,10 +75,11 @@ class Map:
     unit: str = "m"
     letters: Letters = field(default_factory=Letters)
     lettered: frozenset[str] | None = None
+    parted: Point | None = None
 
 
-def _named(stand: Stand, letters: Letters) -> Stand:
-    return replace(stand, place=letters.title(stand.place))
+def _named(stands: Sequence[Stand], letters: Letters) -> list[Stand]:
+    return [replace(stand, place=letters.title(stand.place)) for stand in stands]
 
 
 def render(drawn: Map) -> Html:
@@ -124,14 +125,9 @@ def svg(where: Map) -> Html:
         layer.paint(paper.at) if layer else None,
         _graph(where, paper),
         _gold(where, paper),
+        _parted(where.parted, paper) if where.parted else None,
         *(
-            _walk(
-                [_named(each, where.letters) for each in stands],
-                n,
-                paper,
-                numbered,
-                views.get(actor),
-            )
+            _walk(_named(stands, where.letters), n, paper, numbered, views.get(actor))
             for n, (actor, stands) in enumerate(where.walks.items())
         ),
         _letters(where, paper, numbered),
@@ -154,6 +150,8 @@ def legend(where: Map) -> Html:
         items.append(tag("li", tag("i", class_="k gold"), "gold path"))
     if where.radius:
         items.append(tag("li", tag("i", class_="k near"), f"{where.radius:g} m around the goal"))
+    if where.parted:
+        items.append(tag("li", tag("i", class_="k parted"), "they part"))
     if where.layer:
         items += where.layer.legend
     if not where.scale:
@@ -212,16 +210,8 @@ def _graph(where: Map, paper: _Paper) -> Html:
     for name, point in where.places.items():
         if paper.holds(point) and len(dots) < _MOST_EDGES:
             x, y = paper.at(point)
-            dots.append(
-                tag(
-                    "circle",
-                    tag("title", where.letters.title(name)),
-                    cx=x,
-                    cy=y,
-                    r=2.4,
-                    class_="place",
-                )
-            )
+            title = tag("title", where.letters.title(name))
+            dots.append(tag("circle", title, cx=x, cy=y, r=2.4, class_="place"))
     return tag("g", *lines, *dots)
 
 
@@ -240,6 +230,11 @@ def _gold(where: Map, paper: _Paper) -> Html | None:
     line = tag("polyline", points=_points(points), class_="gold") if len(points) > 1 else None
     goal = tag("circle", tag("title", "goal"), cx=x, cy=y, r=13, class_="goal")
     return tag("g", near, line, goal)
+
+
+def _parted(point: Point, paper: _Paper) -> Html:
+    x, y = paper.at(point)
+    return tag("circle", tag("title", "they part here"), cx=x, cy=y, r=17, class_="parted")
 
 
 def _points(points: Iterable[Point]) -> str:

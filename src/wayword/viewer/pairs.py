@@ -1,0 +1,61 @@
+"""Runs that are compared, made when they are asked for and kept while nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from wayword.runs import reports
+from wayword.viewer.compare import Sides, compare_page, walks_page
+from wayword.viewer.data import Sources
+from wayword.viewer.library import Kept, Library, Rows, slug
+
+FORMS = ("markdown", "latex")
+"""How the table to copy is written."""
+_MOST = 8
+"""Runs beside the first one."""
+
+
+class Pairs:
+    """Pages of a library's runs side by side. ``tasks`` looks up a run's tasks by their ids."""
+
+    def __init__(self, library: Library, tasks: Callable[[Rows, Sequence[str]], Sources]) -> None:
+        self._library, self._tasks = library, tasks
+        self._compared: Kept[reports.Compared] = Kept(12)
+        self._tables: Kept[dict[str, str]] = Kept(12)
+
+    def page(self, names: Sequence[str]) -> str:
+        """The first run against each of the others."""
+        first, *others = names[: _MOST + 1]
+        pairs = [self._sides(first, other) for other in others]
+        told = [
+            k for sides in pairs for k, (a, b) in sides.outcomes.items() if (a > 0.5) != (b > 0.5)
+        ]
+        rows = [self._library.rows(name) for name in (first, *others)]
+        return compare_page(pairs, self._tasks(rows[0], told[:400]), self._table(rows))
+
+    def walks(self, names: Sequence[str], episode: str) -> str:
+        """One episode in two runs."""
+        several = [self._library.rows(name) for name in names]
+        walks = [rows.record(episode).trajectory for rows in several]
+        called = [self._library.name(name) for name in names]
+        sources = self._tasks(several[0], [episode])
+        return walks_page(called, [slug(each) for each in called], walks, sources)
+
+    def _sides(self, first: str, second: str) -> Sides:
+        one, two = self._library.rows(first), self._library.rows(second)
+        key = (one.run.path, one.version, two.run.path, two.version)
+        found = self._compared.get(key, lambda: reports.compared(one.run.path, two.run.path))
+        before, after = one.outcomes(), two.outcomes()
+        shared = {name: (before[name], after[name]) for name in before if name in after}
+        names = self._library.name(first), self._library.name(second)
+        columns = one.tally().columns, two.tally().columns
+        slugs = slug(names[0]), slug(names[1])
+        return Sides(names, slugs, found.differ, found.found, shared, columns)
+
+    def _table(self, runs: Sequence[Rows]) -> dict[str, str]:
+        """All of the runs in one table, by the way it is written."""
+        key, paths = (
+            tuple((rows.run.path, rows.version) for rows in runs),
+            [r.run.path for r in runs],
+        )
+        return self._tables.get(key, lambda: {form: reports.table(paths, form) for form in FORMS})

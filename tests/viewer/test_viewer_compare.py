@@ -1,0 +1,106 @@
+"""Runs side by side: walks on one map, distributions over each other, a table to copy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from helpers.parsed_page import Page
+from wayword.metrics.indoor import METRICS
+from wayword.runs.folder import RunFolder
+from wayword.runs.plan import Plan
+from wayword.runs.running import run
+from wayword.viewer import figures, maps
+from wayword.viewer.content import Content
+from wayword.viewer.data import open_sources
+from wayword.viewer.library import Library
+
+NE = next(metric for metric in METRICS if metric.key == "ne")
+
+
+@pytest.fixture(scope="module")
+def top(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two runs in generated houses, and two two-phase tests, which have no places."""
+    top = tmp_path_factory.mktemp("compared")
+    for on in ("houses", "two_phase"):
+        for agent in ("oracle", "random"):
+            run(Plan(agent, on, limit=6, max_steps=6, out=top / f"{on}-{agent}"))
+    return top
+
+
+def first_id(path: Path) -> str:
+    return next(iter(RunFolder.read(path).scores()))[0]
+
+
+def test_runs_are_compared_by_their_names_with_both_distributions(top: Path) -> None:
+    page = Page.parse(Content(Library([top])).compare(["houses-oracle", "houses-random"]))
+    assert "houses-random minus houses-oracle" in page.text
+    heads = [each.text for each in page.all("th", scope="col")]
+    assert heads[:4] == ["Metric", "houses-oracle", "houses-random", "Difference"]
+    spreads = page.all("path", class_="spread")
+    assert len(spreads) % 2 == 0
+    assert len(spreads) > 2
+    kinds = [each.attributes["class"] for each in spreads[:2]]
+    assert kinds == ["spread walk0", "spread walk1"]
+
+
+def test_one_table_of_all_runs_is_there_to_copy(top: Path) -> None:
+    page = Page.parse(Content(Library([top])).compare(["houses-oracle", "houses-random"]))
+    markdown, latex = (each.text for each in page.all("pre", class_="copied"))
+    assert markdown.count("houses-oracle") == latex.count("houses-oracle") == 1
+    assert "| " in markdown
+    assert "\\begin{tabular}" in latex
+
+
+def test_two_walks_are_on_one_map_with_the_place_where_they_part(top: Path) -> None:
+    names = ["houses-oracle", "houses-random"]
+    episode = first_id(top / names[0])
+    page = Page.parse(Content(Library([top])).compare(names, episode))
+    assert len(page.all("svg", class_="map")) == 1
+    assert len(page.all("g", class_="walk0")) == len(page.all("g", class_="walk1")) == 1
+    assert len(page.all("circle", class_="parted")) == ("They part at step" in page.text) == 1
+    assert "walked by houses-oracle" in page.text
+    same = Page.parse(Content(Library([top])).compare([names[0], names[0]], episode))
+    assert not same.all("circle", class_="parted")
+    assert len(same.all("g", class_="walk1")) == 1, "one run beside itself"
+
+
+def test_places_of_both_walks_are_on_the_map(top: Path) -> None:
+    names = ["houses-oracle", "houses-random"]
+    episode = first_id(top / names[0])
+    runs = [RunFolder.read(top / name) for name in names]
+    walks = [next(r for r in each.records() if r.episode_id == episode).trajectory for each in runs]
+    sources = open_sources(runs[0].config, [episode], None)
+    one, two = (maps.geography(walk, sources) for walk in walks)
+    assert one is not None
+    assert two is not None
+    drawn = maps.together(list(zip(names, walks, strict=True)), sources, apart=1)
+    page = Page.parse(f"<body>{drawn}</body>")
+    assert len(page.all("circle", class_="place")) >= len({*one.places, *two.places}) - 2
+    (ring,) = page.all("circle", class_="parted")
+    start = page.all("circle", class_="start")
+    assert all(float(s.attributes["cx"] or 0) == float(ring.attributes["cx"] or 1) for s in start)
+
+
+def test_without_places_each_walk_has_a_map_of_its_own(top: Path) -> None:
+    names = ["two_phase-oracle", "two_phase-random"]
+    page = Page.parse(Content(Library([top])).compare(names, first_id(top / names[0])))
+    assert len(page.all("svg", class_="map")) == 2
+
+
+def test_distributions_lie_over_each_other_as_shares() -> None:
+    drawn = str(figures.overlay(NE, np.arange(12.0), np.array([3.0, 3.0, np.nan])))
+    assert "0.00 m to 12.00 m" in drawn or "0.00 m to 11.00 m" in drawn
+    assert drawn.count('class="spread') == 2
+    assert figures.overlay(NE, [1.0, 1.0], [1.0]) is None
+    assert figures.overlay(NE, [], [1.0, 2.0]) is None
+
+
+def test_a_difference_of_seconds_is_told_in_seconds() -> None:
+    from wayword.metrics.accounting import METRICS as ACCOUNT
+
+    seconds = next(metric for metric in ACCOUNT if metric.key == "seconds")
+    assert figures.value(seconds, -15.011) == "-15.0 s"
+    assert figures.value(seconds, -0.011) == "-11 ms"

@@ -8,8 +8,10 @@ from __future__ import annotations
 import asyncio
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import peft
 import pytest
 import tokenizers
 import torch
@@ -17,13 +19,16 @@ import transformers as hub
 
 from wayword.core.errors import UsageError
 from wayword.models.local import LocalModel
+from wayword.training import student as training_student
+from wayword.training import together as training_together
 from wayword.training.examples import Source, read
 from wayword.training.export import write
 from wayword.training.lean import LeanPass
 from wayword.training.loop import Run
 from wayword.training.recipes import Recipe, Task
 from wayword.training.shape import Shape, pruned
-from wayword.training.student import Student, StudentModel
+from wayword.training.student import ADAPTER, Student, StudentModel, halves
+from wayword.training.together import BatchedStudent, gathered
 
 HOUSES = {"houses": 2, "episodes": 4}
 TERSE = {"words": 1, "here": 0, "near": 0}
@@ -157,6 +162,78 @@ def test_the_lean_pass_is_the_library_s(tiny: Path, half: bool) -> None:
     lean = LeanPass(network, half=half, compiled=False)(ids)
     plain = network.model(input_ids=ids).last_hidden_state
     assert torch.allclose(lean.float(), plain, atol=0.15 if half else 1e-4)
+
+
+@pytest.mark.parametrize("masked", [True, False])
+def test_the_lean_pass_adds_adapters_to_their_weights(tiny: Path, masked: bool) -> None:
+    student = Student.from_base(Shape(str(tiny), lora=4, every=True, dropout=0.0))
+    for name, weights in student.network.named_parameters():
+        if "lora_B" in name:
+            torch.nn.init.normal_(weights, std=0.1)
+    ids = torch.randint(0, student.network.config.vocab_size, (2, 40))
+    lean, plain = LeanPass(student.network, half=False, compiled=False), halves(student.network)[0]
+    if not masked:  # as on a GPU, whose attention needs no mask
+        angles = lean._made(40, ids.device)[:2]
+        lean._tables[40] = (*angles, None)
+    assert torch.allclose(lean(ids), plain(input_ids=ids).last_hidden_state, atol=1e-4)
+    lean(ids).sum().backward()
+    assert all(weights.grad is not None for weights in student.trained())
+
+
+def test_adapters_are_kept_beside_the_merged_weights(tiny: Path, tmp_path: Path) -> None:
+    shape = Shape(str(tiny), lora=4, every=True, dropout=0.0)
+    Run(recipe(tiny, shape=shape, epochs=2, compiled=True), tmp_path / "run", None).train()
+    best = tmp_path / "run" / "best"
+    merged = hub.AutoModelForCausalLM.from_pretrained(best)
+    told = peft.PeftModel.from_pretrained(
+        hub.AutoModelForCausalLM.from_pretrained(tiny), best / ADAPTER
+    )
+    ids = torch.randint(0, merged.config.vocab_size, (1, 30))
+    assert torch.allclose(merged(ids).logits, told(ids).logits, atol=1e-3)
+    assert any("down_proj" in name for name, _ in told.named_parameters() if "lora_A" in name)
+
+
+def test_many_prompts_in_one_batch_are_answered_as_one_by_one(tiny: Path) -> None:
+    student = Student.from_base(Shape(str(tiny)))
+    student.network.eval()
+    first = "Here: a room\n A ahead: hallway\nChoice:"
+    asked = [
+        (first, ("A", "stop")),
+        (first + " A\nHere: kitchen\n A left: room\nChoice:", ("stop", "turn around", "A")),
+        ("Here: a kitchen\nDone?", ("yes", "no")),
+    ]
+    batched, single = BatchedStudent(student, 48), StudentModel(student)
+    jobs = [partial(batched.choose, *one) for one in asked]
+    passes: list[int] = []
+    told, student.hidden = student.hidden, lambda ids: passes.append(len(ids)) or told(ids)  # type: ignore[assignment, func-returns-value]
+    found = asyncio.run(gathered(jobs, 3))
+    assert sum(passes) < 6  # the first prompt is read with the second one
+    for choice, one in zip(found, asked, strict=True):
+        alone = asyncio.run(single.choose(*one))
+        assert choice.best == alone.best
+        assert max(choice.logprobs) == pytest.approx(max(alone.logprobs), abs=1e-3)
+
+
+def test_an_error_reaches_everyone_who_asked(tiny: Path) -> None:
+    student = Student.from_base(Shape(str(tiny)))
+    model = BatchedStudent(student)
+    student.network = None
+    jobs = [partial(model.choose, "Done?", ("yes", "no"))] * 2
+    with pytest.raises(AttributeError):
+        asyncio.run(gathered(jobs, 2))
+
+
+def test_playing_together_changes_no_walk(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (training_student, training_together):  # in whole floats no two answers tie
+        monkeypatch.setattr(module, "fast_bf16", lambda torch: False)
+    for together in (1, 3):
+        changes = {"epochs": 1, "rounds": 1, "walks": 4, "method": "dagger", "together": together}
+        Run(recipe(tiny, **changes), tmp_path / str(together), None).train()
+    one, three = (read(tmp_path / n / "examples-1.jsonl") for n in ("1", "3"))
+    assert [each.text for each in one] == [each.text for each in three]
+    assert losses(tmp_path / "1") == pytest.approx(losses(tmp_path / "3"), abs=1e-3)
 
 
 def test_single_decisions_come_before_whole_walks(tiny: Path, tmp_path: Path) -> None:

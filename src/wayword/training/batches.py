@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 from wayword.core.errors import DataError
@@ -16,8 +17,14 @@ from wayword.training.student import Batch
 class Words(Protocol):
     """A tokeniser: text to token ids, and where in the text each begins and ends."""
 
+    def __hash__(self) -> int: ...
+
     def encode(self, text: str) -> Any:
         """An object with ``ids`` and ``offsets`` (characters)."""
+        ...
+
+    def encode_batch(self, texts: list[str]) -> list[Any]:
+        """The same of many texts."""
         ...
 
 
@@ -30,13 +37,28 @@ class Encoded:
     labels: tuple[int, ...]
 
 
-def encode(example: Example, words: Words) -> Encoded:
+READ_AT_ONCE = 512
+"""Texts that are cut into tokens together, on all cores."""
+
+
+def encode_all(examples: Sequence[Example], words: Words) -> list[Encoded]:
+    """Tokens and labels of many examples; see :func:`encode`."""
+    found = []
+    for first in range(0, len(examples), READ_AT_ONCE):
+        some = examples[first : first + READ_AT_ONCE]
+        wholes = words.encode_batch([one.text for one in some])
+        found += [encode(one, words, whole) for one, whole in zip(some, wholes, strict=True)]
+    return found
+
+
+def encode(example: Example, words: Words, whole: Any = None) -> Encoded:
     """Tokens and labels. A label that parts from what was taken is learnt up to the parting.
 
     After it the text goes on with what was taken, so the label's later tokens have no place in it.
-    Raises ``DataError`` where a choice does not begin at a token.
+    ``whole``: the text as ``words`` encode it, if that is known. Raises ``DataError`` where a
+    choice does not begin at a token.
     """
-    whole = words.encode(example.text)
+    whole = words.encode(example.text) if whole is None else whole
     ids, ends = list(whole.ids), [end for _, end in whole.offsets]
     at, told, token = [], [], 0
     for choice in example.choices:
@@ -58,7 +80,9 @@ def encode(example: Example, words: Words) -> Encoded:
     return Encoded(tuple(ids), tuple(at), tuple(told))
 
 
+@lru_cache(maxsize=4096)
 def _ids(words: Words, text: str) -> list[int]:
+    """A choice's tokens; there are few different ones in thousands of walks."""
     return list(words.encode(text).ids)
 
 

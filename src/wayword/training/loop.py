@@ -16,6 +16,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from wayword.settings import make
 from wayword.training.batches import (
     Encoded,
     batched,
-    encode,
+    encode_all,
     even_shape,
     parts,
     schedule,
@@ -51,6 +52,7 @@ from wayword.training.mirror import mirrored
 from wayword.training.recipes import Recipe, Task
 from wayword.training.shape import libraries
 from wayword.training.student import Student, StudentModel
+from wayword.training.together import BatchedStudent, gathered
 
 Report = Callable[[str], None]
 """Told a line for a person."""
@@ -164,9 +166,7 @@ class Run:
         return Player(task.agent, task.settings, source.data, dataset, near=near)
 
     def _own_walks(self) -> list[Example]:
-        assert self._student is not None
-        model, found = StudentModel(self._student), []
-        self._student.network.eval()
+        model, found = self._answering(), []
         rng = random.Random(f"{self.recipe.seed}/walks/{self.round}")
         for task in self.recipe.tasks:
             opened = [(source, *source.opened(self.data)) for source in task.sources]
@@ -175,9 +175,18 @@ class Run:
                 player = self._player(task, source, dataset)
                 count = min(len(tasks), round(self.recipe.walks * len(tasks) / total))
                 chosen = rng.sample(tasks, count)
-                method = self.recipe.method
-                found += [asyncio.run(player.example(t, model, method)) for t in chosen]
+                walk = partial(player.example, student=model, method=self.recipe.method)
+                jobs = [partial(walk, one) for one in chosen]
+                found += asyncio.run(gathered(jobs, self.recipe.together))
         return found
+
+    def _answering(self) -> Model:
+        """The student as it stands, as a model."""
+        assert self._student is not None
+        self._student.network.eval()
+        if self.recipe.together > 1:
+            return BatchedStudent(self._student)
+        return StudentModel(self._student)
 
     def _mixed(self, own: list[Example], gold: list[Example], number: int) -> list[Example]:
         rng = random.Random(f"{self.recipe.seed}/mix/{number}")
@@ -213,7 +222,7 @@ class Run:
         """Train on them in batches of that size; True to stop early."""
         assert self._student is not None
         recipe = self.recipe
-        encoded = [self._encoded(one) for one in examples]
+        encoded = self._encoded(examples)
         usable = [one for one in encoded if len(one[0].ids) <= recipe.length and one[0].labels]
         if left := len(encoded) - len(usable):
             self.report(f"{left} walks left out: longer than {recipe.length} tokens, or no choice")
@@ -250,11 +259,14 @@ class Run:
                 saved = time.perf_counter()
         return False
 
-    def _encoded(self, example: Example) -> tuple[Encoded, ...]:
-        """The example and, if asked, its mirror image."""
+    def _encoded(self, examples: Sequence[Example]) -> list[tuple[Encoded, ...]]:
+        """Each example and, if asked, its mirror image."""
         assert self._student is not None
-        versions = (example, mirrored(example)) if self.recipe.mirror else (example,)
-        return tuple(encode(one, self._student.words) for one in versions)
+        words = self._student.words
+        versions = [encode_all(examples, words)]
+        if self.recipe.mirror:
+            versions.append(encode_all([mirrored(one) for one in examples], words))
+        return list(zip(*versions, strict=True))
 
     def _learn(self, batch: Sequence[Encoded], steps: int) -> float:
         """One step; returns its loss."""
@@ -264,9 +276,10 @@ class Run:
             group["lr"] = recipe.rate * schedule(self.step, steps, recipe.warm_up)
         student.network.train()
         total, count = 0.0, sum(len(one.labels) for one in batch)
-        for part in parts(batch, recipe.tokens, even=student.lean is not None):
+        even = student.lean is not None and student.lean.compiled
+        for part in parts(batch, recipe.tokens, even=even):
             share = sum(len(one.labels) for one in part) / count
-            shape = even_shape(part, len(batch), recipe.tokens) if student.lean else (0, 0)
+            shape = even_shape(part, len(batch), recipe.tokens) if even else (0, 0)
             told = tensors(torch, part, student.device, *shape)
             loss = student.loss(told, recipe.language) * share
             loss.backward()
@@ -279,15 +292,13 @@ class Run:
     def _evaluate(self, loss: float) -> None:
         """Play every task's dev episodes; keep the student where the mean is the best so far."""
         assert self._student is not None
-        self._student.network.eval()
-        model = StudentModel(self._student)
-        scores = {}
+        model, scores = self._answering(), {}
         began = time.perf_counter()
         for task in self.recipe.tasks:
             name = f"{task.agent} {task.dev.data}"
             if name not in self._dev:
                 self._dev[name] = task.dev.opened(self.data)
-            scores[name] = success(task, self._dev[name], model)
+            scores[name] = success(task, self._dev[name], model, self.recipe.together)
         score = sum(scores.values()) / len(scores)
         best = max((one["score"] for one in self.curve), default=-1.0)
         line = {
@@ -357,8 +368,11 @@ class Run:
 # The dev score: episodes that the student plays itself, judged by its family's metric of success.
 
 
-def success(task: Task, opened: Opened, model: Model) -> float:
-    """The share of a task's dev episodes that succeed by their family's metric."""
+def success(task: Task, opened: Opened, model: Model, together: int = 1) -> float:
+    """The share of a task's dev episodes that succeed by their family's metric.
+
+    ``together``: how many are played at once.
+    """
     dataset, tasks = opened
     cls = registry.load("agent", task.agent)
     settings = make(cls.Settings, task.settings, task.agent)
@@ -369,10 +383,9 @@ def success(task: Task, opened: Opened, model: Model) -> float:
         models={"main": model},
         max_steps=dataset.max_steps,
     )
-    hits = 0
-    for one in tasks:
-        trajectory = asyncio.run(rollout(one, setup))
+    jobs = [partial(rollout, one, setup) for one in tasks]
+    walks = asyncio.run(gathered(jobs, together))
+    for one, trajectory in zip(tasks, walks, strict=True):
         if trajectory.error:
             raise UsageError(f"dev episode {one.episode.id}: {trajectory.error}")
-        hits += right(one, trajectory)
-    return hits / len(tasks)
+    return sum(right(*both) for both in zip(tasks, walks, strict=True)) / len(tasks)

@@ -48,7 +48,8 @@ class Recipe:
     ``evaluate`` and ``checkpoint``: steps and seconds between. ``patience``: evaluations without a
     better dev score before it stops (0: never). ``compiled``: a forward pass made for the machine
     (:mod:`~wayword.training.lean`), worth its minute of compiling where all weights of a small
-    network are trained on a CPU.
+    network are trained on a CPU. ``together``: how many episodes the student plays at once, dev
+    ones and its own walks; on a GPU hundreds cost little more than one.
     """
 
     tasks: Sequence[Task]
@@ -77,6 +78,7 @@ class Recipe:
     patience: int = 0
     threads: int = 1
     compiled: bool = False
+    together: int = 1
 
 
 def names() -> list[str]:

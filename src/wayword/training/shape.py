@@ -32,8 +32,9 @@ class Shape:
 
     ``base``: a name of ``local:``, a GGUF file, or a Hugging Face name or folder. ``layers``: how
     many of its layers are kept, the last ``top`` of them from the base's end (0: all). ``prune``:
-    keep only the tokens that the training texts need. ``lora``: rank of adapters on q and v
-    (0: train everything), with ``alpha`` and ``dropout``. ``width`` (a multiple of 64) leaves the
+    keep only the tokens that the training texts need. ``lora``: rank of adapters (0: train
+    everything), with ``alpha`` and ``dropout``, on the query and value projections, or ``every``
+    matrix of a layer. ``width`` (a multiple of 64) leaves the
     base's layers out: the student has ``layers`` new ones of that width, and the base's tokeniser
     and embeddings alone, these projected to their leading components.
     """
@@ -45,6 +46,7 @@ class Shape:
     lora: int = 0
     alpha: int = 16
     dropout: float = 0.05
+    every: bool = False
     width: int = 0
 
     def __post_init__(self) -> None:

@@ -22,6 +22,9 @@ from wayword.models.parts.options import continued
 from wayword.training.lean import LeanPass
 from wayword.training.shape import Shape, libraries, made, transformers
 
+ADAPTER = "adapter"
+"""Folder of a student's adapters inside the folder that it is saved in."""
+
 KEPT_CACHES = 2
 """Conversations whose keys and values are kept between calls of ``choose``."""
 
@@ -63,9 +66,14 @@ class Student:
         return cls(_adapted(network, shape), words, shape)
 
     def save(self, folder: Path) -> None:
-        """Network (adapters merged) and tokeniser, in Hugging Face's layout."""
+        """Network (adapters merged) and tokeniser, in Hugging Face's layout.
+
+        Adapters stand in ``adapter/``, too, in PEFT's layout: what a server loads beside the base.
+        """
         folder.mkdir(parents=True, exist_ok=True)
         self.merged().save_pretrained(folder)
+        if self.shape.lora:
+            self.network.save_pretrained(folder / ADAPTER)
         self.words.save(str(folder / "tokenizer.json"))
 
     def merged(self) -> Any:
@@ -83,12 +91,9 @@ class Student:
         the others, drawn at random, where ``language`` is not 0.
         """
         torch = self.torch
-        body, head = _halves(self.network)
-        with torch.autocast(self.device, torch.bfloat16, enabled=_fast_bf16(torch)):
-            if self.lean is None:
-                hidden = body(input_ids=batch.ids, use_cache=False).last_hidden_state
-            else:
-                hidden = self.lean(batch.ids)
+        head = halves(self.network)[1]
+        with torch.autocast(self.device, torch.bfloat16, enabled=fast_bf16(torch)):
+            hidden = self.hidden(batch.ids)
             told = head(hidden[batch.rows, batch.at])
             found = torch.nn.functional.cross_entropy(told.float(), batch.labels)
             if not language:
@@ -98,10 +103,18 @@ class Student:
         text = torch.nn.functional.cross_entropy(said.float(), batch.ids[rows, at + 1])
         return found + language * text
 
+    def hidden(self, ids: Any) -> Any:
+        """What the output layer reads (B, T, width) of whole sequences ``ids`` (B, T)."""
+        if self.lean is not None:
+            return self.lean(ids)
+        return halves(self.network)[0](input_ids=ids, use_cache=False).last_hidden_state
+
     def compile(self) -> None:
-        """Train with a compiled forward pass from here on, where the network allows."""
-        if self.network.config.model_type == "llama" and not self.shape.lora:
-            self.lean = LeanPass(self.network, half=_fast_bf16(self.torch))
+        """Use a forward pass made for the machine from here on, where the network allows."""
+        plain = self.network.config.model_type == "llama" and not self.shape.dropout
+        if plain or (self.network.config.model_type == "llama" and not self.shape.lora):
+            half, compiled = fast_bf16(self.torch), self.device == "cpu"
+            self.lean = LeanPass(self.network, half=half, compiled=compiled)
 
     def trained(self) -> list[Any]:
         """The parameters that training changes."""
@@ -181,9 +194,9 @@ class StudentModel:
     def _read(self, ids: Sequence[int], cache: Any) -> Any:
         """Log-probabilities (V,) of the token after ``ids``."""
         student, torch = self._student, self._student.torch
-        body, head = _halves(student.network)
+        body, head = halves(student.network)
         batch = torch.tensor([list(ids)], device=student.device)
-        with torch.autocast(student.device, torch.bfloat16, enabled=_fast_bf16(torch)):
+        with torch.autocast(student.device, torch.bfloat16, enabled=fast_bf16(torch)):
             hidden = body(input_ids=batch, use_cache=True, past_key_values=cache).last_hidden_state
             logits = head(hidden[0, -1])
         return torch.log_softmax(logits.float(), dim=-1).cpu()
@@ -222,19 +235,19 @@ def _adapted(network: Any, shape: Shape) -> Any:
             r=shape.lora,
             lora_alpha=shape.alpha,
             lora_dropout=shape.dropout,
-            target_modules=["q_proj", "v_proj"],
+            target_modules="all-linear" if shape.every else ["q_proj", "v_proj"],
             task_type="CAUSAL_LM",
         ),
     )
 
 
-def _halves(network: Any) -> tuple[Any, Any]:
+def halves(network: Any) -> tuple[Any, Any]:
     """The network without its output layer, and that layer."""
     inner = network.get_base_model() if hasattr(network, "get_base_model") else network
     return inner.model, inner.lm_head
 
 
-def _fast_bf16(torch: Any) -> bool:
+def fast_bf16(torch: Any) -> bool:
     """Whether bfloat16 products are faster here than float32: a GPU, or a CPU with AMX."""
     if torch.cuda.is_available():
         return bool(torch.cuda.is_bf16_supported())

@@ -62,7 +62,7 @@ def test_a_mutated_file_is_read_or_refused_in_one_line(
     files = sorted(path for path in (tmp_path / "whole").rglob("*") if path.is_file())
     rng, read, refused = random.Random(7), 0, 0
     for number in range(rounds(25, 1000)):
-        folder = tmp_path / "broken"
+        folder = tmp_path / f"broken{number}"  # another each time: readers remember by the path
         shutil.copytree(tmp_path / "whole", folder)
         path = folder / rng.choice(files).relative_to(tmp_path / "whole")
         told = mutate(path, rng)

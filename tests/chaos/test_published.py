@@ -50,12 +50,12 @@ def test_a_mutated_published_file_is_read_or_refused_in_one_line(
     for n in range(number):
         monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / f"cache{n}"))
         path = rng.choice(files)
-        told = linked(data, tmp_path / "broken", path)
-        how = mutate(told, rng)
-        outcome = load(split, tmp_path / "broken")
+        folder = tmp_path / f"broken{n}"  # another each time: readers remember by the path
+        how = mutate(linked(data, folder, path), rng)
+        outcome = load(split, folder)
         assert "\n" not in outcome, f"round {n}, {path}, {how}: {outcome}"
         refused += outcome != "read"
-        shutil.rmtree(tmp_path / "broken")
+        shutil.rmtree(folder)
     count(f"mutated loads of {split}, {refused} of them refused", number)
 
 

@@ -58,7 +58,10 @@ def carrier(
     known not to lie on the floor.
     """
     receptacles = list(receptacles)
-    costs = [(misfit(thing, r), r.id, r) for r in receptacles]
+    (x, y, _), wide = thing.centre, 3 * MARGIN  # the widest: most are far away
+    near = [r for r in receptacles if abs(x - r.centre[0]) <= r.size[0] / 2 + wide]
+    near = [r for r in near if abs(y - r.centre[1]) <= r.size[1] / 2 + wide]
+    costs = [(misfit(thing, r), r.id, r) for r in near]
     if loose and not any(cost < math.inf for cost, _, _ in costs):
         costs = [(_gap(thing, r), r.id, r) for r in receptacles if takes(r, thing)]
         costs = [each for each in costs if each[0] <= LOOSE and not each[2].pickupable]

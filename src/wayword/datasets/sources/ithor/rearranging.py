@@ -90,6 +90,7 @@ class Published:
         self._ids = list(self._places)
         self.tasks: Sequence[Task] = DrawnTasks(len(self._ids), self._task, self._ids.__getitem__)
         self._room = lru_cache(maxsize=KEPT)(self._build)
+        self._judged = lru_cache(maxsize=KEPT)(self._judge)
 
     @property
     def files(self) -> Mapping[str, Path]:
@@ -118,17 +119,19 @@ class Published:
         each = self._shuffled(self._ids[number])
         return ithor.start(self._folder, each.scene, each.x, each.y)[1]
 
-    def _build(self, name: str) -> RoomScene:
+    def _judge(self, name: str) -> tuple[Shuffled, JudgedStart]:
         each = self._shuffled(name)
-        judged = judge(ithor.records(self._folder, each.scene), each)
+        return each, judge(ithor.records(self._folder, each.scene), each)
+
+    def _build(self, name: str) -> RoomScene:
+        each, judged = self._judged(name)
         scene = ithor.from_records(self._folder, each.scene, judged.records)
         scene = replace(scene, objects=tuple(_roomy(o, judged) for o in scene.objects))
         return RoomScene(scene, ithor.layout(self._folder, each.scene, scene))
 
     def _task(self, number: int) -> Task:
         name = self._ids[number]
-        each = self._shuffled(name)
-        judged = judge(ithor.records(self._folder, each.scene), each)
+        each, judged = self._judged(name)
         (x, y), _ = ithor.start(self._folder, each.scene, each.x, each.y)
         pose = {"x": x, "y": y, "heading": each.heading}
         start = {"scene": each.scene, "arrangement": name, "poses": {"agent": pose}}

@@ -109,6 +109,13 @@ def test_filters_stand_in_the_address_and_the_cursor_moves(browser: Browser, add
     page.wait_for_selector("body[data-experts]")
     page.wait_for_timeout(100)
     assert page.locator("#now").input_value() == "3", "the step of the address stays chosen"
+    page.locator("#step-3 abbr.letter:visible").first.hover()
+    lit = page.locator("svg.map .lit title").all_text_contents()
+    name = page.locator("#step-3 abbr.letter:visible").first.get_attribute("title")
+    assert lit
+    assert all(str(name) in each for each in lit), "a name under the pointer lights up on the map"
+    page.locator("#step-2 h2").hover()
+    assert page.locator("svg.map .lit").count() == 0
     page.locator("#step-2 button.ask").first.click()
     page.wait_for_selector("#step-2 .tools pre")
     assert '"decision"' in page.locator("#step-2 .tools pre").inner_text()

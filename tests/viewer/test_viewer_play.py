@@ -130,8 +130,9 @@ def test_two_people_play_and_what_they_say_is_text(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     named(monkeypatch)
-    plan = Plan("human", "flat", episode="1", out=tmp_path / "runs" / "both")
-    table = server.games.begin(plan, others="human")
+    monkeypatch.setattr("wayword.viewer.app._installed", lambda kind, name: None)
+    ask(server, "/play", {"on": "flat", "episode": "1", "with": ""})
+    table = server.games.table("1")
     ann = turn_of(table, "ann", "bob")
     assert (ann.actor, table.humans) == ("ann", ("ann", "bob"))
     lobby = Page.parse(ask(server, "/play/1/")[1])
@@ -149,7 +150,7 @@ def test_two_people_play_and_what_they_say_is_text(
     ann.put(ann.waiting, "stop")
     until(lambda: table.ended)
     assert bob.situation is not None
-    (record,) = RunFolder.read(tmp_path / "runs" / "both").records()
+    (record,) = RunFolder.read(tmp_path / "runs" / "play-flat").records()
     assert [step.actor for step in record.trajectory.steps[:2]] == ["ann", "bob"]
     assert "chat" in board(server, "1", "").text, "who watches sees every turn"
 

@@ -211,7 +211,7 @@ class _Play:
             "human", on, data=self._content.data, episode=asked.get("episode", ""),
             out=self._content.library.new_folder("play", on, asked.get("as", ""), others),
         )  # fmt: skip
-        return self._games.begin(plan, asked.get("as", ""), others)
+        return self._games.begin(plan, asked.get("as", ""), others or "human")
 
     async def lobby(self, request: Request) -> Response:
         table = self._table(request)

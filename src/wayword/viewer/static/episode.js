@@ -306,6 +306,27 @@
     addEventListener("pointerup", () => { from = null; });
   }
 
+  // A name under the pointer lights up on the map: of a thing, a door or a place.
+  const plain = (text) => text.toLowerCase().replaceAll("_", " ").trim();
+  const shapes = new Map(); // name -> what is drawn for it
+  for (const title of document.querySelectorAll("svg.map title")) {
+    const whole = plain(title.textContent);
+    for (const name of new Set([whole, ...whole.split(/ \(|, |: /)])) {
+      if (!shapes.has(name)) shapes.set(name, []);
+      shapes.get(name).push(title.parentElement);
+    }
+  }
+  function meant(words) {
+    const name = plain(/\[(.+)\]$/.exec(words)?.[1] || words);
+    const kind = name.replace(/ \d+$/, ""); // "grey key 1" is "grey key" where things are not numbered
+    return shapes.get(name) || shapes.get(kind) || [];
+  }
+  document.addEventListener("pointerover", (event) => {
+    for (const old of document.querySelectorAll(".map .lit")) old.classList.remove("lit");
+    const over = event.target.closest?.("abbr.letter, .steps .chip, .steps bdi, .steps code, .steps .badge, .did code");
+    if (over) for (const shape of meant(over.title || over.textContent)) shape.classList.add("lit");
+  });
+
   for (const wide of document.querySelectorAll(".scroll")) wide.tabIndex = 0; // by keyboard, too
   for (const pre of document.querySelectorAll("pre.said, pre.text")) {
     pre.tabIndex = 0;

@@ -26,17 +26,18 @@ from wayword.viewer.library import Library
 ROOT = Path(__file__).parents[1]
 RUNS = (
     ("navgpt", "houses", "scripted:first", 8),
-    ("oracle", "houses", "", 8),
+    ("oracle", "houses", "", 20),
+    ("walker", "houses", "local:walker", 20),
     ("random", "houses", "", 8),
     ("expert", "grounding", "", 4),
 )
 
 
 def made(top: Path) -> str:
-    """Make the runs; the id of a failed episode of the first one."""
+    """Make the runs; the id of an episode that the walker failed."""
     for agent, on, model, limit in RUNS:
         run(Plan(agent, on, model, limit=limit, max_steps=12, out=top / f"{on}-{agent}"))
-    scores = RunFolder.read(top / "houses-navgpt").scores()
+    scores = RunFolder.read(top / "houses-walker").scores()
     return next(name for name, own in scores if own["sr"] < 0.5)
 
 
@@ -54,7 +55,8 @@ def serving(top: Path) -> Iterator[Server]:
 def picture(page: Page, path: Path) -> None:
     """A screenshot of 224 colours: under half of the size, and no difference to the eye."""
     page.screenshot(path=path)
-    Image.open(path).convert("RGB").quantize(224).save(path, optimize=True)
+    taken = Image.open(path).convert("RGB")
+    taken.quantize(224, Image.Quantize.MAXCOVERAGE).save(path, optimize=True)  # rare colours stay
 
 
 def shoot(page: Page, server: Server, episode: str, out: Path) -> None:
@@ -62,7 +64,8 @@ def shoot(page: Page, server: Server, episode: str, out: Path) -> None:
     for name, path, whole in (
         ("home", "?all=1", "body[data-ready]"),
         ("run", "run/houses-navgpt/", "body[data-whole]"),
-        ("episode", f"run/houses-navgpt/episode?id={episode}#step-3", "body[data-experts]"),
+        ("episode", f"run/houses-walker/episode?id={episode}", "body[data-experts]"),
+        ("walks", f"compare?run=houses-walker&run=houses-oracle&id={episode}", "body[data-ready]"),
     ):
         page.goto(server.address + path)
         page.wait_for_selector(whole)

@@ -121,6 +121,7 @@ def test_it_follows_its_experts_to_the_goal() -> None:
     assert trajectory.steps[0].decision.thought == "towards 1."
     assert notes(trajectory, "expert_failed") == []
     assert accounting.measure(trajectory) == {"advice_lost": 0.0}
+    assert notes(trajectory, "votes") == [{"direction 1": 5}, {"direction 4": 5}, {"stop": 5}]
     # All samples agree at every step, so nobody is asked to fuse or to decide.
     assert voices["fusion"].prompts == voices["testing"].prompts == []
     assert voices["main"].wanted[0].n == 5

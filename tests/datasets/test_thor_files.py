@@ -4,6 +4,7 @@ name file, record and field."""
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -186,3 +187,18 @@ def test_a_place_out_of_this_world_is_refused(tmp_path: Path) -> None:
     np.save(path, np.array([[0.0, 0.25], [0.0, 2.0**60]]))  # one bit of an exponent
     with pytest.raises(DataError, match="not within 100 m of the origin"):
         ithor.read_cells(path)
+
+
+@pytest.mark.parametrize("at", [*range(8, 80, 3), 100])
+def test_an_array_whose_header_is_damaged_is_refused_in_one_line(tmp_path: Path, at: int) -> None:
+    path = tmp_path / "layout.npy"
+    np.save(path, np.zeros((3, 2)))
+    whole = path.read_bytes()
+    for damaged in (b"(", b"'", b"9", b"\0", b"\xff"):
+        path.write_bytes(whole[:at] + damaged + whole[at + 1 :])
+        with suppress(DataError):  # anything else is a traceback
+            ithor.read_cells(path)
+    for damaged_file in (b"", b"PK\x03\x04", b"PK\x05\x06" + bytes(18), whole[:at]):
+        path.write_bytes(damaged_file)
+        with pytest.raises(DataError, match=r"is no array of numbers \([^\n]*\)"):
+            ithor.read_cells(path)

@@ -8,7 +8,7 @@ from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import SCORES, told
 from wayword.core.action import Action, Decision
 from wayword.core.model import Choice, Usage
-from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
 from wayword.datasets.two_phase import TwoPhase
@@ -121,3 +121,22 @@ def test_what_was_never_in_view_is_a_sign() -> None:
     assert "never_seen" in signs(written, {"ever_seen": 0.0})
     assert "never_seen" not in signs(written, {"ever_seen": 1.0})
     assert "never_seen" not in signs(written, {})
+
+
+def test_what_is_stated_of_oneself_stands_beside_the_truth() -> None:
+    trajectory = walk("left", "left")
+    trajectory.start["agent"] = {"room": "kitchen", "heading": 90.0}
+    for step in trajectory.steps:
+        step.observation = {"holding": [{"name": "mug_1"}]}
+        step.pose = {"room": "hall", "heading": 0.0}
+        told_of = {"place": "in the kitchen", "heading": 100.0, "holding": []}
+        step.notes = [Note("state", told_of)]
+    page = shown(trajectory)
+    check_safe(page)
+    first, second = page.all("table", class_="claims")
+    assert first.text == "heading100° east✓ rightholdingnothing✗ mug_1placein the kitchen✓ right"
+    assert second.text == "heading100° east✗ 0° northholdingnothing✗ mug_1placein the kitchen✗ hall"
+    assert "Notes" not in page.text
+    trajectory.steps[0].notes = [Note("state", ["kitchen"])]  # type: ignore[arg-type]
+    (heading, *_) = shown(trajectory).all("table", class_="claims")
+    assert heading.text.startswith("headingnot stated✗ 90° east")

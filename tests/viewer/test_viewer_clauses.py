@@ -82,6 +82,7 @@ def test_parts_that_the_agent_was_given_are_listed_without_a_mark() -> None:
         (TEXTS, "012", {"number": "1", "done": 3}),
         (["</p><script>", {"a": 1}], [2, 1], {"number": 9, "done": [1.5, None, -1]}),
         (TEXTS, [True, 1, 2], {"number": None}),
+        (TEXTS, BEGINS, ["number", 1]),
     ],
 )
 def test_notes_of_another_form_do_nothing(texts: Any, begins: Any, followed: Any) -> None:

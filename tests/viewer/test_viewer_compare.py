@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from helpers.parsed_page import Page
+from wayword.core.errors import RecordingError
 from wayword.metrics.indoor import METRICS
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
@@ -52,6 +53,18 @@ def test_one_table_of_all_runs_is_there_to_copy(top: Path) -> None:
     assert markdown.count("houses-oracle") == latex.count("houses-oracle") == 1
     assert "| " in markdown
     assert "\\begin{tabular}" in latex
+
+
+def test_runs_that_have_no_table_are_compared_all_the_same(
+    top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> str:
+        raise RecordingError("holds more episodes than its split")
+
+    monkeypatch.setattr("wayword.runs.reports.table", fails)
+    page = Page.parse(Content(Library([top])).compare(["houses-oracle", "houses-random"]))
+    assert "Difference" in page.text
+    assert not page.all("pre", class_="copied")
 
 
 def test_two_walks_are_on_one_map_with_the_place_where_they_part(top: Path) -> None:

@@ -45,7 +45,7 @@ from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
-from wayword.core.trajectory import CLAUSES, HISTORY_DROPPED, SCENE_EXPERT
+from wayword.core.trajectory import CLAUSES, HISTORY_DROPPED, SCENE_EXPERT, VOTES
 from wayword.core.world import Feedback, Observation
 from wayword.perception.eye_detector import detector_called
 from wayword.verbalize import indoor
@@ -206,6 +206,10 @@ class DiscussNav:
                 reasons=sorted({answer.reason for answer in refused}),
             )
         groups = deciding.grouped(opinions)
+        if self._settings.samples > 1:
+            named = {deciding.STOP: "stop"}
+            votes = {named.get(g[0].choice, f"direction {g[0].choice}"): len(g) for g in groups}
+            self._toolkit.note(VOTES, **votes)
         if len(groups) == 1 or not self._settings.testing:
             return Opinion(groups[0][0].choice, groups[0][0].thought, len(groups[0]))
         return await self._tested(groups)

@@ -16,6 +16,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
 
+import numpy as np
+from numpy.typing import NDArray
+
 from wayword.core.errors import DataError
 
 
@@ -177,6 +180,23 @@ def _unzipped(path: Path) -> bytes:
                 problem = f"unzips to more than {most >> 20} MiB, which no published file does"
                 raise DataError(path, "", problem, "fetch it again")
     return bytes(content)
+
+
+def read_array(path: Path, mapped: bool = False) -> NDArray[Any]:
+    """The array of an ``.npy`` file; ``mapped`` reads of it what is looked at.
+
+    Raises ``OSError`` for a file that cannot be read, ``ValueError`` for a damaged one. For those
+    numpy has a dozen exceptions, the tokenizer's and struct's among them.
+    """
+    try:
+        if mapped:
+            return np.lib.format.open_memmap(path, mode="r")
+        with path.open("rb") as file:  # np.load would leave it open where it fails
+            return np.asarray(np.lib.format.read_array(file, allow_pickle=False))
+    except OSError:
+        raise
+    except Exception as error:
+        raise ValueError(_brief(error)) from error
 
 
 def _no_number(name: str) -> float:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from wayword.core.episode import Json
@@ -45,8 +46,8 @@ def measure(trajectory: Trajectory) -> dict[str, float]:
     """
     right: dict[str, list[bool]] = {}
     for stated, where, observation in _stated(trajectory):
-        for key, verdict in _verdicts(stated, where, observation):
-            right.setdefault(key, []).append(verdict)
+        for claim in claims(stated, where, observation):
+            right.setdefault(f"state_{claim.about}", []).append(claim.right)
     keys = (metric.key for metric in METRICS)
     return {key: sum(right[key]) / len(right[key]) for key in keys if key in right}
 
@@ -87,19 +88,34 @@ def _stated(
         where[step.actor] = step.pose
 
 
-def _verdicts(
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What was stated of oneself (``heading``, ``holding`` or ``place``), and the truth."""
+
+    about: str
+    stated: Json
+    true: Json
+    right: bool
+
+
+def claims(
     stated: Mapping[str, Json], where: Mapping[str, Json], observation: Any
-) -> Iterator[tuple[str, bool]]:
+) -> Iterator[Claim]:
+    """A note's claims, as far as the world has a truth for them. ``where`` is the pose before the
+    step, ``observation`` what the actor saw then."""
     heading = where.get("heading")
     if isinstance(heading, int | float):
-        yield "state_heading", heading_is_right(stated.get("heading"), float(heading))
+        said = stated.get("heading")
+        yield Claim("heading", said, heading, heading_is_right(said, float(heading)))
     holding = _field(observation, "holding")
-    if holding is not None:
+    if isinstance(holding, list | tuple):
         names = [str(_field(held, "name")) for held in holding]
-        yield "state_holding", holding_is_right(stated.get("holding"), names)
+        said = stated.get("holding")
+        yield Claim("holding", said, names, holding_is_right(said, names))
     place = next((where[key] for key in PLACES if where.get(key)), None)
     if place is not None:
-        yield "state_place", place_is_right(stated.get("place"), str(place))
+        said = stated.get("place")
+        yield Claim("place", said, place, place_is_right(said, str(place)))
 
 
 def _field(value: Any, name: str) -> Any:

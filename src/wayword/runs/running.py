@@ -28,7 +28,7 @@ from wayword.core.model import Model, lessons_of, prepare, warnings_of
 from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
-from wayword.core.trajectory import CLAUSES, FOLLOWED, STATE, ModelCall, Step, Trajectory
+from wayword.core.trajectory import CLAUSES, FOLLOWED, STATE, VOTES, ModelCall, Step, Trajectory
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.rate import Turns
@@ -119,7 +119,7 @@ OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Told after every step and episode: how many episodes are finished, of how many, and the last
 one's scores, or ``{"steps_so_far": n}`` after a step.
 """
-QUIET = {STATE, CLAUSES, FOLLOWED, "lesson", "recorded_before"}
+QUIET = {STATE, CLAUSES, FOLLOWED, VOTES, "lesson", "recorded_before"}
 """Notes that every step leaves by design; the others are told at the end of a run."""
 
 

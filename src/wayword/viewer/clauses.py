@@ -133,7 +133,8 @@ def _behind_marks(text: str, at: int) -> int:
 
 def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
     """The details of the last note of a kind."""
-    return next((note.details for note in reversed(notes) if note.kind == kind), {})
+    details = next((note.details for note in reversed(notes) if note.kind == kind), {})
+    return details if isinstance(details, Mapping) else {}  # a folder may hold anything
 
 
 def _followed(details: Mapping[str, Any], count: int) -> Followed | None:

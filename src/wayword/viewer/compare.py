@@ -80,8 +80,10 @@ def _walk_address(episode: str, slugs: Sequence[str]) -> str:
     return f"compare?{asked}&id={quote(episode, safe='', errors='replace')}"
 
 
-def _copied(written: Mapping[str, str]) -> Html:
+def _copied(written: Mapping[str, str]) -> Html | None:
     """All runs in one table, to be copied into a paper or an issue."""
+    if not written:
+        return None
     texts = [tag("div", tag("h3", form), tag("pre", text, class_="said copied")) for form, text in
              written.items()]  # fmt: skip
     return tag("details", tag("summary", "One table of these runs, to copy"), *texts)

@@ -205,6 +205,7 @@ def _earlier(number: int, trial: Trajectory, cards: Cards, sources: Sources) -> 
 
 def _cards(trial: Trajectory, cards: Cards, sources: Sources) -> list[Html | None]:
     """Opening, steps, and the verdict, if there is one, at the end."""
+    cards.poses = dict(trial.start)
     opening = cards.opening(trial.opening_calls, trial.opening_notes)
     steps = [
         cards.step(number, step, _around(trial, step, sources))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from wayword.core.errors import WaywordError
 from wayword.runs import reports
 from wayword.viewer.compare import Sides, compare_page, walks_page
 from wayword.viewer.data import Sources
@@ -58,4 +59,7 @@ class Pairs:
             tuple((rows.run.path, rows.version) for rows in runs),
             [r.run.path for r in runs],
         )
-        return self._tables.get(key, lambda: {form: reports.table(paths, form) for form in FORMS})
+        try:
+            return self._tables.get(key, lambda: {f: reports.table(paths, f) for f in FORMS})
+        except WaywordError:
+            return {}  # a folder without a table can still be looked at

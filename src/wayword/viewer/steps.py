@@ -8,7 +8,8 @@ from typing import Any
 
 from wayword.core.action import Decision, Rejection
 from wayword.core.model import Usage
-from wayword.core.trajectory import ModelCall, Note, Step, Verdict
+from wayword.core.trajectory import STATE, ModelCall, Note, Step, Verdict
+from wayword.metrics.state_accuracy import claims
 from wayword.viewer import words as seeing
 from wayword.viewer.calls import Calls, count, part, seconds
 from wayword.viewer.clauses import SHOWN_ELSEWHERE, Clauses
@@ -75,7 +76,7 @@ class Cards:
     stands for the one that counts, whose steps alone the page's keys and map go by. ``ask`` is
     the query that names the episode to a server; empty in files. ``course`` is how near to success
     the trial that counts was, and ``clauses`` which part of its instruction each step follows.
-    ``letters`` are the short names of places.
+    ``letters`` are the short names of places, ``poses`` each actor's before its next step.
     """
 
     def __init__(self, several: bool, ask: str = "", letters: Letters | None = None) -> None:
@@ -83,6 +84,7 @@ class Cards:
         self.trial, self.course, self.clauses = 0, Course(), Clauses()
         self._calls = Calls()
         self._met: dict[str, set[str]] = {}
+        self.poses: dict[str, Any] = {}
 
     def opening(self, calls: Sequence[ModelCall], notes: Sequence[Note]) -> Html | None:
         """What was asked before the first step, or None."""
@@ -123,6 +125,7 @@ class Cards:
             _heard(step),
             self._seen(step, around),
             *self._calls.of_step(step.calls, when),
+            self._claims(step),
             _notes(step.notes),
             self._tools(number),
         ]
@@ -133,6 +136,24 @@ class Cards:
             "section", head, *parts, class_=f"card step {kind}", id=f"step-{number}",
             data_step=number, tabindex=-1, **self.clauses.marks(number),
         )  # fmt: skip
+
+    def _claims(self, step: Step) -> Html | None:
+        """What the actor stated of itself in this step, beside the truth."""
+        before = seeing.as_mapping(self.poses.get(step.actor, {}))
+        self.poses[step.actor] = step.pose
+        rows = [
+            tag(
+                "tr", tag("th", claim.about, scope="row"),
+                tag("td", _stated(claim.about, claim.stated)),
+                tag("td", tag("b", "✓ right", class_="ok") if claim.right
+                    else join([tag("b", "✗ ", class_="odd"), _stated(claim.about, claim.true)])),
+            )
+            for note in step.notes
+            if note.kind == STATE
+            for claim in claims(seeing.as_mapping(note.details), before, step.observation)
+        ]  # fmt: skip
+        table = tag("table", tag("tbody", *rows), class_="small claims")
+        return part("Says of itself, and the truth", table) if rows else None
 
     def _seen(self, step: Step, around: Html | None) -> Html:
         """What was seen, folded away where it is much, and what of it is new to the actor."""
@@ -181,6 +202,15 @@ class Cards:
 
     def _id(self, name: str) -> str:
         return f"trial-{self.trial}-{name}" if self.trial else name
+
+
+def _stated(about: str, value: Any) -> Html | str:
+    """A claim in words: ``north``, ``nothing``; a dash where nothing was stated."""
+    if value is None:
+        return "not stated"
+    if isinstance(value, list | tuple) and not value:
+        return "nothing"
+    return seeing.shown(value, about)
 
 
 def _led(course: Course, number: int) -> Html | None:
@@ -264,7 +294,7 @@ def _brief(where: Any) -> Any:
 
 
 def _shown(notes: Sequence[Note]) -> list[Note]:
-    return [note for note in notes if note.kind not in SHOWN_ELSEWHERE]
+    return [note for note in notes if note.kind not in SHOWN_ELSEWHERE | {STATE}]
 
 
 def _notes(notes: Sequence[Note]) -> Html | None:

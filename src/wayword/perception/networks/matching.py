@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import keep, read_bytes
+from wayword.core.files import keep, read_array, read_bytes
 from wayword.core.perceiver import Floats, Perceiver, Picture
 from wayword.perception import panorama as pictures
 from wayword.perception.landmarks import CAPTION, FRONT, REAR, Scores, Standard, StandardisedScorer
@@ -166,8 +166,8 @@ class ClipScores(StandardisedScorer):
         stored = self._cache / f"views-{digest}.npy" if self._cache else None
         if stored and stored.is_file():
             try:
-                return np.asarray(np.load(stored, mmap_mode="r", allow_pickle=False))
-            except (OSError, ValueError, EOFError):
+                return read_array(stored, mapped=True)
+            except (OSError, ValueError):
                 stored.unlink(missing_ok=True)  # damaged: made anew
         views = [self._encoder.pictures(batch) for batch in self._batches()]
         made = np.concatenate(views).astype(np.float32) if views else np.zeros((0, 1), np.float32)

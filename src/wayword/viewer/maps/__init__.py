@@ -63,10 +63,11 @@ def together(
         *(each.lettered or frozenset() for each in whole)
     )  # fmt: skip
     layer = first.layer and replace(first.layer, views={})
-    return tag("figure", render(replace(
+    both = replace(
         first, walks=stands, places=places, edges=edges, lettered=lettered, layer=layer,
         parted=parted,
-    )))  # fmt: skip
+    )  # fmt: skip
+    return tag("figure", render(both), class_="both")
 
 
 def _before(told: Trajectory, drawn: Map, step: int) -> Point | None:

@@ -120,16 +120,17 @@ def svg(where: Map) -> Html:
     layer = where.layer
     views = layer.views if layer else {}
     numbered: list[tuple[float, float, float]] = []
+    walks = [
+        _walk(_named(stands, where.letters), n, paper, numbered, views.get(actor))
+        for n, (actor, stands) in enumerate(where.walks.items())
+    ]
     parts = [
         _rooms(where, paper),
         layer.paint(paper.at) if layer else None,
         _graph(where, paper),
         _gold(where, paper),
         _parted(where.parted, paper) if where.parted else None,
-        *(
-            _walk(_named(stands, where.letters), n, paper, numbered, views.get(actor))
-            for n, (actor, stands) in enumerate(where.walks.items())
-        ),
+        *reversed(walks),  # the first numbers that were placed lie on top of others' dots
         _letters(where, paper, numbered),
         _bar(where, paper),
     ]

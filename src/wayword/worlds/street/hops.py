@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wayword.core.files import keep
+from wayword.core.files import keep, read_array
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -98,9 +98,9 @@ class Hops:
         if self._stored is None:
             return None
         try:
-            table = np.load(self._stored, mmap_mode="r", allow_pickle=False)
-            places = np.load(self._stored.with_suffix(".rows.npy"), allow_pickle=False)
-        except (OSError, ValueError, EOFError):
+            table = read_array(self._stored, mapped=True)
+            places = read_array(self._stored.with_suffix(".rows.npy"))
+        except (OSError, ValueError):
             return None
         if places.shape != (5, len(self._offsets) - 1) or places.dtype != np.int64:
             return None

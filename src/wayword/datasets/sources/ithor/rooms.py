@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
-from wayword.core.files import find, read_json
+from wayword.core.files import find, read_array, read_json
 from wayword.datasets.sources.ithor import furnish
 from wayword.datasets.sources.ithor import objects as metadata
 from wayword.datasets.sources.ithor.objects import Changes, ObjectRecord, Records, changed
@@ -68,8 +68,8 @@ that one flipped bit of an exponent would make it endless."""
 def read_cells(path: Path) -> Cells:
     """The cells of a ``layout.npy``: (P, 2) x and z on a grid of 0.25 m. Raises ``DataError``."""
     try:
-        found = np.load(path, allow_pickle=False).astype(np.float64)
-    except (OSError, ValueError, EOFError) as error:
+        found = read_array(path).astype(np.float64)
+    except (OSError, ValueError, TypeError) as error:
         raise DataError(path, "", f"is no array of numbers ({error})", "fetch it again") from error
     if found.ndim != 2 or found.shape[1] != 2 or not len(found):
         raise DataError(path, "", f"is not (P, 2) but {found.shape}", "fetch it again")

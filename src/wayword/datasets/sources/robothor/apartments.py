@@ -258,7 +258,7 @@ def _read(path: Path) -> Floors | None:
             )
             x, y = kept["corner"].tolist()
             return Floors(x, y, free, wall)
-    except (OSError, ValueError, KeyError, EOFError):
+    except Exception:  # noqa: BLE001 - however a cached file is damaged, it is made again
         return None
 
 

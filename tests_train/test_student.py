@@ -214,6 +214,17 @@ def test_many_prompts_in_one_batch_are_answered_as_one_by_one(tiny: Path) -> Non
         assert max(choice.logprobs) == pytest.approx(max(alone.logprobs), abs=1e-3)
 
 
+def test_training_goes_on_after_a_batch_was_answered(tiny: Path) -> None:
+    student = Student.from_base(Shape(str(tiny)))
+    student.lean = LeanPass(student.network, half=False, compiled=False)
+    student.network.eval()
+    asyncio.run(BatchedStudent(student).choose("Here: a room Done?", ("yes", "no")))
+    length = len(student.words.encode("Here: a room Done?").ids)
+    student.network.train()
+    student.hidden(torch.zeros(1, length, dtype=torch.long)).sum().backward()
+    assert any(weights.grad is not None for weights in student.trained())
+
+
 def test_an_error_reaches_everyone_who_asked(tiny: Path) -> None:
     student = Student.from_base(Shape(str(tiny)))
     model = BatchedStudent(student)

@@ -126,7 +126,7 @@ class RegressionModel:
         self.regression = Regression(json.loads(Path(name).read_text())) if name else None
 
     async def choose(self, prompt, options):
-        *_, before, last = prompt.split("\n")
+        before, last = ("\n" + prompt).split("\n")[-2:]
         if "yes" in options:
             odds = self.regression.odds(last)
             scores = {"yes": -math.log1p(math.exp(-odds)), "no": -math.log1p(math.exp(odds))}

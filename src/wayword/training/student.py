@@ -105,14 +105,15 @@ class Student:
 
     def hidden(self, ids: Any) -> Any:
         """What the output layer reads (B, T, width) of whole sequences ``ids`` (B, T)."""
-        if self.lean is not None:
+        # Training has few shapes, prompts have any: a pass compiled for each would not pay there.
+        if self.lean is not None and (self.network.training or not self.lean.compiled):
             return self.lean(ids)
         return halves(self.network)[0](input_ids=ids, use_cache=False).last_hidden_state
 
     def compile(self) -> None:
         """Use a forward pass made for the machine from here on, where the network allows."""
-        plain = self.network.config.model_type == "llama" and not self.shape.dropout
-        if plain or (self.network.config.model_type == "llama" and not self.shape.lora):
+        undropped = not self.shape.lora or not self.shape.dropout
+        if self.network.config.model_type == "llama" and undropped:
             half, compiled = fast_bf16(self.torch), self.device == "cpu"
             self.lean = LeanPass(self.network, half=half, compiled=compiled)
 

@@ -10,11 +10,12 @@ import asyncio
 from array import array
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from wayword.core.errors import ModelError
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
 from wayword.models.parts.options import continued
+from wayword.training.batches import Encoded, parts, tensors
 from wayword.training.student import Student, fast_bf16, halves
 
 _Made = TypeVar("_Made")
@@ -89,74 +90,51 @@ class BatchedStudent:
             _Asked(list(told.ids), [list(words.encode(continued(p, o)[1]).ids) for o in options])
             for told, (p, options) in zip(words.encode_batch(bases), batch, strict=True)
         ]
-        rows, wanted = _rows(asked)
-        found = iter(self._read(rows, wanted))
+        rows, places = _rows(asked)
+        with self._student.torch.no_grad():  # tables made in inference mode are of no use later
+            told = [score for part in parts(rows, self._tokens) for score in self._read(part)]
+        found = iter(places)
         for one in asked:
-            one.logprobs = [sum(next(found) for _ in option) for option in one.options]
+            one.logprobs = [sum(told[next(found)] for _ in option) for option in one.options]
         return asked
 
-    def _read(self, rows: list[list[int]], wanted: list[tuple[int, int, int]]) -> list[float]:
-        """Log-probabilities of tokens: ``wanted`` are (row, position, token that follows it)."""
-        torch, scores = self._student.torch, [0.0] * len(wanted)
-        of_row: list[list[int]] = [[] for _ in rows]
-        for number, (row, _, _) in enumerate(wanted):
-            of_row[row].append(number)
-        order = sorted(range(len(rows)), key=lambda row: len(rows[row]))
-        with torch.no_grad():
-            for part in _parts(order, rows, self._tokens):
-                ids = torch.zeros(len(part), len(rows[part[-1]]), dtype=torch.long)
-                for line, row in enumerate(part):
-                    ids[line, : len(rows[row])] = torch.tensor(rows[row])
-                asked = [(line, number) for line, row in enumerate(part) for number in of_row[row]]
-                lines = torch.tensor([line for line, _ in asked])
-                at = torch.tensor([wanted[number][1] for _, number in asked])
-                tokens = torch.tensor([wanted[number][2] for _, number in asked])
-                told = self._told(ids, lines, at, tokens)
-                for (_, number), score in zip(asked, told, strict=True):
-                    scores[number] = score
-        return scores
-
-    def _told(self, ids: Any, lines: Any, at: Any, tokens: Any) -> list[float]:
+    def _read(self, part: Sequence[Encoded]) -> list[float]:
+        """Log-probabilities of the rows' labels, in their order."""
         student, torch = self._student, self._student.torch
-        ids, lines, at, tokens = (one.to(student.device) for one in (ids, lines, at, tokens))
-        head = halves(student.network)[1]
+        batch = tensors(torch, part, student.device)
         with torch.autocast(student.device, torch.bfloat16, enabled=fast_bf16(torch)):
-            hidden = student.hidden(ids)
-            logits = head(hidden[lines, at])
+            logits = halves(student.network)[1](student.hidden(batch.ids)[batch.rows, batch.at])
         scores = torch.log_softmax(logits.float(), dim=-1)
-        found: list[float] = scores.gather(1, tokens[:, None])[:, 0].tolist()
+        found: list[float] = scores.gather(1, batch.labels[:, None])[:, 0].tolist()
         return found
 
 
-def _rows(asked: Sequence[_Asked]) -> tuple[list[list[int]], list[tuple[int, int, int]]]:
-    """The fewest sequences that hold every prompt and option, and where each token's score stands.
+def _rows(asked: Sequence[_Asked]) -> tuple[list[Encoded], list[int]]:
+    """The fewest sequences that hold every prompt and option, longest first, their labels being
+    the options' tokens; and where each option's token stands among all labels.
 
     A sequence that begins another one is read with it.
     """
-    needed: list[list[int]] = []
-    for one in asked:
-        needed += [one.ids + option[:-1] for option in one.options]
-    keys = [array("I", ids).tobytes() for ids in needed]
+    needed = [(one, option) for one in asked for option in one.options]
+    ids = [one.ids + option[:-1] for one, option in needed]
+    keys = [array("I", each).tobytes() for each in ids]
     kept: list[int] = []
-    row_of = [0] * len(needed)
-    for number in sorted(range(len(needed)), key=lambda n: keys[n], reverse=True):
+    within: dict[int, list[int]] = {}
+    for number in sorted(range(len(ids)), key=keys.__getitem__, reverse=True):
         if not kept or not keys[kept[-1]].startswith(keys[number]):
             kept.append(number)
-        row_of[number] = len(kept) - 1
-    wanted, number = [], 0
-    for one in asked:
-        for option in one.options:
-            first = len(one.ids) - 1
-            wanted += [(row_of[number], first + place, t) for place, t in enumerate(option)]
-            number += 1
-    return [needed[number] for number in kept], wanted
-
-
-def _parts(order: Sequence[int], rows: Sequence[Sequence[int]], tokens: int) -> list[list[int]]:
-    """Rows, shortest first, in parts of at most so many tokens; one row at least."""
-    found: list[list[int]] = []
-    for row in order:
-        if not found or len(rows[row]) * (len(found[-1]) + 1) > tokens:
-            found.append([])
-        found[-1].append(row)
-    return found
+        within.setdefault(kept[-1], []).append(number)
+    rows: list[Encoded] = []
+    places: list[list[int]] = [[] for _ in needed]
+    labels = 0
+    for row in sorted(kept, key=lambda number: -len(ids[number])):
+        at: list[int] = []
+        told: list[int] = []
+        for number in within[row]:
+            one, option = needed[number]
+            places[number] = list(range(labels + len(at), labels + len(at) + len(option)))
+            at += range(len(one.ids) - 1, len(one.ids) - 1 + len(option))
+            told += option
+        rows.append(Encoded(tuple(ids[row]), tuple(at), tuple(told)))
+        labels += len(at)
+    return rows, [place for each in places for place in each]

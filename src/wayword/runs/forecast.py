@@ -7,9 +7,9 @@
 
 A few episodes, spread over the plan's, are rehearsed: the agent asks what it would ask, and is
 answered with legal actions and thoughts of a usual length, for as many steps as the expert takes;
-a model is reckoned to take a tenth more. Where several samples are drawn, they agree. Answers are
-constrained there even where the run's are free, as free ones have no one form. A scripted model
-costs nothing and answers itself. Where the run's folder holds finished episodes (``--limit 5``
+a model is reckoned to take a tenth more. A search that ends by itself is rehearsed to its end.
+Where several samples are drawn, they agree. Answers are constrained there even where the run's are
+free, as free ones have no one form. A scripted model costs nothing and answers itself. Where the run's folder holds finished episodes (``--limit 5``
 first), what they took counts, corrected by how much shorter or longer the others are when
 rehearsed.
 """
@@ -129,6 +129,8 @@ class _Stage:
         most = self.plan.max_steps or self.dataset.max_steps
         if self._scripted():
             return self._played(task, self.agent, most, self.opened), 1.0
+        if self.agent.ends_itself:
+            return self._played(task, self._constrained(), most, self._models()), 1.0
         steps = min(float(most), _expert_steps(self.plan, self.dataset, task, most))
         played = self._played(task, self._constrained(), max(1, round(steps)), self._models())
         turns = len(played.steps) / max(1, len(played.start))

@@ -9,9 +9,9 @@ A few episodes, spread over the plan's, are rehearsed: the agent asks what it wo
 answered with legal actions and thoughts of a usual length, for as many steps as the expert takes;
 a model is reckoned to take a tenth more. A search that ends by itself is rehearsed to its end.
 Where several samples are drawn, they agree. Answers are constrained there even where the run's are
-free, as free ones have no one form. A scripted model costs nothing and answers itself. Where the run's folder holds finished episodes (``--limit 5``
-first), what they took counts, corrected by how much shorter or longer the others are when
-rehearsed.
+free, as free ones have no one form. A scripted model costs nothing and answers itself. Where the
+run's folder holds finished episodes (``--limit 5`` first), what they took counts, corrected by how
+much shorter or longer the others are when rehearsed.
 """
 
 from __future__ import annotations

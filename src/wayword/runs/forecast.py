@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from wayword.core.agent import ends_itself
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.model import (
@@ -129,7 +130,7 @@ class _Stage:
         most = self.plan.max_steps or self.dataset.max_steps
         if self._scripted():
             return self._played(task, self.agent, most, self.opened), 1.0
-        if self.agent.ends_itself:
+        if all(ends_itself(parts.cls) for parts in self.agent.playing()):
             return self._played(task, self._constrained(), most, self._models()), 1.0
         steps = min(float(most), _expert_steps(self.plan, self.dataset, task, most))
         played = self._played(task, self._constrained(), max(1, round(steps)), self._models())

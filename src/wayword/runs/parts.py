@@ -13,15 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry, rollout
-from wayword.core.agent import (
-    Agent,
-    Toolkit,
-    check_family,
-    ends_itself,
-    needs_person,
-    roles_of,
-    sees_answer,
-)
+from wayword.core.agent import Agent, Toolkit, check_family, needs_person, roles_of, sees_answer
 from wayword.core.dataset import Dataset, DrawnTasks, Incomplete, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
@@ -70,11 +62,6 @@ class AgentParts:
     def needs_person(self) -> bool:
         """Whether any of them is a person at the terminal."""
         return any(needs_person(parts.cls) for parts in self.playing())
-
-    @property
-    def ends_itself(self) -> bool:
-        """Whether programs, not models, end the episodes of all of them."""
-        return all(ends_itself(parts.cls) for parts in self.playing())
 
     @property
     def roles(self) -> list[str]:

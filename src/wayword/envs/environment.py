@@ -106,7 +106,8 @@ class Environment:
             raise UsageError(f"actions={options.actions!r} must be 'text' or 'menu'")
         self.dataset = dataset if dataset is not None else open_dataset(options.plan)
         self.tasks = _chosen(self.dataset, options)
-        self.max_steps = options.max_steps or self.dataset.max_steps
+        limit = options.max_steps
+        self.max_steps = self.dataset.max_steps if limit is None else limit
         if self.max_steps < 1:
             raise UsageError(f"max_steps must be at least 1, got {self.max_steps}")
         self._rng: random.Random | None = None

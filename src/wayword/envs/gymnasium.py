@@ -17,13 +17,18 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from wayword.core.episode import Json
+from wayword.core.errors import missing
 from wayword.envs.environment import Environment, make
 from wayword.envs.game import Info
 from wayword.envs.vector import SyncVector, WorkerVector
+
+try:
+    import gymnasium
+except ModuleNotFoundError as error:
+    raise missing(error, "gymnasium") from None
 
 LONGEST = 1_000_000
 """Characters that a text of the spaces may have."""

@@ -61,7 +61,7 @@ def test_runs_that_have_no_table_are_compared_all_the_same(
     def fails(*_: object) -> str:
         raise RecordingError("holds more episodes than its split")
 
-    monkeypatch.setattr("wayword.runs.reports.table", fails)
+    monkeypatch.setattr("wayword.runs.reports.tables_of", fails)
     page = Page.parse(Content(Library([top])).compare(["houses-oracle", "houses-random"]))
     assert "Difference" in page.text
     assert not page.all("pre", class_="copied")
@@ -117,3 +117,18 @@ def test_a_difference_of_seconds_is_told_in_seconds() -> None:
     seconds = next(metric for metric in ACCOUNT if metric.key == "seconds")
     assert figures.value(seconds, -15.011) == "-15.0 s"
     assert figures.value(seconds, -0.011) == "-11 ms"
+
+
+def test_instructions_that_are_not_known_at_once_are_asked_for(top: Path) -> None:
+    names, content = ["houses-oracle", "houses-random"], Content(Library([top]))
+    first = Page.parse(content.compare(names))
+    lost = {
+        each.attributes["data-of"] for each in first.all("span") if "data-of" in each.attributes
+    }
+    assert lost, "the dataset is not opened for the page"
+    texts = content.compared_texts(names)
+    assert set(texts) == lost
+    again = Page.parse(content.compare(names))
+    assert not [each for each in again.all("span") if "data-of" in each.attributes]
+    assert all(words and words in again.text for words in texts.values())
+    assert content.compared_texts(names[:1]) == {}

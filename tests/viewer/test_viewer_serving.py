@@ -98,6 +98,11 @@ def test_a_run_page_has_its_rows_at_once_and_the_rest_when_asked(server: Server)
     page(server, f"/run/walked/{rows[0][2]}")
 
 
+def test_instructions_of_compared_runs_are_asked_for_by_address(server: Server) -> None:
+    status, text, _ = ask(server, "/compare/texts?run=walked&run=walked")
+    assert (status, json.loads(text)) == (200, {}), "a run lost nothing against itself"
+
+
 def test_every_episode_has_a_page_with_neighbours(server: Server) -> None:
     ids = [row[0] for row in page(server, "/run/walked/").data["rows"]]
     middle = page(server, f"/run/walked/episode?id={quote(ids[1])}")

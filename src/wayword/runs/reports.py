@@ -56,6 +56,16 @@ def table(
         [pooled(group) for group in seed_groups(read)] if pool else [_row(run) for run in read],
         keys,
     )
+    return _table(rows, form, together)
+
+
+def tables_of(runs: Sequence[Path], forms: Sequence[str]) -> dict[str, str]:
+    """The same rows written in several forms, by form. Raises as ``table`` does."""
+    rows = rows_of(runs)
+    return {form: _table(rows, form) for form in forms}
+
+
+def _table(rows: Sequence[Row], form: str, together: bool = False) -> str:
     if form in ("json", "csv"):
         return tables.render(rows, form, _width())
     # A column must not hold two definitions of a metric unasked, so families stand apart.

@@ -65,10 +65,11 @@ def application(
         Route("/", site.home),
         Route("/live", site.live_home),
         Route("/compare", site.compare),
+        Route("/compare/texts", site.compared_texts),
         Route("/run/{run}/", site.text("run")),
         Route("/run/{run}/metrics", site.text("metrics")),
         Route("/run/{run}/causes", site.text("causes")),
-        Route("/run/{run}/texts", site.texts),
+        Route("/run/{run}/texts", site.text("texts", JSONResponse)),
         Route("/run/{run}/rows", site.rows),
         Route("/run/{run}/live", site.live),
         Route("/run/{run}/episode", site.of_episode("episode")),
@@ -103,18 +104,14 @@ class _Site:
             return RedirectResponse(f"run/{self._content.library.found()[0].slug}/")
         return HTMLResponse(await run_in_threadpool(self._content.home))
 
-    def text(self, part: str) -> Endpoint:
+    def text(self, part: str, kind: type[Response] = HTMLResponse) -> Endpoint:
         """A page, or a part of one, of a run."""
 
         async def answer(request: Request) -> Response:
-            make = getattr(self._content, part)
-            return HTMLResponse(await run_in_threadpool(make, request.path_params["run"]))
+            run = request.path_params["run"]
+            return kind(await run_in_threadpool(getattr(self._content, part), run))
 
         return answer
-
-    async def texts(self, request: Request) -> Response:
-        found = await run_in_threadpool(self._content.texts, request.path_params["run"])
-        return JSONResponse(found)
 
     async def rows(self, request: Request) -> Response:
         query = request.query_params
@@ -128,8 +125,7 @@ class _Site:
 
         async def answer(request: Request) -> Response:
             run, episode = request.path_params["run"], request.query_params.get("id", "")
-            make = getattr(self._content, part)
-            return kind(await run_in_threadpool(make, run, episode))
+            return kind(await run_in_threadpool(getattr(self._content, part), run, episode))
 
         return answer
 
@@ -151,6 +147,10 @@ class _Site:
         if len(runs) < 2:
             return RedirectResponse("./?all=1")
         return HTMLResponse(await run_in_threadpool(self._content.compare, runs, episode))
+
+    async def compared_texts(self, request: Request) -> Response:
+        runs = request.query_params.getlist("run")
+        return JSONResponse(await run_in_threadpool(self._content.compared_texts, runs))
 
     async def live(self, request: Request) -> Response:
         run = request.path_params["run"]

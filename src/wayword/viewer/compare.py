@@ -21,7 +21,8 @@ from wayword.viewer.maps.generic import letters_of
 from wayword.viewer.markup import Html, join, page, tag
 from wayword.viewer.steps import label
 
-_LISTED = 200
+LISTED = 200
+"""Episodes of a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +36,16 @@ class Sides:
     found: Comparison
     outcomes: Mapping[str, tuple[float, float]]
     columns: tuple[Mapping[str, NDArray[np.float64]], Mapping[str, NDArray[np.float64]]]
+
+    @property
+    def gained(self) -> list[str]:
+        """The episodes that the second run alone solved."""
+        return [k for k, (a, b) in self.outcomes.items() if a <= 0.5 < b]
+
+    @property
+    def lost(self) -> list[str]:
+        """Those that the first run alone solved."""
+        return [k for k, (a, b) in self.outcomes.items() if b <= 0.5 < a]
 
 
 def compare_page(pairs: Sequence[Sides], texts: Sources, written: Mapping[str, str]) -> str:
@@ -50,16 +61,14 @@ def compare_page(pairs: Sequence[Sides], texts: Sources, written: Mapping[str, s
 
 def _pair(sides: Sides, texts: Sources) -> list[Html | None]:
     first, second = sides.names
-    gained = [k for k, (a, b) in sides.outcomes.items() if a <= 0.5 < b]
-    lost = [k for k, (a, b) in sides.outcomes.items() if b <= 0.5 < a]
     differ = f"The runs differ in: {', '.join(sides.differ)}." if sides.differ else ""
     return [
         tag("h2", tag("bdi", second), " minus ", tag("bdi", first)),
         tag("p", heading(sides.found), " ", differ, class_="dim"),
         _table(sides),
         _spreads(sides),
-        tag("div", _episodes("Gained", gained, sides, texts), _episodes("Lost", lost, sides, texts),
-            class_="sides"),
+        tag("div", _episodes("Gained", sides.gained, sides, texts),
+            _episodes("Lost", sides.lost, sides, texts), class_="sides"),
         _others(sides, texts),
     ]  # fmt: skip
 
@@ -140,17 +149,24 @@ def _line(line: Line, names: tuple[str, str]) -> Html:
 
 
 def _episodes(words: str, ids: Sequence[str], sides: Sides, texts: Sources) -> Html:
-    said = {each: tag("span", texts.instruction(each), class_="dim") for each in ids[:_LISTED]}
-    items = [tag("li", _link(each, sides), " ", words) for each, words in said.items()]
+    items = [
+        tag("li", _link(each, sides), " ", _said(each, texts.instruction(each)))
+        for each in ids[:LISTED]
+    ]
     left = len(ids) - len(items)
     more = tag("p", f"and {left:,} more", class_="dim") if left else None
     none = tag("p", "none", class_="dim") if not ids else None
     return tag("section", tag("h3", f"{words}: {len(ids):,}"), tag("ul", *items), more, none)
 
 
+def _said(episode: str, words: str) -> Html:
+    """An instruction; the page's script asks for one that is not known yet."""
+    return tag("span", words, class_="dim", data_of=None if words else episode)
+
+
 def _others(sides: Sides, texts: Sources) -> Html:
     same = [k for k, (a, b) in sides.outcomes.items() if (a > 0.5) == (b > 0.5)]
-    items = [tag("li", _link(each, sides)) for each in same[:_LISTED]]
+    items = [tag("li", _link(each, sides)) for each in same[:LISTED]]
     return tag("details", tag("summary", f"Same outcome: {len(same):,}"), tag("ul", *items))
 
 

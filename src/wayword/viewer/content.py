@@ -21,7 +21,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from wayword.core.dataset import of_ids
+from wayword.core.dataset import DrawnTasks, of_ids
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.metric import Metric
@@ -50,6 +50,8 @@ _TASKS = 20_000
 """Tasks of a dataset that are kept, more or less."""
 _PATIENCE = 20.0
 """Seconds after which the causes that are known by then are shown."""
+_MOMENT = 0.3
+"""Seconds that a page waits for instructions."""
 
 
 class Content:
@@ -62,7 +64,7 @@ class Content:
         self._sources: Kept[Sources] = Kept(3)
         self._tables: Kept[Mapping[str, Any]] = Kept(24)
         self._causes: Kept[dict[str, tuple[str, ...]]] = Kept(6)
-        self._pairs = Pairs(library, self.tasks)
+        self._pairs = Pairs(library, self.tasks, self._soon)
         self._pages: Kept[str] = Kept(4)
         self._asking = threading.Lock()
 
@@ -83,6 +85,20 @@ class Content:
                     sources.tasks = {}  # pages that are being made keep the old ones
                 sources.tasks.update(of_ids(sources.dataset.tasks, {*missing, *ids}))
         return replace(sources, success=rows.success)
+
+    def _soon(self, rows: Rows, ids: Sequence[str]) -> Sources:
+        """As ``tasks``, as far as a moment allows: a task of a generated dataset may cost a whole
+        house, and one that nobody has opened yet is not waited for."""
+        sources, end = self._ready(rows), time.monotonic() + _MOMENT
+        if sources.dataset is None:
+            return sources
+        if not isinstance(sources.dataset.tasks, DrawnTasks):
+            return self.tasks(rows, ids)
+        for each in ids:
+            if time.monotonic() > end:
+                break
+            sources = self.tasks(rows, [each])
+        return sources
 
     def _ready(self, rows: Rows) -> Sources:
         """What is known of the dataset without waiting for it."""
@@ -216,12 +232,9 @@ class Content:
         known = self._causes.there((rows.run.path, rows.version)) or {}
         chosen = select(rows, wish, known)
         ids = [head.episode_id for head in chosen[wish.start : wish.start + PAGE]]
-        sources, end = self._ready(rows), time.monotonic() + 0.3  # a row may cost a whole house
-        for each in ids if sources.dataset is not None else ():
-            sources = self.tasks(rows, [each]) if time.monotonic() < end else sources
         shown = Overview(
-            name, "", rows.run.config, {}, metrics(rows.run.config, rows.metrics()), (), sources,
-            _Addresses(), causes=known,
+            name, "", rows.run.config, {}, metrics(rows.run.config, rows.metrics()), (),
+            self._soon(rows, ids), _Addresses(), causes=known,
         )  # fmt: skip
         part = chosen[wish.start : wish.start + PAGE]
         return {"total": len(chosen), "rows": [index.row_of(shown, head) for head in part]}
@@ -265,6 +278,10 @@ class Content:
         """Runs side by side; with an episode, its two walks."""
         return redacted(self._pairs.walks(names[:2], episode) if episode is not None
                         else self._pairs.page(names))  # fmt: skip
+
+    def compared_texts(self, names: Sequence[str]) -> Json:
+        """The instructions that a page of compared runs lists, by episode."""
+        return {visible(name): redacted(text) for name, text in self._pairs.texts(names).items()}
 
 
 class _Addresses(dict[str, str]):

@@ -12,10 +12,15 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from helpers.loopback import Loopback, chat, refusal, serving
+from wayword.core.action import Decision
+from wayword.core.model import Completion
+from wayword.core.rollout import Outcome
 from wayword.models.scripted import smallest
+from wayword.runs.folder import RunFolder
 
 THINKING = 1000
 """Tokens that are spent on thought before an answer."""
@@ -85,6 +90,31 @@ def _worded(value: Any) -> Any:
     if isinstance(value, list):
         return [_worded(inner) for inner in value]
     return value or "I go on." if isinstance(value, str) else value
+
+
+# What must hold of every run.
+
+
+def check(server: Loopback, out: Path, outcome: Outcome) -> None:
+    """What must hold of every run behind a reasoning model."""
+    assert (outcome.finished, outcome.failed, outcome.unusable) == (2, 0, ""), outcome
+    assert server.refused <= 2, server.routes
+    found = [record.trajectory for record in RunFolder.read(out).records()]
+    decisions = [step.decision for one in found for step in one.steps]
+    lost = [d if not isinstance(d, Decision) else d.fallback_for for d in decisions]
+    assert not [refusal for refusal in lost if refusal], lost
+    calls = [call for one in found for call in one.calls()]
+    assert calls
+    for call in calls:
+        assert call.answer is not None, call.error
+        assert call.answer.usage.reasoning >= THINKING
+        if isinstance(call.answer, Completion):
+            assert "length" not in call.answer.finish
+            assert any("Secret deliberation" in said for said in call.answer.reasoning)
+    advice = {note.kind for one in found for note in one.notes()}
+    assert not advice & {"expert_failed", "predictions_dropped"}
+    sent = json.dumps(server.asked)
+    assert not [n for n in range(len(server.asked)) if thought(n) in sent]
 
 
 # Free answers, in the words of each agent's prompts.

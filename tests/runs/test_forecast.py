@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -95,6 +96,33 @@ def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(form: str, tmp_path: P
     assert sum(found["sr"] for found in scores) == 6
     assert told.read == pytest.approx(sum(s["prompt_tokens"] for s in scores), rel=0.2)
     assert told.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
+
+
+def test_a_search_is_rehearsed_to_its_own_end(tmp_path: Path) -> None:
+    """The expert goes straight to the target in fewer steps than LGX turns before it asks."""
+
+    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        said = "\n".join(m["content"] for m in body["messages"])
+        schema = json.dumps(body.get("response_format", {}))
+        names = re.findall(r'"enum": \[([^]]+)\]', schema)
+        named = json.loads(f"[{names[0]}]")[len(said) % 2] if names else "door"
+        told = chat(json.dumps({"answer": named}))
+        told["usage"] = {
+            "prompt_tokens": estimated_tokens([user(m["content"]) for m in body["messages"]]),
+            "completion_tokens": estimated_tokens(named),
+        }
+        return 200, told
+
+    home = {"homes": 2, "episodes": 6, "rooms": 3}
+    with serving(answer) as server:
+        settings: dict[str, Any] = {"model": {"base_url": server.address, "thinking": 0}}
+        settings |= {"dataset": home, "grounding_threshold": 0.99}
+        plan = Plan("lgx", "apartments", "openai:gpt-4.1", settings, limit=6)
+        told = forecast(plan)
+        done = run(replace(plan, out=tmp_path / "pilot"))
+    scores = [found for _, found in RunFolder.read(done.path).scores()]
+    assert told.calls > 1
+    assert told.read == pytest.approx(sum(s["prompt_tokens"] for s in scores), rel=0.2)
 
 
 def _written(form: str, thought: str, place: str | None) -> str:

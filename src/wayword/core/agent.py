@@ -193,6 +193,17 @@ class Interactive(Protocol):
 
 
 @runtime_checkable
+class Paced(Protocol):
+    """An agent's class that says whether its own program ends an episode.
+
+    A search that plans its own steps and gives up by itself is as long as it is, whatever the
+    expert takes; an agent that asks a model for each step is about as long as the expert.
+    """
+
+    ends_itself: ClassVar[bool]
+
+
+@runtime_checkable
 class ManyModels(Protocol):
     """An agent's class that asks models of their own in the ``roles`` it names."""
 
@@ -202,6 +213,11 @@ class ManyModels(Protocol):
 def needs_person(cls: object) -> bool:
     """Whether a person plays the agents of this class."""
     return isinstance(cls, Interactive) and cls.needs_person
+
+
+def ends_itself(cls: object) -> bool:
+    """Whether the program of agents of this class, not a model, ends their episodes."""
+    return isinstance(cls, Paced) and cls.ends_itself
 
 
 def roles_of(cls: object) -> tuple[str, ...]:

@@ -7,11 +7,11 @@
 
 A few episodes, spread over the plan's, are rehearsed: the agent asks what it would ask, and is
 answered with legal actions and thoughts of a usual length, for as many steps as the expert takes;
-a model is reckoned to take a tenth more. Where several samples are drawn, they agree. Answers are
-constrained there even where the run's are free, as free ones have no one form. A scripted model
-costs nothing and answers itself. Where the run's folder holds finished episodes (``--limit 5``
-first), what they took counts, corrected by how much shorter or longer the others are when
-rehearsed.
+a model is reckoned to take a tenth more. A search that ends by itself is rehearsed to its end.
+Where several samples are drawn, they agree. Answers are constrained there even where the run's are
+free, as free ones have no one form. A scripted model costs nothing and answers itself. Where the
+run's folder holds finished episodes (``--limit 5`` first), what they took counts, corrected by how
+much shorter or longer the others are when rehearsed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from wayword.core.agent import ends_itself
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.model import (
@@ -34,6 +35,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.budget import Price, load_prices
 from wayword.models.servers.profile import profile_of
+from wayword.runs.active import Choices, open_models, tokens_of
 from wayword.runs.config import Checksums
 from wayword.runs.episodes import choose_tasks
 from wayword.runs.folder import RunFolder
@@ -41,7 +43,6 @@ from wayword.runs.parts import AgentParts, identity, model_choices, open_agent, 
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.play import expert_scores
 from wayword.runs.rehearsal import Rehearsal
-from wayword.runs.running import Choices, open_models, tokens_of
 from wayword.runs.showing import demonstrations
 
 SLACK = 1.1
@@ -129,6 +130,8 @@ class _Stage:
         most = self.plan.max_steps or self.dataset.max_steps
         if self._scripted():
             return self._played(task, self.agent, most, self.opened), 1.0
+        if all(ends_itself(parts.cls) for parts in self.agent.playing()):
+            return self._played(task, self._constrained(), most, self._models()), 1.0
         steps = min(float(most), _expert_steps(self.plan, self.dataset, task, most))
         played = self._played(task, self._constrained(), max(1, round(steps)), self._models())
         turns = len(played.steps) / max(1, len(played.start))

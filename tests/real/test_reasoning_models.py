@@ -1,0 +1,41 @@
+"""Agents on published data behind a reasoning model: nothing fails, nothing is cut."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from helpers.reasoning_stub import MODEL, check, reasoning
+from wayword.runs import Plan, run
+
+pytestmark = pytest.mark.real
+
+PLAYED = [
+    ("navgpt", "r2r:val_seen"),
+    ("discussnav", "r2r:val_seen"),
+    ("walker", "r2r:val_seen"),
+    ("reflexion", "r2r:val_seen"),
+    ("velma", "map2seq:unseen_dev"),
+    ("react_emmem", "map2seq:unseen_dev"),
+    ("velma", "touchdown:unseen_dev"),
+    ("lgx", "robothor:train"),
+    ("discussnav", "robothor:train"),
+    ("act", "household:valid_seen"),
+    ("react", "rearrangement:2021_val"),
+    ("react_emmem", "iqa:val_seen"),
+    ("reflexion", "ma_household:valid_seen"),
+    ("reflexion_emmem", "ma_wah:logs"),
+    ("navgpt", "reverie:val_seen"),
+]
+"""Every agent that asks a model, every dataset with published files."""
+
+
+@pytest.mark.parametrize(("agent", "on"), PLAYED)
+def test_an_agent_plays_published_episodes(tmp_path: Path, data: Path, agent: str, on: str) -> None:
+    steps = 14 if on.startswith("robothor") else 4
+    with reasoning() as server:
+        tree = {"model": {"base_url": server.address}}
+        out = tmp_path / "run"
+        plan = Plan(agent, on, f"openai:{MODEL}", tree, 2, max_steps=steps, data=data, out=out)
+        check(server, out, run(plan).outcome)

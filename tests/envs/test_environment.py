@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import pickle
+import sys
 from functools import cache
 from typing import Any
 
@@ -180,6 +182,21 @@ def test_the_limit_truncates_and_a_finished_episode_takes_no_step(homes: Environ
     assert info["admissible_commands"] == []
     with pytest.raises(UsageError, match="call reset"):
         env.step("turn_left")
+
+
+def test_a_limit_of_no_steps_is_refused() -> None:
+    with pytest.raises(UsageError, match="max_steps must be at least 1"):
+        make("two_phase", max_steps=0)
+
+
+@pytest.mark.parametrize("room", ["gymnasium", "pettingzoo", "verifiers"])
+def test_a_missing_library_is_told_with_what_installs_it(
+    room: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, room, None)
+    monkeypatch.delitem(sys.modules, f"wayword.envs.{room}", raising=False)
+    with pytest.raises(ModuleNotFoundError, match=rf"pip install 'wayword\[{room}\]'"):
+        importlib.import_module(f"wayword.envs.{room}")
 
 
 def test_menus_take_numbers_and_refuse_those_beyond(homes: Environment) -> None:

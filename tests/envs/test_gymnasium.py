@@ -51,8 +51,11 @@ def test_a_sample_of_actions_is_legal(env: gymnasium.Env) -> None:
         assert not info["rejected"]
 
 
-def test_vectors_share_a_dataset_and_stack_rewards() -> None:
-    envs = gymnasium.make_vec("wayword:Wayword-v0", num_envs=3, dataset="two_phase")
+@pytest.mark.parametrize("workers", [0, 2])
+def test_vectors_share_a_dataset_and_stack_rewards(workers: int) -> None:
+    envs = gymnasium.make_vec(
+        "wayword:Wayword-v0", num_envs=3, dataset="two_phase", workers=workers
+    )
     seen, infos = envs.reset(seed=0)
     assert len(seen) == len(infos["episode"]) == 3
     _, rewards, ended, _, _ = envs.step(("stop",) * 3)

@@ -61,6 +61,28 @@ def test_workers_do_what_one_process_does() -> None:
         assert own[0]["episode"] == infos[0]["episode"]
 
 
+def test_a_step_can_be_handed_out_and_fetched_later() -> None:
+    plain = SyncVector("two_phase", 3)
+    with WorkerVector("two_phase", 3, workers=2) as workers:
+        with pytest.raises(UsageError, match="call step_async"):
+            workers.step_wait()
+        assert workers.reset(seed=1)[0] == plain.reset(seed=1)[0]
+        workers.step_async(["go[hallway]"] * 3)
+        for again in (workers.reset, lambda: workers.step(["stop"] * 3)):
+            with pytest.raises(UsageError, match="call step_wait"):
+                again()
+        assert workers.step_wait()[:4] == plain.step(["go[hallway]"] * 3)[:4]
+
+
+def test_a_worker_that_died_is_told() -> None:
+    with WorkerVector("two_phase", 2, workers=2) as workers:
+        workers.reset(seed=0)
+        workers._processes[0].kill()
+        workers._processes[0].join()
+        with pytest.raises(UsageError, match="a worker has died"):
+            workers.step(["stop"] * 2)
+
+
 def test_an_error_in_a_worker_comes_back_as_one_line() -> None:
     with (
         WorkerVector("two_phase", 2, workers=2, autoreset="off") as workers,

@@ -1,10 +1,12 @@
-"""docs/architecture.md names the tree as it is."""
+"""docs/architecture.md names the tree as it is, and no imports go round in it."""
 
 from __future__ import annotations
 
+import graphlib
 import re
 from pathlib import Path
 
+import grimp
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -39,3 +41,11 @@ def test_the_page_draws_the_layers_in_the_order_of_the_import_contract() -> None
     assert drawn is not None
     order = re.findall(r"wayword\.(\w+)", declared[1])
     assert re.findall(r"(\w+)(?:/|\.py)", drawn[1]) == order
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    """Imports inside functions count: those that only wait would hide a circle."""
+    graph = grimp.build_graph("wayword", cache_dir=None)
+    assert len(graph.modules) > 300
+    arrows = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
+    list(graphlib.TopologicalSorter(arrows).static_order())

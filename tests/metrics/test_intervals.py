@@ -73,6 +73,13 @@ def test_one_episode_or_none_has_no_interval() -> None:
     assert isnan(same_cluster.high)
 
 
+def test_clusters_whose_hashes_are_equal_are_two() -> None:
+    assert hash(-1) == hash(-2)
+    for one, other in ((-1, -2), (("scene", -1), ("scene", -2)), (0, 2**61 - 1)):
+        (two,) = bootstrap(np.array([[0.0], [1.0], [1.0]]), [one, other, other])
+        assert (two.low, two.high) == (0.0, 1.0)
+
+
 def test_clusters_must_match_the_episodes() -> None:
     with pytest.raises(ValueError, match="2 clusters for 3 episodes"):
         bootstrap(np.zeros((3, 1)), ["a", "b"])

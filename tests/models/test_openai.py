@@ -5,16 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
-import openai
 import pytest
 
 from wayword.core.errors import ModelError
 from wayword.core.model import Completion, Image, Message, Prompt, Sampling, Usage, system, user
 from wayword.models.openai import UNRANKED, OpenAIModel
 from wayword.models.parts.opening import Options, open_model, wrap
-from wayword.models.servers.connection import model_error, retry_after
+from wayword.models.servers.connection import retry_after
 
 HELLO = [user("hello")]
 
@@ -280,13 +279,6 @@ def test_a_late_answer_and_a_dropped_connection_may_be_tried_again(
         Asked(serving, reply(drop=True)).complete()
     assert late.value.retryable
     assert dropped.value.retryable
-
-
-def test_a_connection_error_without_words_is_named_by_its_kind() -> None:
-    error = openai.APIConnectionError(request=cast("Any", None))
-    error.__cause__ = ConnectionResetError()
-    told = model_error(error, "http://here/v1")
-    assert str(told) == "no connection to http://here/v1: ConnectionResetError"
 
 
 def test_nobody_listens(reply: Any) -> None:

@@ -190,3 +190,18 @@ def test_bad_files_are_named_with_record_and_field(data: Path, tmp_path: Path) -
     path.unlink()
     with pytest.raises(DataError, match="no such file"):
         list(MaWah("logs", tmp_path).tasks)
+
+
+def test_a_home_is_shared_by_folders_that_link_to_it_until_its_file_changes(
+    data: Path, tmp_path: Path
+) -> None:
+    graphs = tmp_path / "virtualhome" / "example_graphs"
+    graphs.mkdir(parents=True)
+    source = data / "virtualhome" / "example_graphs" / "TestScene6_graph.json.gz"
+    link = graphs / source.name
+    link.symlink_to(source)
+    assert Files(tmp_path).home("TestScene6") is Files(data).home("TestScene6")
+    link.unlink()
+    link.write_bytes(gzip.compress(b"{}"))
+    with pytest.raises(DataError, match="has no field 'nodes'"):
+        Files(tmp_path).home("TestScene6")

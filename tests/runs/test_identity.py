@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from wayword.core.errors import RecordingError, UsageError
+from wayword.runs.active import open_models
 from wayword.runs.config import pictures_checksum
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan
-from wayword.runs.running import open_models, run
+from wayword.runs.running import run
 
 MINE = "from wayword.agents.random import RandomAgent\nagent = RandomAgent\n"
 

@@ -8,7 +8,7 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from wayword.runs.running import OnProgress
+    from wayword.runs.active import OnProgress
 
 
 @contextmanager

@@ -85,3 +85,12 @@ def suggest(name: str, known: list[str]) -> str:
     close = get_close_matches(name, known, n=1, cutoff=0.6)
     listed = ", ".join(sorted(known)) or "none"
     return f"did you mean {close[0]!r}?" if close else f"there are: {listed}"
+
+
+def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
+    """The import error of a library that an extra installs, with the command that does so.
+
+    It stays an import error, so that ``pytest.importorskip`` and its kin still know it.
+    """
+    line = f"no module is called {error.name!r} here; pip install 'wayword[{extra}]'"
+    return ModuleNotFoundError(line, name=error.name, path=error.path)

@@ -27,8 +27,8 @@ from wayword.datasets.procedural.homes.episodes import (
     HomesSettings,
     SourcedTasks,
     home_of,
+    in_turn,
     start_in,
-    turn,
 )
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
 from wayword.worlds.household.goals import (
@@ -198,16 +198,8 @@ class GroundingHomes(SourcedTasks[GroundingHomesSettings]):
 
     def source(self, split: str) -> EpisodeSource:
         """Generated homes."""
-        return _generated(split, self.settings)
-
-
-def _generated(split: str, settings: GroundingHomesSettings) -> EpisodeSource:
-    kinds = (settings.kind,) if settings.kind else KINDS
-
-    def arrangement(number: int) -> str:
-        return f"{turn(kinds, number, settings.homes)}/{number // settings.homes}"
-
-    return Generated(split, settings, arrangement, _case)
+        arrangement = in_turn(KINDS, self.settings.kind, self.settings.homes)
+        return Generated(split, self.settings, arrangement, _case)
 
 
 @lru_cache(maxsize=256)

@@ -21,8 +21,8 @@ from wayword.datasets.procedural.homes.episodes import (
     HomesSettings,
     SourcedTasks,
     home_of,
+    in_turn,
     start_in,
-    turn,
 )
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.sources.alfred import episodes as alfred
@@ -89,16 +89,8 @@ class Household(SourcedTasks[HouseholdSettings]):
             return alfred.Alfred(split, self.folder, settings.make_body(), *told)
         if settings.instructions != "goal":
             raise UsageError("household: generated tasks have no steps; set instructions=goal")
-        return _generated(split, settings)
-
-
-def _generated(split: str, settings: HouseholdSettings) -> EpisodeSource:
-    kinds = (settings.kind,) if settings.kind else KINDS
-
-    def arrangement(number: int) -> str:
-        return f"{turn(kinds, number, settings.homes)}/{number // settings.homes}"
-
-    return Generated(split, settings, arrangement, _case)
+        arrangement = in_turn(KINDS, settings.kind, settings.homes)
+        return Generated(split, settings, arrangement, _case)
 
 
 @lru_cache(maxsize=256)

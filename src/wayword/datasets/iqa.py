@@ -21,8 +21,8 @@ from wayword.datasets.procedural.homes.episodes import (
     HomesSettings,
     SourcedTasks,
     home_of,
+    in_turn,
     start_in,
-    turn,
 )
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.procedural.homes.questions import KINDS, draw_question
@@ -82,16 +82,8 @@ class InteractiveQuestions(SourcedTasks[IqaSettings]):
         """Generated homes, or IQUAD's questions in iTHOR's kitchens."""
         if split in SPLITS:
             return Questions(split, self.folder, self.settings.make_body(), self.settings.kind)
-        return _generated(split, self.settings)
-
-
-def _generated(split: str, settings: IqaSettings) -> EpisodeSource:
-    kinds = (settings.kind,) if settings.kind else KINDS
-
-    def arrangement(number: int) -> str:
-        return f"{turn(kinds, number, settings.homes)}/{number // settings.homes}"
-
-    return Generated(split, settings, arrangement, _case)
+        arrangement = in_turn(KINDS, self.settings.kind, self.settings.homes)
+        return Generated(split, self.settings, arrangement, _case)
 
 
 @lru_cache(maxsize=256)

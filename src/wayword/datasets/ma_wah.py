@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -23,7 +23,7 @@ from wayword.datasets.procedural.homes.episodes import (
     HomesSettings,
     SourcedTasks,
     home_of,
-    turn,
+    in_turn,
 )
 from wayword.datasets.procedural.homes.jobs import KINDS, draw_job, goals_of, poses, say_job
 from wayword.datasets.procedural.homes.objects import arrange
@@ -79,7 +79,7 @@ class MaWah(SourcedTasks[MaWahSettings]):
     def source(self, split: str) -> EpisodeSource:
         """Generated homes, or VirtualHome's."""
         if split in GENERATED:
-            return _generated(split, self.settings)
+            return Together(split, self.settings)
         return PublishedHomes(split, self.folder, self.settings)
 
 
@@ -160,14 +160,13 @@ def _world(case: Case, settings: HomesSettings) -> HouseholdWorld:
 class Together(Generated):
     """Generated episodes in which things have one name for all."""
 
-    def __init__(
-        self, split: str, settings: MaWahSettings, arrangement: Callable[[int], str]
-    ) -> None:
+    def __init__(self, split: str, settings: MaWahSettings) -> None:
         agents = settings.agents
 
         def case(scene: str, arranged: str, plenty: float) -> Case:
             return _case(scene, arranged, plenty, agents)
 
+        arrangement = in_turn(KINDS, settings.kind, settings.homes)
         super().__init__(split, settings, arrangement, case)
         self._make = case
 
@@ -175,15 +174,6 @@ class Together(Generated):
         """A fresh world."""
         case = self._make(episode.scene, episode.start["arrangement"], self.settings.plenty)
         return _world(case, self.settings)
-
-
-def _generated(split: str, settings: MaWahSettings) -> EpisodeSource:
-    kinds = (settings.kind,) if settings.kind else KINDS
-
-    def arrangement(number: int) -> str:
-        return f"{turn(kinds, number, settings.homes)}/{number // settings.homes}"
-
-    return Together(split, settings, arrangement)
 
 
 def actors_of(agents: int) -> tuple[str, ...]:

@@ -106,7 +106,8 @@ class Environment:
             raise UsageError(f"actions={options.actions!r} must be 'text' or 'menu'")
         self.dataset = dataset if dataset is not None else open_dataset(options.plan)
         self.tasks = _chosen(self.dataset, options)
-        self.max_steps = options.max_steps or self.dataset.max_steps
+        limit = options.max_steps
+        self.max_steps = self.dataset.max_steps if limit is None else limit
         if self.max_steps < 1:
             raise UsageError(f"max_steps must be at least 1, got {self.max_steps}")
         self._rng: random.Random | None = None
@@ -142,20 +143,20 @@ class Environment:
         What is no legal action costs a turn, changes nothing and is told back. Where an agent's
         prompts are the view, an answer may lead to another question, and no turn is taken.
         """
-        game = self.game
-        if not game.active(self.actor):
+        game, view, actor = self.game, self._view, self.actor
+        if not game.active(actor):
             raise UsageError("the episode is over; call reset() before the next step()")
         self.said.append(said)
-        before = len(game.trajectory.steps)
-        given = self._view.read(said)
+        before, last = len(game.trajectory.steps), None
+        given = view.read(said)
         while given is not None:
-            self._view.told(game.take(self.actor, given))
+            last = game.take(actor, given)
+            view.told(last)
             self._play_others()
-            given = _decided(self._view)
-        steps = game.trajectory.steps[before:]
-        terms = self._meter.measure(game, steps)
+            given = _decided(view)
+        terms = self._meter.measure(game, game.trajectory.steps[before:])
         stopped, cut = game.ended == "stopped", game.ended == "step_limit"
-        return self._view.observe(), sum(terms.values()), stopped, cut, self._info(steps, terms)
+        return view.observe(), sum(terms.values()), stopped, cut, self._info(last, terms)
 
     def clone(self) -> Environment:
         """An independent environment in the same state, for search. Scenes stay shared."""
@@ -214,12 +215,13 @@ class Environment:
             self._turn(actor)
         self._view.begin(game)
         self._meter.start(game)
-        given = _decided(self._view)
+        last, given = None, _decided(self._view)
         while given is not None:  # an agent may act before it asks anything
-            self._view.told(game.take(self.actor, given))
+            last = game.take(self.actor, given)
+            self._view.told(last)
             self._play_others()
             given = _decided(self._view)
-        return self._view.observe(), self._info(game.trajectory.steps, {})
+        return self._view.observe(), self._info(last, {})
 
     def _replay(self, task: Task, said: Sequence[Said]) -> None:
         self._begin(task)
@@ -276,9 +278,9 @@ class Environment:
 
     def _play_others(self) -> None:
         """Everybody else until it is this actor's turn again; to the end once it has stopped."""
-        game, order = self.game, self.game.world.actors
         if not self._agents:
             return
+        game, order = self.game, self.game.world.actors
         at = order.index(self.actor)
         while not game.ended:
             for actor in (*order[at + 1 :], *order[:at]):
@@ -294,12 +296,12 @@ class Environment:
         agent.on_feedback(step.decision, step.feedback)
         step.calls, step.notes = self._log.drain()
 
-    def _info(self, steps: Sequence[Step], terms: Mapping[str, float]) -> Info:
-        game, own = self.game, [step for step in steps if step.actor == self.actor]
-        last = own[-1] if own else None
+    def _info(self, last: Step | None, terms: Mapping[str, float]) -> Info:
+        """What is told beside an observation after the actor's ``last`` turn, None for none."""
+        game = self.game
         refused = last.decision if last and isinstance(last.decision, Rejection) else None
         standing = game.standing() if game.ended else None
-        ready = {
+        ready: dict[str, Json] = {
             "episode": game.task.episode.id,
             "actor": self.actor,
             "steps": game.taken[self.actor],

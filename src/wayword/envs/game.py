@@ -37,6 +37,7 @@ class Game:
         self.trajectory = Trajectory(task.episode.id, start=start)
         self.taken = dict.fromkeys(self.world.actors, 0)
         self.ended: Ending | None = None
+        self._done = {actor: self.world.done(actor) for actor in self.world.actors}
         self._seen: dict[str, Observation] = {}
         self._spaces: dict[str, ActionSpace] = {}
         self._experts: dict[str, _Expert] = {}
@@ -45,29 +46,33 @@ class Game:
 
     def observation(self, actor: str) -> Observation:
         """What the actor perceives now; looked at once a turn."""
-        if actor not in self._seen:
-            self._seen[actor] = self.world.observe(actor)
-        return self._seen[actor]
+        seen = self._seen.get(actor)
+        if seen is None:
+            seen = self._seen[actor] = self.world.observe(actor)
+        return seen
 
     def space(self, actor: str) -> ActionSpace:
         """What the actor may decide now."""
-        if actor not in self._spaces:
-            self._spaces[actor] = self.world.action_space(actor)
-        return self._spaces[actor]
+        space = self._spaces.get(actor)
+        if space is None:
+            space = self._spaces[actor] = self.world.action_space(actor)
+        return space
 
     def take(self, actor: str, given: Decision | Rejection) -> Step:
         """Carry a turn out. Raises ``UsageError`` where the episode or the actor is done."""
-        if self.ended or self.world.done(actor):
+        world = self.world
+        if self.ended or self._done[actor]:
             raise UsageError("the episode is over; call reset() before the next step()")
         seen, decision = self.observation(actor), legal(given, self.space(actor))
-        feedback = carry_out(self.world, actor, decision)
+        feedback = carry_out(world, actor, decision)
         self._seen.clear()
         self._spaces.clear()
         self._standing = None
-        self._follow(actor, decision)
+        if self._ahead:
+            self._follow(actor, decision)
         for other, expert in self._experts.items():
             expert.learn(decision if other == actor else None, feedback)
-        step = Step(actor, seen, decision, feedback, self.world.pose(actor))
+        step = Step(actor, seen, decision, feedback, world.pose(actor))
         self.trajectory.steps.append(step)
         self.taken[actor] += 1
         self._look_whether_over()
@@ -75,7 +80,7 @@ class Game:
 
     def active(self, actor: str) -> bool:
         """Whether an actor has turns left."""
-        return not self.ended and self.taken[actor] < self.max_steps and not self.world.done(actor)
+        return not self.ended and self.taken[actor] < self.max_steps and not self._done[actor]
 
     def standing(self) -> Standing | None:
         """How the episode stands now; None where its answer is not public."""
@@ -85,7 +90,7 @@ class Game:
 
     def expert_action(self, actor: str) -> str | None:
         """What the expert would do from here; None where there is no expert or no way."""
-        if self.ended or self.world.done(actor):
+        if self.ended or self._done[actor]:
             return None
         if actor not in self._experts:
             self._experts[actor] = _Expert(lambda: _plan(self, self.world, actor))
@@ -98,7 +103,7 @@ class Game:
         Worked out by playing the expert on a copy of the world, which takes a good part of a second
         in a home; free as long as the expert is followed.
         """
-        if self.ended or self.world.done(actor):
+        if self.ended or self._done[actor]:
             return 0
         if actor not in self._ahead:
             self._ahead[actor] = self._played(actor)
@@ -137,7 +142,7 @@ class Game:
         other.world = copied(self.world)
         old = self.trajectory
         other.trajectory = Trajectory(old.episode_id, old.start, list(old.steps))
-        other.taken = dict(self.taken)
+        other.taken, other._done = dict(self.taken), dict(self._done)
         other._seen, other._spaces, other._experts = {}, {}, {}
         other._ahead = {who: left and list(left) for who, left in self._ahead.items()}
         return other
@@ -150,14 +155,12 @@ class Game:
         return other
 
     def _look_whether_over(self) -> None:
-        done = [self.world.done(actor) for actor in self.taken]
-        if all(done):
-            self.ended = "stopped"
-        elif all(
-            over or count >= self.max_steps
-            for over, count in zip(done, self.taken.values(), strict=True)
-        ):
-            self.ended = "step_limit"
+        playing = False
+        for actor, count in self.taken.items():
+            over = self._done[actor] = self.world.done(actor)
+            playing = playing or not (over or count >= self.max_steps)
+        if not playing:
+            self.ended = "stopped" if all(self._done.values()) else "step_limit"
 
 
 def copied(world: World) -> World:
@@ -291,7 +294,10 @@ class Info(dict[str, Json]):
 
     def only(self, keys: Sequence[str]) -> dict[str, Json]:
         """A plain dict of what is ready and of these keys."""
-        return {**{key: self[key] for key in dict.keys(self)}, **{key: self[key] for key in keys}}
+        found = dict(dict.items(self))
+        for key in keys:
+            found[key] = self[key]
+        return found
 
 
 class Moment:

@@ -17,12 +17,18 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import gymnasium
 import numpy as np
 
 from wayword.core.episode import Json
+from wayword.core.errors import missing
 from wayword.envs.environment import Environment, make
-from wayword.envs.vector import SyncVector
+from wayword.envs.game import Info
+from wayword.envs.vector import SyncVector, WorkerVector
+
+try:
+    import gymnasium
+except ModuleNotFoundError as error:
+    raise missing(error, "gymnasium") from None
 
 LONGEST = 1_000_000
 """Characters that a text of the spaces may have."""
@@ -125,18 +131,30 @@ class WaywordEnv(gymnasium.Env[str, Any]):
 
 
 class WaywordVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """Environments in one process that share a dataset: what ``gymnasium.make_vec`` opens.
+    """Environments that share a dataset: what ``gymnasium.make_vec`` opens.
 
-    Infos are dicts of lists. Of what is worked out when read they hold what ``include`` names.
+    They run in this process, or with ``workers`` in so many others. Infos are dicts of lists. Of
+    what is worked out when read they hold what ``include`` names.
     """
 
     metadata = {"autoreset_mode": gymnasium.vector.AutoresetMode.NEXT_STEP}  # noqa: RUF012
 
     def __init__(
-        self, num_envs: int, dataset: str = "houses", include: Sequence[str] = (), **options: Any
+        self,
+        num_envs: int,
+        dataset: str = "houses",
+        include: Sequence[str] = (),
+        workers: int = 0,
+        **options: Any,
     ) -> None:
-        self.inner = SyncVector(dataset, num_envs, **options)
         self.num_envs, self._include = num_envs, tuple(include)
+        self.inner: SyncVector | WorkerVector
+        if workers:
+            self.inner = WorkerVector(
+                dataset, num_envs, workers=workers, include=include, **options
+            )
+        else:
+            self.inner = SyncVector(dataset, num_envs, **options)
         self.single_observation_space = self.single_action_space = FreeText()
         space = gymnasium.spaces.Tuple([FreeText() for _ in range(num_envs)])
         self.observation_space = self.action_space = space
@@ -157,5 +175,5 @@ class WaywordVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
         self.inner.close()
 
     def _infos(self, infos: Sequence[Any]) -> dict[str, Any]:
-        plain = [info.only(self._include) for info in infos]
+        plain = [i.only(self._include) if isinstance(i, Info) else i for i in infos]
         return {key: [info.get(key) for info in plain] for key in plain[0]}

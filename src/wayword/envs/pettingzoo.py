@@ -16,16 +16,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import pettingzoo
-from gymnasium.spaces import Dict
-from gymnasium.utils import seeding
-
 from wayword.core.dataset import Task
+from wayword.core.errors import missing
 from wayword.envs.environment import Options, make
 from wayword.envs.game import LAZY, Game, Info, Moment
-from wayword.envs.gymnasium import FreeText, as_text
 from wayword.envs.rewards import Meter, reward
 from wayword.envs.views import Structured, Words
+
+try:
+    import pettingzoo
+    from gymnasium.spaces import Dict
+    from gymnasium.utils import seeding
+except ModuleNotFoundError as error:
+    raise missing(error, "pettingzoo") from None
+
+from wayword.envs.gymnasium import FreeText, as_text
 
 Seen = dict[str, str]
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from wayword.envs.environment import Environment
 from wayword.metrics.scoring import score
+from wayword.runs.active import config_of
 from wayword.runs.folder import EpisodeRecord, RunFolder
 from wayword.runs.parts import AgentParts
 from wayword.runs.plan import Plan
-from wayword.runs.running import config_of
 
 
 @dataclass(frozen=True)

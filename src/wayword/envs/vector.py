@@ -11,14 +11,23 @@ the one given. After an episode's end the next step resets (``autoreset="next"``
 not used, the reward is 0), or the same step does (``"same"``: the last observation and info are in
 ``info["final_observation"]`` and ``info["final_info"]``), or nobody does (``"off"``), as in
 Gymnasium 1.x.
+
+Workers answer once a step for all of their environments together. What this process does between
+``step_async`` and ``step_wait`` (a forward pass over another batch, an update) they work beside:
+
+    envs.step_async(answers)
+    learn(batch)
+    batch = envs.step_wait()
 """
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
+import pickle
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Literal
@@ -30,6 +39,8 @@ from wayword.envs.game import Info
 from wayword.envs.views import Said
 
 Autoreset = Literal["next", "same", "off"]
+PROTOCOL = pickle.HIGHEST_PROTOCOL
+DIED = "a worker has died; see its message above"
 Batch = tuple[list[Json], list[float], list[bool], list[bool], list[Any]]
 
 
@@ -110,7 +121,8 @@ class WorkerVector:
         if not 1 <= workers <= count:
             raise UsageError(f"workers={workers} must lie between 1 and {count}, the environments")
         self.count = count
-        self._shares = [range(n, count, workers) for n in range(workers)]
+        self._shares = [slice(n, count, workers) for n in range(workers)]
+        self._asked = ""
         # A process with threads cannot be forked safely, and macOS has no safe fork at all.
         forked = sys.platform == "linux" and threading.active_count() == 1
         context: Any = multiprocessing.get_context("fork" if forked else "spawn")
@@ -120,7 +132,8 @@ class WorkerVector:
         self._processes: list[Any] = []
         for share in self._shares:
             here, there = context.Pipe()
-            given = (there, name, len(share), autoreset, tuple(include), options)
+            size = len(range(count)[share])
+            given = (there, name, size, autoreset, tuple(include), options)
             process = context.Process(target=_serve, args=given, daemon=True)
             process.start()
             there.close()
@@ -129,15 +142,25 @@ class WorkerVector:
 
     def reset(self, seed: int | None = None) -> tuple[list[Json], list[dict[str, Json]]]:
         """Begin an episode in each."""
-        seeds = _seeds(seed, self.count)
-        found = self._ask("reset", lambda share: [seeds[n] for n in share])
-        return [seen for seen, _ in found], [info for _, info in found]
+        self._ask("reset", _seeds(seed, self.count))
+        seen, infos = self._answers("reset", 2)
+        return seen, infos
 
     def step(self, said: Sequence[Said]) -> Batch:
         """One answer for each."""
+        self.step_async(said)
+        return self.step_wait()
+
+    def step_async(self, said: Sequence[Said]) -> None:
+        """Hand an answer to each and return at once, while the workers carry them out."""
         if len(said) != self.count:
             raise UsageError(f"{len(said)} answers for {self.count} environments")
-        return _batch(self._ask("step", lambda share: [said[n] for n in share]))
+        self._ask("step", list(said))
+
+    def step_wait(self) -> Batch:
+        """What came of the answers that :meth:`step_async` handed out."""
+        seen, rewards, ended, cut, infos = self._answers("step", 5)
+        return seen, rewards, ended, cut, infos
 
     def close(self) -> None:
         """End the workers."""
@@ -156,24 +179,36 @@ class WorkerVector:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _ask(self, what: str, given: Callable[[range], Sequence[Any]]) -> list[Any]:
-        """Ask all workers at once, and put their answers in the environments' order."""
+    def _ask(self, what: str, given: Sequence[Any]) -> None:
+        """Ask all workers at once, each for its share."""
         if not self._pipes:
             raise UsageError("the workers were closed")
-        for pipe, share in zip(self._pipes, self._shares, strict=True):
-            pipe.send((what, given(share)))
-        found: list[Any] = [None] * self.count
+        if self._asked:
+            raise UsageError("the workers have a step to answer; call step_wait() first")
+        try:
+            for pipe, share in zip(self._pipes, self._shares, strict=True):
+                pipe.send_bytes(pickle.dumps((what, given[share]), PROTOCOL))
+        except OSError:
+            raise UsageError(DIED) from None
+        self._asked = what
+
+    def _answers(self, what: str, width: int) -> list[list[Any]]:
+        """The workers' answers, column by column, in the environments' order."""
+        if self._asked != what:
+            raise UsageError("nothing was asked; call step_async() before step_wait()")
+        self._asked = ""
+        found: list[list[Any]] = [[None] * self.count for _ in range(width)]
         problem: Exception | None = None
         for pipe, share in zip(self._pipes, self._shares, strict=True):
             try:
-                answer = pipe.recv()
-            except EOFError:
-                raise UsageError("a worker has died; see its message above") from None
+                answer = pickle.loads(pipe.recv_bytes())
+            except (EOFError, OSError):
+                raise UsageError(DIED) from None
             if isinstance(answer, Exception):
                 problem = answer
                 continue
-            for number, one in zip(share, answer, strict=True):
-                found[number] = one
+            for column, part in zip(found, answer, strict=True):
+                column[share] = part
         if problem is not None:
             raise problem
         return found
@@ -191,17 +226,19 @@ def _serve(
     seats: list[_Seat] = []
     while True:
         try:
-            what, given = pipe.recv()
-        except (EOFError, KeyboardInterrupt):
+            what, given = pickle.loads(pipe.recv_bytes())
+        except (EOFError, OSError, KeyboardInterrupt):
             return
         try:
             if not seats:
                 first = make(name, **options)
                 shared = {**options, "dataset": first.dataset}
                 seats = [_Seat(first), *(_Seat(make(name, **shared)) for _ in range(count - 1))]
-            pipe.send(_answers(seats, what, given, autoreset, include))
+                gc.freeze()  # what is shared with the other processes is never looked through again
+            answer: Any = _answers(seats, what, given, autoreset, include)
         except WaywordError as error:
-            pipe.send(UsageError(str(error)))
+            answer = UsageError(str(error))
+        pipe.send_bytes(pickle.dumps(answer, PROTOCOL))
 
 
 def _answers(
@@ -210,13 +247,14 @@ def _answers(
     given: Sequence[Any],
     autoreset: Autoreset,
     include: Sequence[str],
-) -> list[Any]:
+) -> tuple[list[Any], ...]:
+    """Column by column, infos last."""
     pairs = zip(seats, given, strict=True)
     if what == "reset":
         begun = [seat.reset(seed) for seat, seed in pairs]
-        return [(seen, info.only(include)) for seen, info in begun]
-    stepped = [seat.step(words, autoreset) for seat, words in pairs]
-    return [(*rest, _plain(info, include)) for *rest, info in stepped]
+        return [seen for seen, _ in begun], [info.only(include) for _, info in begun]
+    *rest, infos = _batch([seat.step(words, autoreset) for seat, words in pairs])
+    return *rest, [_plain(info, include) for info in infos]
 
 
 def _plain(info: Info, include: Sequence[str]) -> dict[str, Json]:

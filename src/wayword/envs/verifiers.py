@@ -17,11 +17,16 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-import verifiers as vf
-
-from datasets import Dataset
+from wayword.core.errors import missing
 from wayword.envs.environment import make
 from wayword.envs.trl import prompts, text
+
+try:
+    import verifiers as vf
+
+    from datasets import Dataset
+except ModuleNotFoundError as error:
+    raise missing(error, "verifiers") from None
 
 
 class WaywordEnv(vf.MultiTurnEnv):

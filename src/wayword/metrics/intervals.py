@@ -181,15 +181,26 @@ def _gathered(columns: Columns, owner: Ints | None, part: range) -> tuple[Floats
 
 def _numbered(clusters: Iterable[Hashable], episodes: int) -> tuple[Ints, int]:
     """(episodes,) each one's cluster, by number in the order of first appearance, and how many
-    clusters there are. They are told apart by their hashes, as a million strings would take more
-    memory than their scores; two of a million have the same one in 1 of 30 million runs."""
-    codes = np.fromiter(map(hash, clusters), np.int64)
+    clusters there are."""
+    codes = np.fromiter(_codes(clusters), np.int64)
     if len(codes) != episodes:
         raise ValueError(f"{len(codes)} clusters for {episodes} episodes")
     _, first, found = np.unique(codes, return_index=True, return_inverse=True)
     numbers = np.empty(len(first), np.int32)
     numbers[np.argsort(first)] = np.arange(len(first))
     return numbers[found], len(first)
+
+
+def _codes(clusters: Iterable[Hashable]) -> Iterator[int]:
+    """A number for each cluster. Strings are told apart by their hashes, as a million of them would
+    take more memory than their scores; two of a million have the same one in 1 of 30 million runs.
+    Hashes of numbers are no such draw: -1 and -2 share one."""
+    others: dict[Hashable, int] = {}
+    for cluster in clusters:
+        if isinstance(cluster, str):
+            yield hash(cluster)
+        else:
+            yield hash(("", others.setdefault(cluster, len(others))))
 
 
 def _draws(

@@ -43,8 +43,8 @@ class OpenAIModel:
     >>> model = OpenAIModel("qwen3", ServerSettings(base_url="http://127.0.0.1:8000/v1"))
 
     The key comes from ``$OPENAI_API_KEY`` (or the variable ``key_env`` names) and is never
-    written anywhere; a server on this machine needs none. The SDK's own retries are off: the
-    wrapper ``RetryingModel`` does them, so that they are counted and limited.
+    written anywhere; a server on this machine needs none. Nothing is tried again here: the wrapper
+    ``RetryingModel`` does it, so that it is counted and limited.
 
     What the model takes is known by its name (``models/profiles.yaml``). A refusal that names a
     field teaches the rest: the request is made again without it, and so are all later ones. The

@@ -35,6 +35,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.budget import Price, load_prices
 from wayword.models.servers.profile import profile_of
+from wayword.runs.active import Choices, open_models, tokens_of
 from wayword.runs.config import Checksums
 from wayword.runs.episodes import choose_tasks
 from wayword.runs.folder import RunFolder
@@ -42,7 +43,6 @@ from wayword.runs.parts import AgentParts, identity, model_choices, open_agent, 
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.play import expert_scores
 from wayword.runs.rehearsal import Rehearsal
-from wayword.runs.running import Choices, open_models, tokens_of
 from wayword.runs.showing import demonstrations
 
 SLACK = 1.1

@@ -25,12 +25,12 @@ from typing import Any
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.rollout import Outcome, first_error
 from wayword.models.middleware.budget import Account
+from wayword.runs.active import ActiveRun
 from wayword.runs.episodes import Played
 from wayword.runs.folder import line_of
 from wayword.runs.jsonl import plain
 from wayword.runs.parts import takes_a_person
 from wayword.runs.ray_players import Bank, Ended, Player
-from wayword.runs.running import ActiveRun
 
 _TRIES = 12
 """Times that an episode is begun before it counts as what its processes die of. Many: those beside

@@ -10,115 +10,36 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-
-from wayword.agents.parts.person import PERSON, Person, Terminal, Watching, answered_by
+from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
 from wayword.core import registry
 from wayword.core.agent import Shared
-from wayword.core.dataset import Dataset, Task
-from wayword.core.errors import RecordingError
+from wayword.core.dataset import Dataset
 from wayword.core.model import Model, lessons_of, prepare, warnings_of
-from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
-from wayword.core.trajectory import CLAUSES, FOLLOWED, STATE, VOTES, ModelCall, Step, Trajectory
-from wayword.metrics import scoring
+from wayword.core.trajectory import CLAUSES, FOLLOWED, STATE, VOTES
 from wayword.models.middleware.budget import Account
-from wayword.models.middleware.rate import Turns
-from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs import remote
-from wayword.runs.config import Checksums, Session, Spending, add_session, sessions
+from wayword.runs.active import ActiveRun, OnProgress, add_earlier, config_of, open_models
+from wayword.runs.config import Session, add_session
 from wayword.runs.continuing import Continuation
-from wayword.runs.episodes import Played, choose, made, setup_of, unfinished
+from wayword.runs.episodes import choose, made, setup_of, unfinished
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import (
     AgentParts,
-    identity,
     model_choices,
     omitted,
     open_agent,
     open_dataset,
-    split_name,
-    versions,
 )
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.progress import Reporter
-from wayword.runs.remote import Store
 
-# The models of a run, one a role, with the run's wrappers around them.
-
-Choices = Mapping[str, tuple[str, Mapping[str, Any]]]
-"""Role -> a model's name and settings."""
-
-
-def open_models(
-    plan: Plan,
-    choices: Choices,
-    account: Account | None = None,
-    limiter: Callable[[str], Turns] | None = None,
-) -> dict[str, Model]:
-    """Role -> model, wrapped as the plan asks; roles with the same model share one.
-
-    ``account`` adds up what is spent and holds the budget; ``limiter`` makes the rate limit of a
-    model where not this process alone keeps it. Raises ``UsageError`` for a name or setting that
-    does not exist.
-    """
-    options = Options(
-        cache=plan.cache,
-        retries=plan.retries,
-        requests_per_minute=plan.requests_per_minute or 0,
-        prices=plan.prices,
-    )
-    opened: dict[str, Model] = {}
-    models: dict[str, Model] = {}
-    for role, (name, settings) in choices.items():
-        key = f"{name} {sorted(settings.items())!r}"
-        if key not in opened:
-            shared = limiter(key) if limiter else None
-            opened[key] = wrap(open_model(name, settings, _recorded), options, account, shared)
-        models[role] = opened[key]
-    return models
-
-
-def add_earlier(account: Account, run: RunFolder) -> Spending:
-    """Count what earlier sessions of the run spent, and log what is spent from now on."""
-    finished = run.columns()
-    before = list(sessions(run.path))
-    read, written, costs = map(finished.column, ("prompt_tokens", "completion_tokens", "cost"))
-    tokens = int(np.nansum(read) + np.nansum(written))
-    dollars = float(np.nansum(costs))
-    account.expect(tokens, dollars, len(finished))
-    tokens += sum(s.dropped_tokens for s in before)
-    dollars += sum(s.dropped_dollars for s in before)
-    spending = Spending(run.path, (tokens, dollars))
-    account.tokens += spending.tokens
-    account.dollars += spending.dollars
-    account.on_spent = spending.add
-    return spending
-
-
-def tokens_of(scores: Mapping[str, float]) -> int:
-    """All tokens of an episode, read and written."""
-    return int(scores.get("prompt_tokens", 0) + scores.get("completion_tokens", 0))
-
-
-def _recorded(folder: str) -> Iterable[ModelCall]:
-    """The model calls of a run folder, for ``replay:RUN``."""
-    for record in RunFolder.read(folder).records():
-        yield from record.trajectory.calls()
-
-
-OnProgress = Callable[[int, int, Mapping[str, float]], None]
-"""Told after every step and episode: how many episodes are finished, of how many, and the last
-one's scores, or ``{"steps_so_far": n}`` after a step.
-"""
 QUIET = {STATE, CLAUSES, FOLLOWED, VOTES, "lesson", "recorded_before"}
 """Notes that every step leaves by design; the others are told at the end of a run."""
 
@@ -134,65 +55,6 @@ class RunResult:
 
     def _repr_html_(self) -> str:
         return registry.displayed(self)
-
-
-@dataclass(slots=True)
-class ActiveRun:
-    """A run under way: its parts, its folder, and the counts that progress and notices report."""
-
-    plan: Plan
-    dataset: Dataset
-    agent: AgentParts
-    folder: RunFolder
-    total: int
-    on_progress: OnProgress
-    person: Person | None = None
-    reporter: Reporter | None = None
-    continued: Mapping[str, Continued] = field(default_factory=dict)
-    done: int = 0
-    finished_tokens: int = 0
-    finished_dollars: float = 0.0
-    steps: int = 0
-    noted: Counter[str] = field(default_factory=Counter)
-    reasons: dict[str, str] = field(default_factory=dict)
-    notices: list[str] = field(default_factory=list)
-    store: Store | None = None
-
-    def stepped(self, episode: str, step: Step) -> None:
-        """A sign of life: with a slow model the first episode takes a while to end."""
-        self.steps += 1
-        if self.reporter:
-            self.reporter.stepped(episode, step, self.done)
-        watching: object = self.person
-        if watching is not None and isinstance(watching, Watching):  # slow to ask, of a protocol
-            watching.stepped(step)
-        self.on_progress(self.done, self.total, {"steps_so_far": self.steps})
-
-    def ended(self, task: Task, trajectory: Trajectory) -> None:
-        """Put the episode on disk, then tell of it."""
-        try:
-            played = Played.of(self.dataset, task, trajectory)
-        except RecordingError as error:
-            raise RecordingError(f"{self.folder.path}: {error}") from error
-        self.record(played)
-
-    def record(self, played: Played) -> None:
-        """As ``ended``, of an episode that may have been played elsewhere."""
-        if self.reporter:
-            self.reporter.ended(played.episode, self.done)
-        self.noted.update(played.notes)
-        if isinstance(played.line, bytes):
-            self.folder.fail_line(played.episode, played.line)
-            self.reasons[played.error] = played.episode
-            return
-        if self.store:
-            self.store.check()
-        self.folder.append_line(played.line)
-        scores = played.line.scores
-        self.done += 1
-        self.finished_tokens += tokens_of(scores)
-        self.finished_dollars += scores.get("cost", 0.0)
-        self.on_progress(self.done, self.total, scores)
 
 
 class _Session:
@@ -311,7 +173,7 @@ async def _play(
     active.reporter = Reporter(active.folder.path, active.total, most)
     try:
         if plan.engine == "ray":
-            from wayword.runs import ray_engine  # of an extra
+            from wayword.runs import ray_engine  # not for runs in this process
 
             return await ray_engine.play(active, todo, account)
         setup = _setup(active, models, account)
@@ -335,29 +197,6 @@ def _setup(active: ActiveRun, models: Mapping[str, Model], account: Account) -> 
         purse=account,
         continued=active.continued,
     )
-
-
-def config_of(
-    plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
-) -> dict[str, Any]:
-    """What a run folder is opened with: the run's identity, and what readers should know."""
-    checksums = Checksums()
-    perceiver = dataset.perceiver()
-    return {
-        "identity": identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
-        "sees_answer": agent.sees_answer,
-        "family": dataset.family.name,
-        "success": dataset.family.success,
-        "metrics": [asdict(metric) for metric in scoring.scorer(dataset.family).metrics],
-        "split": split_name(plan, dataset),
-        "episodes_in_split": len(dataset.tasks),
-        "left_out": omitted(dataset),
-        "caveats": list(dataset.caveats),
-        "perception": perceiver.name if perceiver else "",
-        "checksums": checksums.each(dataset.files),
-        "versions": dict(versions()),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
 
 
 def _notices(active: ActiveRun) -> list[str]:

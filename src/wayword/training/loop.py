@@ -213,6 +213,8 @@ class Run:
             self._student.compile()
         size = sum(weights.numel() for weights in self._student.trained())
         self.report(f"{size / 1e6:.1f} million parameters are trained")
+        if recipe.together > 1 and self._student.device == "cpu":
+            self.report("together > 1 is slow on a CPU: whole prompts are read anew; 1 keeps them")
         self._optimiser = self.torch.optim.AdamW(
             self._student.trained(), lr=recipe.rate, betas=(0.9, 0.98), weight_decay=recipe.decay,
             fused=True,

@@ -49,7 +49,8 @@ class Recipe:
     better dev score before it stops (0: never). ``compiled``: a forward pass made for the machine
     (:mod:`~wayword.training.lean`), worth its minute of compiling where all weights of a small
     network are trained on a CPU. ``together``: how many episodes the student plays at once, dev
-    ones and its own walks; on a GPU hundreds cost little more than one.
+    ones and its own walks. On a GPU hundreds cost little more than one; on a CPU keep 1, as several
+    read whole prompts anew at every question and one reads only what is new.
     """
 
     tasks: Sequence[Task]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import json
+import os
 import re
+import ssl
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
 
 from wayword.core.errors import ModelError
 from wayword.core.model import Usage, estimated_tokens
@@ -17,11 +20,13 @@ from wayword.core.secrets import is_secret, redacted, remember, without_secrets
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
+    from aiohttp import ClientResponse, ClientSession
 
 MOST_BYTES = 1_000_000
 """Of an answer. A server that repeats itself without end must not fill memory and disk."""
 
+_KEPT = 4.0
+"""Seconds that an idle connection is kept: servers of uvicorn close theirs after five."""
 _AGAIN = frozenset({408, 409, 425, 429})
 _AWAY = frozenset({429, 502, 503, 504, 529})
 """Answers of a server, or of what stands before it, that has no room for anybody."""
@@ -44,49 +49,51 @@ class Refused(ModelError):
 
 
 class Connection:
-    """The client of the running event loop; connections cannot move from one loop to another."""
+    """The session of the running event loop; connections cannot move from one loop to another.
+
+    aiohttp, not a vendor's SDK: two hundred calls at once cost a fifth of the processor time.
+    """
 
     def __init__(self, address: str, key: str, settings: ServerSettings) -> None:
         self.shown = without_secrets(address)
         parts = urlsplit(address)
-        self._base = urlunsplit(parts._replace(query="", fragment=""))
-        self._query = dict(parse_qsl(parts.query, keep_blank_values=True))
-        self._headers = {str(k): str(v) for k, v in dict(settings.extra.get(HEADERS, {})).items()}
-        for name, value in self._headers.items():
+        self._base = urlunsplit(parts._replace(query="", fragment="")).rstrip("/")
+        self._query = f"?{parts.query}" if parts.query else ""
+        given = {str(k): str(v) for k, v in dict(settings.extra.get(HEADERS, {})).items()}
+        for name, value in given.items():
             remember(value if is_secret(name) else "")
         remember(key)
-        self._key, self._settings = key, settings
-        self._client: AsyncOpenAI | None = None
+        self._headers = _headers(key, given)
+        self._settings = settings
+        self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, asked: Request) -> Any:
         """The answer's JSON. Raises ``ModelError``; ``Refused`` where other words may help."""
-        body = {**asked.body}
-        client, model = self._connected(), body.pop("model")
+        body = json.dumps(asked.body).encode()
+        address = f"{self._base}{asked.route}{self._query}"
         try:
             async with asyncio.timeout(self._settings.timeout):
-                if asked.chat:
-                    chat, messages = client.chat.completions, body.pop("messages")
-                    sent = chat.with_streaming_response.create(
-                        model=model, messages=messages, extra_body=body
-                    )
-                else:
-                    text = client.completions.with_streaming_response
-                    sent = text.create(model=model, prompt=body.pop("prompt"), extra_body=body)  # type: ignore[assignment]
-                async with sent as response:
-                    return _parsed(await _read(response, asked), asked, self.shown)
+                async with self._connected().post(address, data=body) as response:
+                    read, whole = await _read(response)
         except TimeoutError:
             raise ModelError(f"{self.shown} did not answer in time", retryable=True) from None
-        except ModelError:
-            raise
         except Exception as error:  # noqa: BLE001 - the client's own errors and its libraries'
-            raise model_error(error, self.shown, self._settings.key_env, asked.body) from None
+            raise model_error(error, self.shown) from None
+        if response.status >= 300:
+            raise _status(response, read, self.shown, self._settings.key_env, asked.body)
+        if not whole:
+            size = f"{MOST_BYTES // 1_000_000} MB"
+            line = f"the answer is larger than {size}; lower the agent's max_tokens"
+            raise ModelError(line, billed=_guessed(asked, read))
+        return _parsed(read, asked, self.shown)
 
     async def models(self, patience: float = 10.0) -> list[Mapping[str, Any]]:
         """What the server says of its models; nothing where it says nothing."""
         try:
             async with asyncio.timeout(patience):
-                told = await self._connected().get("/models", cast_to=object)
+                async with self._connected().get(f"{self._base}/models{self._query}") as response:
+                    told = json.loads((await _read(response))[0])
         except Exception:  # noqa: BLE001 - a server need not have this route
             return []
         listed = told.get("data") if isinstance(told, Mapping) else None
@@ -94,36 +101,81 @@ class Connection:
 
     async def aclose(self) -> None:
         """Close the connections of the running loop."""
-        client, self._client = self._client, None
-        if client is not None and self._loop is asyncio.get_running_loop():
-            await client.close()
+        session, self._session = self._session, None
+        if session is None:
+            return
+        if self._loop is asyncio.get_running_loop():
+            await session.close()
+        else:
+            _drop(session)
 
-    def _connected(self) -> AsyncOpenAI:
+    def __del__(self) -> None:
+        if (session := getattr(self, "_session", None)) is not None:
+            _drop(session)
+
+    def _connected(self) -> ClientSession:
         loop = asyncio.get_running_loop()
-        if self._client is None or self._loop is not loop:
-            from openai import AsyncOpenAI
-
-            self._client = AsyncOpenAI(
-                api_key=self._key or "none",
-                base_url=self._base,
-                timeout=self._settings.timeout,
-                max_retries=0,
-                default_headers=self._headers or None,
-                default_query=self._query or None,
-            )
-            self._loop = loop
-        return self._client
+        if self._session is None or self._loop is not loop:
+            if self._session is not None:
+                _drop(self._session)
+            self._session, self._loop = _session(self._base, self._headers), loop
+        return self._session
 
 
-async def _read(response: Any, asked: Request) -> bytes:
+def _session(address: str, headers: Mapping[str, str]) -> ClientSession:
+    """A session whose time limits are the caller's, with Python's certificates and the
+    environment's proxy."""
+    from aiohttp import ClientSession, ClientTimeout, DummyCookieJar, TCPConnector
+
+    parts = urlsplit(address)
+    # a context a session: aiohttp's own would forget a change of $SSL_CERT_FILE
+    context = ssl.create_default_context() if parts.scheme == "https" else True
+    return ClientSession(
+        connector=TCPConnector(limit=0, ssl=context, keepalive_timeout=_KEPT),
+        headers=headers,
+        timeout=ClientTimeout(),
+        cookie_jar=DummyCookieJar(),
+        proxy=_proxy(parts.scheme, parts.hostname or ""),
+    )
+
+
+def _drop(session: ClientSession) -> None:
+    """Close a session whose loop has gone, without the lines that aiohttp prints of such ones."""
+    connector = session.connector
+    session.detach()
+    if connector is not None:
+        connector.__exit__()  # at once: close() has to be awaited
+
+
+def _proxy(scheme: str, host: str) -> str | None:
+    """The proxy that the environment names for a host, asked once: not before each request."""
+    named = getproxies()
+    return None if proxy_bypass(host) else named.get(scheme) or named.get("all")
+
+
+def _headers(key: str, given: Mapping[str, str]) -> dict[str, str]:
+    """Of every request; those that the settings name win."""
+    made = {
+        "Authorization": f"Bearer {key or 'none'}",
+        "Content-Type": "application/json",
+        "Accept": "application/json",
+        "Accept-Encoding": "identity",
+        "User-Agent": "wayword",
+        "OpenAI-Organization": os.environ.get("OPENAI_ORG_ID", ""),
+        "OpenAI-Project": os.environ.get("OPENAI_PROJECT_ID", ""),
+    }
+    own = {name.lower() for name in given}
+    return {k: v for k, v in made.items() if v and k.lower() not in own} | dict(given)
+
+
+async def _read(response: ClientResponse) -> tuple[bytes, bool]:
+    """The body, ``MOST_BYTES`` of it at most, and whether that is all."""
     read = bytearray()
-    async for part in response.iter_bytes():
+    async for part in response.content.iter_any():
         read += part
         if len(read) > MOST_BYTES:
-            size = f"{MOST_BYTES // 1_000_000} MB"
-            line = f"the answer is larger than {size}; lower the agent's max_tokens"
-            raise ModelError(line, billed=_guessed(asked, read))
-    return bytes(read)
+            return bytes(read), False
+    return bytes(read), True
 
 
 def _parsed(read: bytes, asked: Request, address: str) -> Any:
@@ -141,50 +193,57 @@ def _guessed(asked: Request, read: bytes | bytearray) -> Usage:
     return Usage(estimated_tokens(sent), len(read) // 4, estimated=True)
 
 
-def model_error(
-    error: Exception, address: str, key_env: str = "", body: Mapping[str, Any] | None = None
-) -> ModelError:
-    """The error in the house's words, no secret in them. Unknown ones are not retryable."""
-    import openai
+def model_error(error: Exception, address: str) -> ModelError:
+    """A failure before a whole answer in one line without secrets. Unknown ones may be retried."""
+    import aiohttp
 
-    if isinstance(error, openai.APITimeoutError):
-        return ModelError(f"{address} did not answer in time", retryable=True)
-    if isinstance(error, openai.APIStatusError):
-        return _status(error, address, key_env, body or {})
-    if isinstance(error, openai.APIConnectionError):
+    if isinstance(error, aiohttp.InvalidURL):
+        line = f"no connection to {address}: it is no address; set model.base_url"
+        return ModelError(line, fatal=True)
+    if isinstance(error, aiohttp.ClientConnectionError | OSError):
         return _unreachable(error, address)
-    if isinstance(error, openai.APIError | ValueError):
-        said = redacted(str(error)[:120]) or type(error).__name__
+    if isinstance(error, aiohttp.ClientError):
+        # its own text may hold the address with a key in the query
+        said = getattr(error, "message", "") or str(error)
+        said = redacted(" ".join(str(said).split())[:120]) or type(error).__name__
         return ModelError(f"{address} sent an unreadable answer: {said}", retryable=True)
     return ModelError(redacted(f"{address}: {type(error).__name__}: {error}"), retryable=True)
 
 
 def _unreachable(error: Exception, address: str) -> ModelError:
     """Fatal once the retries are used up, where nobody listens at all."""
-    cause = error.__cause__ or error
-    nobody = type(cause).__name__ == "ConnectError"
+    import aiohttp
+
+    nobody = isinstance(error, aiohttp.ClientConnectorError)
+    cause = error.os_error if isinstance(error, aiohttp.ClientConnectorError) else error
     remedy = "; start the server, or set model.base_url to where it listens" if nobody else ""
     said = str(cause) or type(cause).__name__  # a connection that is reset says nothing itself
     line = redacted(f"no connection to {address}: {said}{remedy}")
     return ModelError(line, retryable=True, fatal=nobody, away=True)
 
 
-def _status(error: Any, address: str, key_env: str, body: Mapping[str, Any]) -> ModelError:
-    code: int = error.status_code
-    said = redacted(_reason(error.body) or str(error.message)[:200])
+def _status(
+    response: ClientResponse, read: bytes, address: str, key_env: str, body: Mapping[str, Any]
+) -> ModelError:
+    code, text = response.status, read.decode(errors="replace")
+    try:
+        told = json.loads(text)
+    except (ValueError, RecursionError):
+        told = None
+    said = redacted(_reason(told) or " ".join(text.split())[:200] or response.reason or "nothing")
     if code in (401, 403):
         remedy = f"; set ${key_env} to a key that may use this model" if key_env else ""
         return ModelError(f"{address} refused the key ({code}): {said}{remedy}", fatal=True)
     line = f"{address} answered {code}: {said}"
-    if "insufficient_quota" in str(error.body):
+    if "insufficient_quota" in text:
         return ModelError(f"{line}; add credit, or use another key", fatal=True)
     if code in _AGAIN or (code >= 500 and code != 501):
-        wish = retry_after(error.response.headers)
+        wish = retry_after(response.headers)
         return ModelError(line, retryable=True, retry_after=wish, away=code in _AWAY)
     if code == 404:
         remedy = "check the name after --model, and model.base_url"
         return Refused(f"{line}; {remedy}", code, said, "", fatal=True)
-    return _refusal(line, code, said, error.body, body)
+    return _refusal(line, code, said, told, body)
 
 
 def _refusal(line: str, code: int, said: str, told: object, body: Mapping[str, Any]) -> Refused:

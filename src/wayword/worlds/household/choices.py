@@ -46,7 +46,7 @@ class KnownActions:
 
     def __init__(self, house: House, me: Actor) -> None:
         self._house, self._me = house, me
-        self._verbs = _useful(me.body.actions, house.pointless)
+        self._verbs = useful(me.body.actions, house.pointless)
         self._count, self._hands = len(me.names.order), tuple(me.hands)
 
     def accepts(self, action: Action) -> bool:
@@ -109,7 +109,8 @@ class KnownActions:
 
 
 @lru_cache(maxsize=256)
-def _useful(verbs: tuple[str, ...], pointless: frozenset[str]) -> tuple[str, ...]:
+def useful(verbs: tuple[str, ...], pointless: frozenset[str]) -> tuple[str, ...]:
+    """The verbs without those that there is nothing for."""
     return tuple(verb for verb in verbs if verb not in pointless)
 
 

@@ -36,7 +36,7 @@ from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
 from wayword.core.world import Feedback
 from wayword.worlds.household import verbs as st
-from wayword.worlds.household.choices import HouseholdActions, household_actions
+from wayword.worlds.household.choices import HouseholdActions, household_actions, useful
 from wayword.worlds.household.high import HIGH
 from wayword.worlds.household.house import Actor, Fail, House, observation, records, report
 from wayword.worlds.household.layout import Layout, fits
@@ -199,9 +199,10 @@ class HouseholdWorld:
 
     def _left_alone(self, me: Actor) -> bool:
         """A body without hands has nothing left to do once all the others have stopped."""
-        others = [actor for actor in self.house.actors.values() if actor is not me]
-        handless = not HANDS.intersection(me.body.actions)
-        return handless and bool(others) and all(other.stopped for other in others)
+        actors = self.house.actors
+        if len(actors) == 1 or not HANDS.isdisjoint(me.body.actions):
+            return False
+        return all(other.stopped for other in actors.values() if other is not me)
 
     def _barring(self, me: Actor, place: str) -> list[str]:
         """The names of the shut doors on an actor's way to a room, or to where it last saw a thing,
@@ -218,8 +219,8 @@ class HouseholdWorld:
 
     def _spoken(self, me: Actor) -> tuple[str, ...]:
         """Verbs that take free text: no chat where one is alone, no ask where nobody answers."""
-        mute = self.house.pointless | ({"ask"} if self.answerer is None else set())
-        return tuple(verb for verb in me.body.open_verbs if verb not in mute)
+        mute = self.house.pointless
+        return useful(me.body.open_verbs, mute | {"ask"} if self.answerer is None else mute)
 
     def _actor(self, name: str) -> Actor:
         found = self.house.actors.get(name)

@@ -276,6 +276,20 @@ def turn(kinds: Sequence[str], number: int, homes: int) -> str:
     return kinds[(number + number // math.lcm(homes, len(kinds))) % len(kinds)]
 
 
+def in_turn(kinds: Sequence[str], asked: str, homes: int) -> Callable[[int], str]:
+    """What arranges each episode, by its number: ``asked``, or the kinds in turn.
+
+    >>> in_turn(("fetch", "wash"), "", homes=2)(3)
+    'fetch/1'
+    """
+    chosen = (asked,) if asked else kinds
+
+    def arrangement(number: int) -> str:
+        return f"{turn(chosen, number, homes)}/{number // homes}"
+
+    return arrangement
+
+
 def check_split(name: str, split: str, splits: Sequence[str]) -> None:
     """Raises ``UsageError`` for a split that is none."""
     if split not in splits:

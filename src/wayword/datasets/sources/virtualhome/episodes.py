@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Json
@@ -41,7 +42,7 @@ from wayword.datasets.sources.virtualhome.goals import (
     predicates,
     spoken,
 )
-from wayword.datasets.sources.virtualhome.graph import graph_of, trimmed_of
+from wayword.datasets.sources.virtualhome.graph import Graph, graph_of, trimmed_of
 from wayword.datasets.sources.virtualhome.house import Imported, import_home, reachable
 from wayword.worlds.household.goals import GoalCondition, Held, HouseholdReference, Inside
 from wayword.worlds.household.layout import nearest_place
@@ -79,8 +80,7 @@ class Files:
 
     def json(self, name: str) -> Json:
         """A file's content, by its path without ``.gz``."""
-        path = self.path(name)
-        return _json(path)
+        return _json(_version(self.path(name)))
 
     def path(self, name: str) -> Path:
         """Where a file is. Raises ``DataError`` where it is not."""
@@ -90,7 +90,8 @@ class Files:
 
     def home(self, name: str) -> Imported:
         """One of the fourteen homes."""
-        return _imported(name, *self.graphs(name))
+        path, full = self.graphs(name)
+        return _imported(name, _version(path), _version(full) if full else None)
 
     def graphs(self, name: str) -> tuple[Path, Path | None]:
         """A home's graph, and of a trimmed one the full one."""
@@ -100,22 +101,41 @@ class Files:
         return path, self.path(f"example_graphs/{name.removeprefix('Trimmed')}_graph.json")
 
 
-@lru_cache(maxsize=32)
-def _json(path: Path) -> Json:
-    return read_json(path)
+class _Version(NamedTuple):
+    """A file as it stands now: where it really lies, and when it was changed (ns)."""
+
+    path: Path
+    changed: int
+
+
+def _version(path: Path) -> _Version:
+    """By this a file is remembered, so that folders that link to the same files share them."""
+    real = path.resolve()
+    return _Version(real, real.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=32)
-def _imported(name: str, path: Path, full: Path | None) -> Imported:
-    if full is None:
-        return import_home(name, graph_of(read_json(path), path), str(path))
-    graph = trimmed_of(read_json(path), graph_of(read_json(full), full), path)
-    return import_home(name, graph, str(path))
+def _json(file: _Version) -> Json:
+    return read_json(file.path)
 
 
 @lru_cache(maxsize=16)
-def _logged(name: str, path: Path) -> Imported:
-    record = _json(path)
+def _graph(file: _Version) -> Graph:
+    """A full graph: both the home and its trimmed variant read it."""
+    return graph_of(read_json(file.path), file.path)
+
+
+@lru_cache(maxsize=32)
+def _imported(name: str, file: _Version, full: _Version | None) -> Imported:
+    if full is None:
+        return import_home(name, _graph(file), str(file.path))
+    graph = trimmed_of(read_json(file.path), _graph(full), file.path)
+    return import_home(name, graph, str(file.path))
+
+
+@lru_cache(maxsize=16)
+def _logged(name: str, file: _Version) -> Imported:
+    record, path = _json(file), file.path
     if not isinstance(record, dict) or "init_unity_graph" not in record:
         raise DataError(path, "", "has no field 'init_unity_graph'", "fetch the file again")
     return import_home(name, graph_of(record["init_unity_graph"], path), str(path))
@@ -137,10 +157,10 @@ class Logs:
     def case(self, number: int, causes: Counter[str]) -> Case | None:
         """An episode; None where it cannot be played. Adds to ``causes`` what is left out."""
         file = self._names[number]
-        path = self._files.path(file)
-        record = _json(path)
+        version = _version(self._files.path(file))
+        record = _json(version)
         name = Path(file).stem
-        home = _logged(name, path)
+        home = _logged(name, version)
         asked = predicates(record.get("gt_goals") or record.get("goals") or {})
         places = {p: home.thing(int(p.place)) if p.place.isdigit() else None for p in asked}
         goals = read_goals(asked, home.home.scene, places, causes)

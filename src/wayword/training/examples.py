@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -295,8 +296,9 @@ class Player:
         if isinstance(task.reference, HouseholdReference):
             done = task.reference.met(trajectory.state) == task.reference.parts()
             return written(
-                task.episode.id, self._source, guided.questions, done, own=method == "rbl"
-            )
+                task.episode.id, self._source, self._first_text(guided.questions), done,
+                own=method == "rbl",
+            )  # fmt: skip
         goals = near_goal(self._dataset, task)
         own = student is not None and keeps_own(method, guided.walk, goals)
         success = bool(guided.walk) and guided.walk[-1].place in goals
@@ -307,6 +309,15 @@ class Player:
             success and trajectory.ended == "stopped",
             own=own,
         )
+
+    def _first_text(self, questions: Sequence[Question]) -> Sequence[Question]:
+        """The questions up to where an agent that says so began its text anew: one example is one
+        growing text."""
+        anew = getattr(self._cls, "begins_anew", False)
+        ends = [
+            n for n, (a, b) in enumerate(pairwise(questions), 1) if len(b.prompt) < len(a.prompt)
+        ]
+        return questions[: ends[0]] if anew and ends else questions
 
 
 def written(

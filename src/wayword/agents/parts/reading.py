@@ -215,8 +215,8 @@ def _section(section: Section, lengths: Lengths) -> Json:
 
 
 def _action(space: ActionSpace) -> Json:
-    """An enumeration, or for long lists a pattern by verb and object."""
-    if len(space) > MOST_LISTED:
+    """An enumeration; for long lists and where numbers are given, a pattern by verb and object."""
+    if len(space) > MOST_LISTED or space.forms:
         return {"type": "string", "pattern": pattern(space)}
     return {
         "type": "string",
@@ -241,7 +241,7 @@ def pattern(space: ActionSpace) -> str:
     for (verb, count), options in slots.items():
         inside = ", ".join(f"({'|'.join(each)})" for each in options)
         forms.append(rf"{verb}\[{inside}\]" if count else verb)
-    return f"^({'|'.join(dict.fromkeys([*forms, *space.open_verbs]))})$"
+    return f"^({'|'.join(dict.fromkeys([*forms, *space.forms, *space.open_verbs]))})$"
 
 
 def _escaped(word: str) -> str:

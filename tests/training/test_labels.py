@@ -7,7 +7,7 @@ from helpers.training_walks import played
 from wayword.core.action import STOP, Action
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.training.labels import Guide, Moment, completed, keeps_own, near_goal
+from wayword.training.labels import Guide, LabeledDecision, completed, keeps_own, near_goal
 
 FORWARD, LEFT, RIGHT = Action("forward"), Action("left"), Action("right")
 NEAR = frozenset({"j", "e1", "e2"})
@@ -83,8 +83,8 @@ def test_dagger_takes_the_oracles_action_also_after_a_success() -> None:
 
 
 def test_only_a_completed_walk_under_rbl_keeps_its_own_answers() -> None:
-    right = (Moment("s3", FORWARD, FORWARD), Moment("j", STOP, RIGHT))
-    wrong = (Moment("s3", FORWARD, FORWARD), Moment("j", LEFT, RIGHT))
+    right = (LabeledDecision("s3", FORWARD, FORWARD), LabeledDecision("j", STOP, RIGHT))
+    wrong = (LabeledDecision("s3", FORWARD, FORWARD), LabeledDecision("j", LEFT, RIGHT))
     assert completed(right, NEAR)
     assert keeps_own("rbl", right, NEAR)
     assert not keeps_own("rbl", wrong, NEAR)

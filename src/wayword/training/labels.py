@@ -29,7 +29,7 @@ Method = Literal["ft", "rbl", "dagger"]
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class LabeledDecision:
     """One decision: the place, the action taken, and the oracle's."""
 
     place: str
@@ -37,7 +37,7 @@ class Moment:
     best: Action
 
 
-def completed(walk: Sequence[Moment], near_goal: frozenset[str]) -> bool:
+def completed(walk: Sequence[LabeledDecision], near_goal: frozenset[str]) -> bool:
     """Whether the agent stopped, of its own accord, in a place that counts as the goal.
 
     ``near_goal`` holds the goal and what the task's metric lets pass for it: in streets its direct
@@ -46,7 +46,7 @@ def completed(walk: Sequence[Moment], near_goal: frozenset[str]) -> bool:
     return bool(walk) and walk[-1].taken == STOP and walk[-1].place in near_goal
 
 
-def keeps_own(method: Method, walk: Sequence[Moment], near_goal: frozenset[str]) -> bool:
+def keeps_own(method: Method, walk: Sequence[LabeledDecision], near_goal: frozenset[str]) -> bool:
     """Whether the agent's own answers are the labels of its walk, all of them; else the oracle's.
 
     Under response-based learning a walk that completes the task keeps them. One panorama short of

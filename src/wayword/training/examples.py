@@ -237,17 +237,20 @@ class _Guided:
             self._guide.took(decision, feedback)
 
     def _noted(self, prompt: str, taken: str, options: Sequence[str]) -> str:
-        """Note a question; returns the oracle's option. Without a student, that is taken."""
+        """Note a question; returns the oracle's option. Without a student, that is taken.
+
+        Which clause is followed has no right answer off the gold path: the oracle would turn back.
+        """
         answers: Mapping[Action, str] = getattr(self.agent, "answers", {})
-        best = self._best
+        best, lost = self._best, False
         if self._clauses and best not in answers and any(a.name == FOLLOW for a in answers):
             assert self._guide is not None
             number = self._clauses.at(self._guide.reached)
-            now = self.agent.followed
+            now, lost = self.agent.followed, self._guide.strayed
             best = Action(FOLLOW, (str(min(max(number, now), now + 1)),))
         want = answers.get(best, "" if isinstance(self._guide, PlanGuide) else best.name)
         ends = self._near and self._world is not None and _place(self._world) in self._near
-        right = answers[STOP] if ends and STOP in answers else want
+        right = answers[STOP] if ends and STOP in answers else "" if lost else want
         kept = right if right in options else ""
         self.questions.append(AskedQuestion(prompt, taken or want, kept))
         return want

@@ -34,7 +34,7 @@ class ActSettings(StrategySettings):
     layout: Literal["chat", "walk"] = "chat"
 
 
-class Layout(Protocol):
+class PromptLayout(Protocol):
     """How an actor's episode is put to a model: told, asked and answered."""
 
     @property
@@ -71,7 +71,7 @@ class Act:
     strategy: ClassVar[type[Strategy]] = Chat
 
     def __init__(self, settings: ActSettings, toolkit: Toolkit) -> None:
-        self._layout: Layout
+        self._layout: PromptLayout
         if settings.layout == "walk":
             self._layout = HomeWalk(toolkit, settings.prompts)
         else:

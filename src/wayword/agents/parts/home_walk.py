@@ -15,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.chores import Chore, Lexicon
+from wayword.agents.parts.chores import AskedChore, Lexicon
 from wayword.agents.parts.clauses import NO, YES
 from wayword.agents.parts.home_belief import Belief, kind
-from wayword.agents.parts.housework import DOWN, Option, Situation
+from wayword.agents.parts.housework import DOWN, ChoreState, Option
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -43,7 +43,7 @@ class HomeWalk:
         self._request = self.prompt = ""
         self._turn: _Turn | None = None
         self._asked = Option(STOP, ())
-        self._chore, self._belief = Chore(), Belief()
+        self._chore, self._belief = AskedChore(), Belief()
 
     @property
     def answers(self) -> Mapping[Action, str]:
@@ -63,7 +63,7 @@ class HomeWalk:
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         """Weigh the actions that can matter, one by one."""
         self._look(observation)
-        situation = Situation(self._chore, self._belief, space)
+        situation = ChoreState(self._chore, self._belief, space)
         chosen = situation.options()
         if len(self.prompt) > LONGEST:
             self.prompt = self._request
@@ -114,7 +114,7 @@ class HomeWalk:
         return f"{name} ({'treated' if name in self._belief.treated else 'as found'})"
 
 
-def spoken(chore: Chore) -> str:
+def spoken(chore: AskedChore) -> str:
     """A chore in a few words: ``two mug, heat, sliced, in bowl, to desk``."""
     parts = [("two " if chore.two else "") + " or ".join(chore.things[:2])]
     parts += ["sliced" * chore.sliced, chore.treatment]

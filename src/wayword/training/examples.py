@@ -313,7 +313,7 @@ class ExampleMaker:
             own=own,
         )
 
-    def _first_text(self, questions: Sequence[Question]) -> Sequence[Question]:
+    def _first_text(self, questions: Sequence[AskedQuestion]) -> Sequence[AskedQuestion]:
         """The questions up to where an agent that says so began its text anew: one example is one
         growing text."""
         anew = getattr(self._cls, "begins_anew", False)

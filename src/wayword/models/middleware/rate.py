@@ -271,10 +271,10 @@ class RetryingModel(Wrapper):
                 self._answered, self._strikes = True, 0
                 self._outage.answered()
                 return waste.added(answer)
+            if self._on_retry is not None:
+                self._on_retry()  # before the wait, which people should hear the reason of
             if wait:
                 await self._policy.sleep(wait)
-            if self._on_retry is not None:
-                self._on_retry()
 
     def _in_outage(self, error: ModelError) -> bool:
         """Count the failure; whether it belongs to an outage, which all calls wait out together."""

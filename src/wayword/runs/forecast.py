@@ -6,14 +6,13 @@
     (20, True)
 
 A few episodes, spread over the plan's, are rehearsed: the agent asks what it would ask, and is
-answered with legal actions and thoughts of a usual length, for as many steps as the expert takes,
-by whole errands where there are such actions; a model is reckoned to take a tenth more. Turns of
-looking around, which ask nothing and lead nowhere, do not count. A search that ends by itself is
-rehearsed to its end.
-Where several samples are drawn, they agree; a server that gives one a request reads the prompt
-each time. Answers are constrained there even where the run's are
-free, as free ones have no one form. A scripted model costs nothing and answers itself. Where the
-run's folder holds finished episodes (``--limit 5`` first), what they took counts, corrected by how
+answered with legal actions and thoughts of a usual length, for as many steps as the expert takes
+(by whole errands where a body has them, by talk where there are several actors); a model is
+reckoned to take a tenth more. Turns of looking around, which ask nothing and lead nowhere, do not
+count. A search that ends by itself is rehearsed to its end. Where several samples are drawn, they
+agree; a server that gives one a request reads the prompt each time. Answers are constrained there
+even where the run's are free, as free ones have no one form. A scripted model costs nothing and
+answers itself. Where the run's folder holds finished episodes (``--limit 5`` first), what they took counts, corrected by how
 much shorter or longer the others are when rehearsed.
 """
 
@@ -46,7 +45,7 @@ from wayword.runs.episodes import choose_tasks
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import AgentParts, identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan, run_folder
-from wayword.runs.play import expert_scores
+from wayword.runs.play import EXPERTS, expert_scores
 from wayword.runs.rehearsal import Rehearsal, picks, profile_before
 from wayword.runs.showing import demonstrations
 
@@ -241,10 +240,12 @@ def _expert_steps(plan: Plan, dataset: Dataset, task: Task, most: int) -> float:
     if (errands := _errands(dataset, task)) is not None:
         return errands
     try:
-        _, scores = expert_scores(plan, dataset, task)
+        talking = ("team", *EXPERTS) if len(task.episode.actors) > 1 else EXPERTS
+        _, scores = expert_scores(plan, dataset, task, talking)
     except WaywordError:
         scores = None
-    steps = (scores or {}).get("steps", 0.0)
+    solved = scores is not None and scores.get("sr", 1.0) > 0
+    steps = scores.get("steps", 0.0) if scores is not None and solved else 0.0
     return steps / max(1, len(task.episode.actors)) if steps else most / 2
 
 

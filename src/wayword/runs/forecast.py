@@ -12,8 +12,8 @@ reckoned to take a tenth more. Turns of looking around, which ask nothing and le
 count. A search that ends by itself is rehearsed to its end. Where several samples are drawn, they
 agree; a server that gives one a request reads the prompt each time. Answers are constrained there
 even where the run's are free, as free ones have no one form. A scripted model costs nothing and
-answers itself. Where the run's folder holds finished episodes (``--limit 5`` first), what they took counts, corrected by how
-much shorter or longer the others are when rehearsed.
+answers itself. Where the run's folder holds finished episodes (``--limit 5`` first), what they took
+counts, corrected by how much shorter or longer the others are when rehearsed.
 """
 
 from __future__ import annotations

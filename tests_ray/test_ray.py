@@ -124,10 +124,11 @@ def _rate(tmp_path: Path, model: Path, workers: int) -> float:
     return (last - first) / (ended[last] - ended[first])
 
 
-def test_the_budget_is_passed_by_calls_under_way_alone(tmp_path: Path) -> None:
+@pytest.mark.parametrize("limit", [20_000, 300_000])
+def test_the_budget_is_passed_by_calls_under_way_alone(limit: int, tmp_path: Path) -> None:
     model = tmp_path / "slow.py"
     model.write_text(SLOW, encoding="utf-8")
-    limit, at_once = 300_000, 4
+    at_once = 4
     plan = Plan(
         "navgpt",
         "houses",

@@ -13,9 +13,11 @@ import pytest
 import torch
 
 from wayword.training.imitation import Material, Trainer, gather
-from wayword.training.imitation_model import Recipe, Shape
+from wayword.training.imitation_model import PolicyRecipe, Sizes
 
-RECIPE = replace(Recipe(), houses=1, epochs=40, batch=12, rate=3e-3, word_drop=0.0, smooth=0.9)
+RECIPE = replace(
+    PolicyRecipe(), houses=1, epochs=40, batch=12, rate=3e-3, word_drop=0.0, smooth=0.9
+)
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def material() -> Material:
 
 def trainer(material: Material, out: Path, epochs: int = RECIPE.epochs) -> Trainer:
     torch.set_num_threads(1)
-    shape = Shape(len(material.vocabulary), width=64, word=32, dropout=0.0)
+    shape = Sizes(len(material.vocabulary), width=64, word=32, dropout=0.0)
     return Trainer(material, shape, replace(RECIPE, epochs=epochs), out)
 
 

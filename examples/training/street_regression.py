@@ -30,7 +30,7 @@ from wayword.core.model import Choice, Usage
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import judge
 from wayword.settings import make
-from wayword.training.examples import Player, Source
+from wayword.training.examples import ExampleMaker, Source
 
 SETTINGS = {"shots": 0, "follow": True}
 SEEN = (
@@ -151,7 +151,7 @@ model = RegressionModel
 def walked(source):
     """The gold walks of a source as examples; those that cannot be followed are left out."""
     dataset, tasks = source.opened(data())
-    player = Player("velma", SETTINGS, source.data, dataset, near=True)
+    player = ExampleMaker("velma", SETTINGS, source.data, dataset, near=True)
     found = [asyncio.run(player.example(task, None, "ft")) for task in tasks]
     return [one for one in found if one.success]
 

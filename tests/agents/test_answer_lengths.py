@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 from typing import Any
 
@@ -9,10 +10,16 @@ import pytest
 
 from helpers.small_flat import SmallFlat, play_in
 from helpers.small_house import SmallHouse
+from wayword.agents.parts.conversation import answer_tokens
+from wayword.agents.parts.discussion import COMPLETION, DECOMPOSITION
+from wayword.agents.parts.legal import Legal
 from wayword.agents.parts.reading import Lengths, answer_schema, pattern, read
 from wayword.agents.react_emmem import ReActEmMem
 from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.agent import Toolkit
 from wayword.core.model import Prompt, Sampling
+from wayword.models.scripted import ScriptedModel, smallest
+from wayword.worlds.objectnav.world import MENU
 
 
 def test_a_long_list_is_a_pattern_that_takes_what_is_listed_alone() -> None:
@@ -28,6 +35,46 @@ def test_a_long_list_is_a_pattern_that_takes_what_is_listed_alone() -> None:
     for wrong in ("goto[mug_150]", "fly", "goto", "put[mug_1]", "goto[mug_1], stop"):
         assert not form.match(wrong), wrong
     assert len(pattern(space)) < sum(len(str(action)) for action in listed)
+
+
+def test_turns_and_places_by_number_are_answers_too() -> None:
+    schema: Any = answer_schema(read("Action: one", "x"), MENU, Lengths())
+    form = re.compile(schema["properties"]["action"]["pattern"])
+    for action in ("rotate[-45]", "goto[1.25, -3]", "move_ahead", "rotate[30]", "stop"):
+        assert form.match(action), action
+        assert isinstance(Legal(MENU).read(action), Action), action
+    assert not form.match("rotate[left]")
+    rng = random.Random(0)
+    drawn = {str(smallest(schema, rng)["action"]) for _ in range(40)}  # type: ignore[index, call-overload]
+    assert len(drawn) > 4
+    assert all(form.match(action) for action in drawn), drawn
+
+
+class Roomy(ScriptedModel):
+    window = 400_000
+
+
+@pytest.mark.parametrize(
+    ("model", "tokens"), [(Roomy("first"), 2000), (ScriptedModel("first"), 400), (None, 400)]
+)
+def test_an_answer_is_as_long_as_the_models_window_suggests(
+    model: ScriptedModel | None, tokens: int
+) -> None:
+    kit = Toolkit(models={"main": model} if model else {})
+    assert answer_tokens(0, kit, 400) == tokens
+    assert answer_tokens(90, kit, 400) == 90
+
+
+def test_experts_are_not_cut_in_the_middle_of_an_action() -> None:
+    """A step of a long instruction takes more than 100 characters, and there may be many."""
+    lists: Any = COMPLETION.schema(2000)["properties"]
+    assert lists["executed"]["items"]["maxLength"] >= 240
+    assert lists["executed"]["maxItems"] >= 12
+    assert lists["thought"]["maxLength"] >= 900
+    actions = [f"{n}. Go through doorway number {n}" for n in range(1, 31)]
+    told = DECOMPOSITION.read("Actions:\n" + "\n".join(actions))
+    assert told is not None
+    assert len(told["actions"]) == 30
 
 
 def schema_of(dataset: Any, **settings: Any) -> dict[str, Any]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.chores import Chore, Lexicon
+from wayword.agents.parts.chores import AskedChore, Lexicon
 
 
-def read(request: str) -> Chore:
+def read(request: str) -> AskedChore:
     """By the shipped lists of words."""
     prompts = Prompts("homes")
     return Lexicon.read(prompts["things"], prompts["places"], prompts["words"]).chore(request)
@@ -30,7 +30,7 @@ def read(request: str) -> Chore:
 def test_what_goes_where(request_: str, thing: str, place: str) -> None:
     chore = read(request_)
     assert (chore.things[0], chore.places[0]) == (thing, place)
-    assert chore == Chore(chore.things, chore.places), "nothing else is asked for"
+    assert chore == AskedChore(chore.things, chore.places), "nothing else is asked for"
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_two_of_a_kind_sliced_ones_and_lamps() -> None:
     sliced = read("Cut a loaf of bread with a knife and put a slice in the trash can")
     assert sliced.sliced
     assert sliced.things == ("bread",)
-    assert read("Examine a pillow by the light of the tall lamp.") == Chore(
+    assert read("Examine a pillow by the light of the tall lamp.") == AskedChore(
         ("pillow",), ("floor_lamp",), lit=True
     )
     assert not read("Put the box on the table by the lamp.").lit
@@ -81,5 +81,5 @@ def test_a_cup_for_the_coffee_maker_is_a_mug() -> None:
 
 
 def test_what_the_rules_do_not_find_is_left_empty() -> None:
-    assert read("Tidy up.") == Chore()
-    assert Lexicon.read("", "", "").chore("Put a cup in the sink.") == Chore()
+    assert read("Tidy up.") == AskedChore()
+    assert Lexicon.read("", "", "").chore("Put a cup in the sink.") == AskedChore()

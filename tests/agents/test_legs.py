@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from helpers.small_street import SmallStreet
-from wayword.agents.parts.counting import Course, Since, goal_part
+from wayword.agents.parts.counting import RouteProgress, Since, goal_part
 from wayword.agents.parts.legs import counted, legs, place_told, steps_told
 from wayword.agents.velma import Velma, VelmaSettings
 from wayword.core.agent import Shared, Toolkit
@@ -99,8 +99,8 @@ def test_a_warning_is_no_goal() -> None:
     assert goal_part("Stop by the bank, which is on your left").endswith("on your left")
 
 
-def course(told: str, *, sees: bool = True) -> Course:
-    return Course(legs(told), sees)
+def course(told: str, *, sees: bool = True) -> RouteProgress:
+    return RouteProgress(legs(told), sees)
 
 
 def test_a_landmark_of_the_leg_is_told_with_its_side_where_that_is_another() -> None:

@@ -216,7 +216,7 @@ def test_a_prompt_edited_between_two_runs_is_read_again(tmp_path: Path) -> None:
         assert words in model.prompts[0]
 
 
-@pytest.mark.parametrize("wrong", [{"context": -1}, {"max_tokens": 0}, {"temperature": -1.0}])
+@pytest.mark.parametrize("wrong", [{"context": -1}, {"max_tokens": 7}, {"temperature": -1.0}])
 def test_settings_out_of_range_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(UsageError, match="navgpt"):
         NavGPTSettings(**wrong)  # type: ignore[arg-type]

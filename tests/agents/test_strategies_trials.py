@@ -14,7 +14,7 @@ from helpers.small_flat import SmallFlat, play_in
 from helpers.small_house import SmallHouse
 from wayword.agents.parts.reflecting import (
     LESSON_LENGTH,
-    Reflecting,
+    ReflectingStrategy,
     Reflection,
     read_reflection,
 )
@@ -60,7 +60,7 @@ def learner(lesson: str = LESSON) -> Callable[[Prompt, Sampling], str]:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_a_lesson_changes_how_the_second_trial_ends(agent: type[Reflecting]) -> None:
+def test_a_lesson_changes_how_the_second_trial_ends(agent: type[ReflectingStrategy]) -> None:
     house = SmallHouse()
     trajectory, model = play_in(house, agent, learner(), decoding="free", judge=judge(house))
     (first,) = trajectory.earlier
@@ -269,7 +269,7 @@ def test_each_of_two_actors_reflects_on_its_own() -> None:
 
 
 @pytest.mark.parametrize("agent", AGENTS)
-def test_they_say_that_they_learn(agent: type[Reflecting]) -> None:
+def test_they_say_that_they_learn(agent: type[ReflectingStrategy]) -> None:
     made = agent(agent.Settings(), Toolkit())
     assert isinstance(made, Learner)
     assert not isinstance(ReAct(ReAct.Settings(), Toolkit()), Learner)

@@ -104,6 +104,8 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
                        "field 'home', field 'rooms': must be a whole number from 1 to 100"),
     "no such furniture": ({"rooms": [room("kitchen", [0, 0], [4, 4], "friddge")]},
                           "room 1, furniture 1, field 'kind': there is no 'friddge'; did you mean"),
+    "half a name": ({"rooms": [room("kitchen", [0, 0], [4, 4], "sink")]},
+                    "there is no 'sink'; did you mean 'bathroom_sink' or 'kitchen_sink'?"),
     "overlap": ({"rooms": [KITCHEN, room("study", [3, 0], [3, 4], "shelf")]},
                 "room 2, field 'at': study overlaps kitchen; change room 1"),
     "same name": ({"rooms": [KITCHEN, room("kitchen", [4, 0], [3, 4])]},
@@ -133,7 +135,8 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
     "no such condition": ({"goal": [{"insid": {}}]},
                           "goal 1: there is no condition 'insid'; did you mean 'inside'?"),
     "goal without its thing": ({"goal": [{"held": {"thing": "apple"}}]},
-                               "goal 1 (held), field 'thing': there is no 'apple' in the home"),
+                               "goal 1 (held), field 'thing': there is no 'apple' in the home; lay "
+                               "one there, as in things: [{kind: apple, place: desk}]"),
     "goal with a stray field": ({"goal": [{"held": {"thing": "mug", "colour": "red"}}]},
                                 "goal 1 (held): has no field 'colour'"),
     "too many": ({"goal": [{"inside": {"thing": "mug", "place": "shelf", "count": 2}}]},

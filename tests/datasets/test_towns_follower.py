@@ -15,7 +15,7 @@ from wayword.core.action import Action
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
 from wayword.datasets.procedural.towns.instructions import instruct
-from wayword.datasets.procedural.towns.routes import WORDS, Leg, TownRoute
+from wayword.datasets.procedural.towns.routes import WORDS, TownLeg, TownRoute
 from wayword.datasets.procedural.towns.town import LIGHT
 from wayword.datasets.towns import Towns, TownsSettings
 from wayword.perception.landmarks import visible
@@ -72,7 +72,7 @@ class Follower:
             self.do("forward")
         return self.seen[-2].get(LIGHT) in DIRECTIONS[1:4]
 
-    def turn(self, leg: Leg) -> None:
+    def turn(self, leg: TownLeg) -> None:
         """Count lights where the leg can be told by them, junctions where not."""
         junctions = lights = 0
         while (lights < leg.light) if leg.light else (junctions < leg.junction):

@@ -47,10 +47,14 @@ def test_nobody_may_reset() -> None:
         envs.step(["stop"])
 
 
-def test_workers_do_what_one_process_does() -> None:
+@pytest.mark.parametrize("helps", [True, False])
+def test_workers_do_what_one_process_does(helps: bool) -> None:
     plain = SyncVector("two_phase", 3)
     said = [["go[hallway]"] * 3, ["stop"] * 3, ["ignored"] * 3]
-    with WorkerVector("two_phase", 3, workers=2, include=("expert_action",)) as workers:
+    with WorkerVector(
+        "two_phase", 3, workers=2, helps=helps, include=("expert_action",)
+    ) as workers:
+        assert len(workers._processes) == 2 - helps
         seen, infos = workers.reset(seed=1)
         mine, own = plain.reset(seed=1)
         assert seen == mine
@@ -63,7 +67,7 @@ def test_workers_do_what_one_process_does() -> None:
 
 def test_a_step_can_be_handed_out_and_fetched_later() -> None:
     plain = SyncVector("two_phase", 3)
-    with WorkerVector("two_phase", 3, workers=2) as workers:
+    with WorkerVector("two_phase", 3, workers=2, helps=False) as workers:
         with pytest.raises(UsageError, match="call step_async"):
             workers.step_wait()
         assert workers.reset(seed=1)[0] == plain.reset(seed=1)[0]
@@ -81,11 +85,14 @@ def test_a_worker_that_died_is_told() -> None:
         workers._processes[0].join()
         with pytest.raises(UsageError, match="a worker has died"):
             workers.step(["stop"] * 2)
+        with pytest.raises(UsageError, match="the workers were closed"):
+            workers.reset()
 
 
-def test_an_error_in_a_worker_comes_back_as_one_line() -> None:
+@pytest.mark.parametrize("helps", [True, False])
+def test_an_error_in_a_worker_comes_back_as_one_line(helps: bool) -> None:
     with (
-        WorkerVector("two_phase", 2, workers=2, autoreset="off") as workers,
+        WorkerVector("two_phase", 2, workers=2, helps=helps, autoreset="off") as workers,
         pytest.raises(UsageError, match=r"call reset\(\)"),
     ):
         workers.step(["stop", "stop"])

@@ -10,7 +10,7 @@ from typing import Any
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.model import Choice, Completion, Prompt, Sampling
-from wayword.training.examples import Example, Player
+from wayword.training.examples import Example, ExampleMaker
 from wayword.training.labels import Method
 
 
@@ -46,7 +46,7 @@ def played(
     near: bool = False,
 ) -> Example:
     """An example by teacher forcing, or of a student that chooses these words."""
-    player = Player(agent, settings, "small:train", dataset, near=near)
+    player = ExampleMaker(agent, settings, "small:train", dataset, near=near)
     student = Scripted(words) if words else None
     return asyncio.run(player.example(task, student, method))
 

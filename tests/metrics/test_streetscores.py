@@ -20,7 +20,7 @@ from wayword.core.solving import SolvableWalks
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Observation
 from wayword.metrics.predictions import trajectory_from_places
-from wayword.metrics.scoring import Walks, scorer
+from wayword.metrics.scoring import PlaceScorer, scorer
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
 from wayword.worlds.street.graph import StreetGraph, build
@@ -121,7 +121,7 @@ def test_an_unknown_panorama_is_named() -> None:
 
 def test_illegal_moves_are_counted() -> None:
     judge = scorer("street")
-    assert isinstance(judge, Walks)
+    assert isinstance(judge, PlaceScorer)
     assert judge.illegal_moves(DATASET, task(), list("aabcde")) == 0
     assert judge.illegal_moves(DATASET, task(), list("bdx")) == 3
     with pytest.raises(KeyError, match="q"):

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 import pytest
 
 from helpers.loopback import Loopback, chat, serving
-from wayword.models.llamacpp.door import Door
+from wayword.models.llamacpp.door import GuardedDoor
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[tuple[Door, Loopback]]:
+def served() -> Iterator[tuple[GuardedDoor, Loopback]]:
     told: list[str] = []
 
     def answer(route: str, body: object, headers: dict[str, str]) -> tuple[int, object]:
@@ -22,7 +22,7 @@ def served() -> Iterator[tuple[Door, Loopback]]:
 
     with serving(answer, models={"data": []}) as inner:
         port = int(inner.address.split(":")[2].split("/")[0])
-        with Door(0, ("127.0.0.1", port), "k3y") as door:
+        with GuardedDoor(0, ("127.0.0.1", port), "k3y") as door:
             thread = threading.Thread(target=door.serve_forever, kwargs={"poll_interval": 0.01})
             thread.start()
             yield door, inner
@@ -30,7 +30,7 @@ def served() -> Iterator[tuple[Door, Loopback]]:
             thread.join()
 
 
-def _ask(door: Door, verb: str = "POST", **headers: str) -> tuple[int, bytes]:
+def _ask(door: GuardedDoor, verb: str = "POST", **headers: str) -> tuple[int, bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", door.server_address[1], timeout=5)
     connection.putrequest(verb, "/v1/chat/completions", skip_host=True)
     for name, value in {"Host": f"localhost:{door.server_address[1]}", **headers}.items():
@@ -58,7 +58,7 @@ def _ask(door: Door, verb: str = "POST", **headers: str) -> tuple[int, bytes]:
     ],
 )
 def test_only_this_machine_is_answered(
-    served: tuple[Door, Loopback], headers: dict[str, str], status: int
+    served: tuple[GuardedDoor, Loopback], headers: dict[str, str], status: int
 ) -> None:
     door, inner = served
     before = len(inner.asked)
@@ -69,9 +69,9 @@ def test_only_this_machine_is_answered(
     assert (b"of this machine" in body) is (status == 403)
 
 
-def test_lists_pass_too(served: tuple[Door, Loopback]) -> None:
+def test_lists_pass_too(served: tuple[GuardedDoor, Loopback]) -> None:
     assert _ask(served[0], "GET") == (200, b'{"data": []}')
 
 
-def test_a_request_without_a_length_is_refused(served: tuple[Door, Loopback]) -> None:
+def test_a_request_without_a_length_is_refused(served: tuple[GuardedDoor, Loopback]) -> None:
     assert _ask(served[0], **{"Content-Length": "9" * 12})[0] == 400

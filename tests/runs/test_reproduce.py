@@ -15,7 +15,7 @@ from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
 from wayword.runs import beside, reproduce
-from wayword.runs.beside import Beside
+from wayword.runs.beside import ReproducedRow
 from wayword.runs.parts import shared_datasets
 from wayword.runs.reproduce import Prepared, Recipe, Wishes
 from wayword.runs.running import run
@@ -43,7 +43,7 @@ def wayword(*words: object) -> Result:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Beside]]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[ReproducedRow]]:
     """Every recipe at ``--limit 2``, all of its rows, with a scripted model."""
     wishes = Wishes("scripted:first", limit=2, steps=2, seeds=1, out=tmp_path_factory.mktemp("all"))
     told = {}
@@ -54,7 +54,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Beside]]:
     return told
 
 
-def _row(recipe: Recipe, row: Prepared) -> Beside:
+def _row(recipe: Recipe, row: Prepared) -> ReproducedRow:
     for plan in row.plans:
         assert run(plan).outcome.complete
     return beside.beside(row, list(recipe.metrics))
@@ -75,7 +75,7 @@ def test_every_table_is_listed_with_its_published_rows() -> None:
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_each_runs_with_a_scripted_model(name: str, played: dict[str, list[Beside]]) -> None:
+def test_each_runs_with_a_scripted_model(name: str, played: dict[str, list[ReproducedRow]]) -> None:
     rows = played[name]
     recipe = reproduce.open_recipe(name)
     assert len(rows) == len(recipe.rows)
@@ -95,7 +95,7 @@ def test_each_runs_with_a_scripted_model(name: str, played: dict[str, list[Besid
     assert all(f"({value:g})" in shown for row in recipe.rows for value in row.published.values())
 
 
-def test_rates_are_compared_in_percent(played: dict[str, list[Beside]]) -> None:
+def test_rates_are_compared_in_percent(played: dict[str, list[ReproducedRow]]) -> None:
     told = json.loads(
         beside.render(reproduce.open_recipe("lgx/two-phase"), played["lgx/two-phase"], "json")
     )
@@ -104,7 +104,7 @@ def test_rates_are_compared_in_percent(played: dict[str, list[Beside]]) -> None:
     assert 0.0 <= lgx["ours"]["sr"]["mean"] <= 100.0
     assert lgx["ours"]["sr"]["mean"] in (0.0, 50.0, 100.0)
     assert lgx["runs"]
-    ours = Beside("x", {"sr": 34.0}, {"sr": Interval(40.0, 30.0, 50.0)}, 10, 100, cost=1.5)
+    ours = ReproducedRow("x", {"sr": 34.0}, {"sr": Interval(40.0, 30.0, 50.0)}, 10, 100, cost=1.5)
     shown = beside.render(_small(), [ours], "markdown")
     assert "| x | 10 of 100 | 40.00 ±10.00<br>(34) | $1.50 |" in shown
 
@@ -180,7 +180,7 @@ def test_the_files_are_plain_data() -> None:
 
 @pytest.mark.parametrize("name", ["navgpt/table-3", "lgx/two-phase", "velma/figure-5"])
 def test_the_forecast_of_a_script_is_what_is_then_measured(
-    name: str, played: dict[str, list[Beside]]
+    name: str, played: dict[str, list[ReproducedRow]]
 ) -> None:
     done = wayword(
         *("reproduce", name, "--model", "scripted:first", "--limit", 2, "--max-steps", 2),

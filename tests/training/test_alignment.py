@@ -8,14 +8,14 @@ from wayword.core.action import STOP, Action
 from wayword.core.episode import PathReference
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
-from wayword.training.alignment import Laid, Step, aligned, by_turns, narrated, turns_made
+from wayword.training.alignment import GoldStep, Laid, aligned, by_turns, narrated, turns_made
 
 
-def step(turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = "") -> Step:
-    return Step(turn, slope, frozenset(words.split()), frozenset(ahead.split()))
+def step(turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = "") -> GoldStep:
+    return GoldStep(turn, slope, frozenset(words.split()), frozenset(ahead.split()))
 
 
-def laid(told: str, *steps: Step) -> list[int]:
+def laid(told: str, *steps: GoldStep) -> list[int]:
     """The clause of each step, from 1."""
     found = aligned(clauses(told), steps)
     return [found.at(place) for place in range(len(steps))]

@@ -14,9 +14,9 @@ from wayword.core.errors import DataError, UsageError
 from wayword.datasets.houses import Houses
 from wayword.training.batches import encode
 from wayword.training.examples import (
+    AskedQuestion,
     Choosing,
     Example,
-    Question,
     Source,
     read,
     refuse_test,
@@ -60,13 +60,16 @@ def test_walkers_questions_are_the_labels() -> None:
 
 
 def test_prompts_must_extend_each_other_byte_for_byte() -> None:
-    asked = [Question("One way.\nChoice:", "A", "A"), Question("Another.\nChoice:", "B", "B")]
+    asked = [
+        AskedQuestion("One way.\nChoice:", "A", "A"),
+        AskedQuestion("Another.\nChoice:", "B", "B"),
+    ]
     with pytest.raises(UsageError, match="does not extend"):
         written("1", "small", asked, own=False)
 
 
 def test_answers_that_were_only_weighed_are_no_labels_of_their_own() -> None:
-    asked = [Question("Left?", "yes", "no"), Question("Left?\nRight?", "no", "yes")]
+    asked = [AskedQuestion("Left?", "yes", "no"), AskedQuestion("Left?\nRight?", "no", "yes")]
     weighed = written("1", "small", asked, own=False)
     assert [(one.taken, one.label) for one in weighed.choices] == [("", " no"), (" no", " yes")]
     with pytest.raises(UsageError, match="--method dagger"):
@@ -74,7 +77,7 @@ def test_answers_that_were_only_weighed_are_no_labels_of_their_own() -> None:
 
 
 def test_a_question_without_a_right_answer_has_no_label() -> None:
-    asked = [Question("Choice:", "A", ""), Question("Choice: A\nNow:", "one", "two")]
+    asked = [AskedQuestion("Choice:", "A", ""), AskedQuestion("Choice: A\nNow:", "one", "two")]
     own, oracle = (written("1", "small", asked, own=own).choices for own in (True, False))
     assert [choice.label for choice in own] == [" A", " one"]
     assert [choice.label for choice in oracle] == [" two"]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.parsed_page import Page
 from wayword.core.model import Message, Prompt
+from wayword.viewer import words
 from wayword.viewer.words import Block, PromptHistory, split_lines
 
 line = st.sampled_from(["a\n", "b\n", "\n", "None\n", "x\r\n", "u\u2028v\n", "tail"])
@@ -57,3 +59,19 @@ def test_prompts_of_another_template_are_not_compared() -> None:
     history.add("main", "Summarise this:\n" + "line\n" * 20)
     (block,) = history.add("main", "Act on this:\n" + "line\n" * 20)
     assert [piece.kind for piece in block.pieces] == ["new"]
+
+
+def test_the_state_of_a_whole_house_is_a_folded_table_of_what_differs() -> None:
+    things = {
+        f"Mug|{n}": {"x": n / 2, "room": "kitchen", "open": n == 3, "dirty": False, "in": ""}
+        for n in range(20)
+    }
+    page = Page.parse(f"<body>{words.facts({'scene': 'A', 'objects': things})}</body>")
+    (folded,) = page.all("details")
+    assert "20 of them" in folded.text
+    assert [head.text for head in page.all("th", scope="col")] == ["name", "x", "open"]
+    assert len(page.all("tbody")) == 1
+    assert len(page.all("tr")) == 21
+    assert [cell.text for cell in page.all("td") if cell.text == "yes"] == ["yes"]
+    assert "of all of them" in folded.text
+    assert "kitchen" in folded.text

@@ -34,7 +34,7 @@ class ActSettings(StrategySettings):
     layout: Literal["chat", "walk"] = "chat"
 
 
-class Layout(Protocol):
+class PromptLayout(Protocol):
     """How an actor's episode is put to a model: told, asked and answered."""
 
     @property
@@ -66,10 +66,12 @@ class Act:
     Settings: ClassVar[type[ActSettings]] = ActSettings
     families: ClassVar[frozenset[str]] = frozenset()
     needs_model: ClassVar[bool] = True
+    begins_anew: ClassVar[bool] = True
+    """Training takes the first text of an episode where there are several."""
     strategy: ClassVar[type[Strategy]] = Chat
 
     def __init__(self, settings: ActSettings, toolkit: Toolkit) -> None:
-        self._layout: Layout
+        self._layout: PromptLayout
         if settings.layout == "walk":
             self._layout = HomeWalk(toolkit, settings.prompts)
         else:

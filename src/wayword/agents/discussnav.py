@@ -28,7 +28,7 @@ from wayword.agents.parts import discussion as progress
 from wayword.agents.parts.answers import Reply, replies
 from wayword.agents.parts.asking import Prompts, both
 from wayword.agents.parts.choice import choice_schema
-from wayword.agents.parts.conversation import History, TokenRate, context_tokens
+from wayword.agents.parts.conversation import History, TokenRate, answer_tokens, context_tokens
 from wayword.agents.parts.deciding import Opinion
 from wayword.agents.parts.directions import (
     Direction,
@@ -67,7 +67,8 @@ class DiscussNavSettings:
     lines). ``context``: tokens that a prompt may take before old steps are dropped;
     0 for what the model holds.
     ``thought_length``: characters of a constrained thought, 0 for as many as leave the answer
-    within ``max_tokens``. ``prompts``: a folder of texts to use instead of the shipped ones.
+    within ``max_tokens``. ``max_tokens``: of every answer; 0 for 400, or up to 2,000 with a model
+    of a large window. ``prompts``: a folder of texts to use instead of the shipped ones.
     """
 
     analysis: bool = True
@@ -82,13 +83,18 @@ class DiscussNavSettings:
     decoding: Literal["constrained", "free"] = "constrained"
     context: int = 0
     thought_length: int = 0
-    max_tokens: int = 400
+    max_tokens: int = 0
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.samples < 1 or self.context < 0 or self.thought_length < 0 or self.max_tokens < 8:
+        if (
+            self.samples < 1
+            or min(self.context, self.thought_length) < 0
+            or 0 != self.max_tokens < 8
+        ):
             raise UsageError(
-                "discussnav: samples are at least 1, context and thought_length 0, max_tokens 8"
+                "discussnav: samples are at least 1, context and thought_length 0, max_tokens 8, "
+                "or 0 for the usual"
             )
         if not 0.0 <= self.temperature <= 10.0 or self.patience <= 0:
             raise UsageError("discussnav: temperature lies between 0 and 10, patience above 0")
@@ -110,6 +116,7 @@ class DiscussNav:
     def __init__(self, settings: DiscussNavSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
         self._context = context_tokens(settings.context, toolkit)
+        self._answer = answer_tokens(settings.max_tokens, toolkit, 400)
         self._around: Surroundings
         if toolkit.perceiver is None:
             self._around = OnBase(detector_called(settings.tags))
@@ -118,7 +125,7 @@ class DiscussNav:
         self._prompts = Prompts("discussnav", settings.prompts)
         constrained = settings.decoding == "constrained"
         self._meeting = Meeting(
-            toolkit, self._prompts, constrained, settings.patience, settings.max_tokens
+            toolkit, self._prompts, constrained, settings.patience, self._answer
         )
         self._looking = Looking(
             self._meeting, settings.scene == "asked", self._around.words, self._around.picture
@@ -230,7 +237,7 @@ class DiscussNav:
         schema = choice_schema("prediction", ways, self._longest)
         sampling = Sampling(
             temperature=settings.temperature,
-            max_tokens=settings.max_tokens,
+            max_tokens=self._answer,
             n=settings.samples,
             json_schema=schema if settings.decoding == "constrained" else None,
             seed=self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None,
@@ -243,7 +250,7 @@ class DiscussNav:
     @property
     def _longest(self) -> int:
         """Characters of a constrained thought: at two a token the answer still ends."""
-        return self._settings.thought_length or 2 * self._settings.max_tokens
+        return self._settings.thought_length or 2 * self._answer
 
     def _messages(self, estimate: str, ways: dict[str, Direction]) -> list[Message]:
         """What never changes, the walk, which grows, and last the estimate and the scene."""
@@ -267,7 +274,7 @@ class DiscussNav:
             scene=self._scene.text(),
             directions=", ".join(ways) or "none",
         )
-        budget = (self._context - settings.max_tokens) * self._rate.characters_per_token
+        budget = (self._context - self._answer) * self._rate.characters_per_token
         if gone := self._history.fit(max(0, int(budget) - len(fixed) - len(now))):
             self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
         walk = self._prompts.fill("walk", trajectory=progress.trail_text(self._history))

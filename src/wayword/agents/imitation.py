@@ -102,7 +102,7 @@ def features(
     return np.stack(columns, axis=-1).astype(np.float32)
 
 
-class Network:
+class PolicyWeights:
     """The trained weights: safe to share, since it holds nothing of any walk.
 
     ``vocabulary`` numbers the words, ``width`` is the length of what is remembered of a step.
@@ -122,11 +122,11 @@ class Network:
 
 
 @lru_cache(maxsize=2)
-def network(path: Path) -> Network:
+def network(path: Path) -> PolicyWeights:
     """The network of a file, read once. Raises ``UsageError`` where that is not possible."""
     if not path.is_file():
         raise UsageError(f"{path}: no such weights; train them, or leave out the setting `weights`")
-    return Network(path)
+    return PolicyWeights(path)
 
 
 def _session(path: Path) -> Any:

@@ -21,7 +21,7 @@ from typing import ClassVar, Literal
 from wayword.agents.parts.answers import Reply, replies
 from wayword.agents.parts.asking import Prompts, both
 from wayword.agents.parts.choice import choice_schema, read_choice
-from wayword.agents.parts.conversation import History, TokenRate, context_tokens
+from wayword.agents.parts.conversation import History, TokenRate, answer_tokens, context_tokens
 from wayword.agents.parts.listing import ask, read_pick
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -98,8 +98,9 @@ class NavGPTSettings:
     ``pictures``: show a picture of every way, where the dataset has pictures and the model takes
     them; ``map``: tell a map in words that grows with the walk (both as in MapGPT).
     ``thought_length``: characters of a constrained thought; 0 for as
-    many as leave the answer within ``max_tokens``. ``prompts``: a folder of texts to use
-    instead of the shipped ones.
+    many as leave the answer within ``max_tokens``. ``max_tokens``: of an answer; 0 for 400, or up
+    to 2,000 with a model of a large window. ``prompts``: a folder of texts to use instead of the
+    shipped ones.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -111,13 +112,15 @@ class NavGPTSettings:
     map: bool = False
     context: int = 0
     thought_length: int = 0
-    max_tokens: int = 400
+    max_tokens: int = 0
     temperature: float = 0.0
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.context < 0 or self.thought_length < 0 or self.max_tokens < 8:
-            raise UsageError("navgpt: context and thought_length are at least 0, max_tokens 8")
+        if self.context < 0 or self.thought_length < 0 or 0 != self.max_tokens < 8:
+            raise UsageError(
+                "navgpt: context and thought_length are at least 0, max_tokens 8, or 0"
+            )
         if not 0.0 <= self.temperature <= 10.0:
             raise UsageError(f"navgpt: temperature lies between 0 and 10, not {self.temperature}")
 
@@ -134,6 +137,7 @@ class NavGPT:
         self._settings, self._toolkit = settings, toolkit
         self._perceiver = perceiver = need(toolkit.perceiver, "perceive", "navgpt")
         self._context = context_tokens(settings.context, toolkit)
+        self._answer = answer_tokens(settings.max_tokens, toolkit, 400)
         self._prompts = Prompts("navgpt", settings.prompts)
         self._telling = indoor.Telling(settings.captions, settings.objects, settings.distances)
         self._history, self._rate = History(), TokenRate()
@@ -247,13 +251,13 @@ class NavGPT:
     @property
     def _longest(self) -> int:
         """Characters of a constrained thought: at two a token the answer still ends."""
-        return self._settings.thought_length or 2 * self._settings.max_tokens
+        return self._settings.thought_length or 2 * self._answer
 
     async def _ask(self, messages: list[Message], legal: Collection[str]) -> Reply:
         constrained = self._settings.decoding == "constrained"
         sampling = Sampling(
             temperature=self._settings.temperature,
-            max_tokens=self._settings.max_tokens,
+            max_tokens=self._answer,
             stop=() if constrained else ("\nObservation:",),
             json_schema=choice_schema("action", legal, self._longest) if constrained else None,
             seed=self._toolkit.rng.getrandbits(31) if self._settings.temperature > 0 else None,

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from wayword.agents.parts.reflecting import Reflecting
+from wayword.agents.parts.reflecting import ReflectingStrategy
 
 
-class Reflexion(Reflecting):
+class Reflexion(ReflectingStrategy):
     """Thinks before it acts, and learns from its failed trials, in any world."""
 
     recipe: ClassVar[str] = "react"

@@ -32,7 +32,7 @@ from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.clauses import NO, YES, Clause, if_done, note_clauses, note_followed
 from wayword.agents.parts.continuation import read_actions
 from wayword.agents.parts.conversation import TokenRate, context_tokens
-from wayword.agents.parts.counting import Course
+from wayword.agents.parts.counting import RouteProgress
 from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
 from wayword.agents.parts.legs import legs
 from wayword.agents.parts.sentences import quotable
@@ -148,7 +148,7 @@ class Velma:
         self._planned: list[str] = []
         self._number = 1
         self._asked = self._oriented = self._blind = False
-        self._course: Course | None = None
+        self._course: RouteProgress | None = None
         self.clauses = tuple[Clause, ...]()
         self.answers: dict[Action, str] = {}
 
@@ -160,7 +160,9 @@ class Velma:
         self._forced = [str(word) for word in episode.extra.get("opening", ())]
         self._oriented = bool(self._forced)
         if self._settings.follow:
-            self._course = Course(legs(quotable(episode.instruction)), self._scorer is not None)
+            self._course = RouteProgress(
+                legs(quotable(episode.instruction)), self._scorer is not None
+            )
             self.clauses = tuple(leg.clause for leg in self._course.legs)
             note_clauses(self._toolkit.note, self.clauses)
         self._walk = self._route(episode)
@@ -245,7 +247,7 @@ class Velma:
             self._toolkit.note("no_landmark_scores", panorama=seen.panorama, heading=seen.heading)
         return [(landmarks[row], view) for row, view in visible(scores, self._settings.tau)]
 
-    async def _followed(self, course: Course) -> Decision:
+    async def _followed(self, course: RouteProgress) -> Decision:
         """The action where one may turn or the leg is done; onward everywhere else."""
         done = self._due and await self._done(course)
         note_followed(self._toolkit.note, course.followed, range(1, course.followed + done))
@@ -253,7 +255,7 @@ class Velma:
             return Decision(STOP)
         return await self._chosen() if done or course.junction else Decision(Action("forward"))
 
-    async def _done(self, course: Course) -> bool:
+    async def _done(self, course: RouteProgress) -> bool:
         """Append what was counted, and whether the leg that is followed is done."""
         self._walk += self._prompts.fill("since", **course.words())
         self.answers = if_done(course.followed, len(course.legs), STOP)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from wayword.runs.reproduce import Prepared, Recipe, Wishes
 
 
-class Format(StrEnum):
+class ComparisonFormat(StrEnum):
     """How the comparison is written."""
 
     rich = "rich"
@@ -52,8 +52,8 @@ def reproduce(
         typer.Option("--dry-run", help="Ask nothing: forecast tokens and dollars of each row."),
     ] = False,
     format: Annotated[  # noqa: A002
-        Format, typer.Option("--format", help="How to write it.")
-    ] = Format.rich,
+        ComparisonFormat, typer.Option("--format", help="How to write it.")
+    ] = ComparisonFormat.rich,
 ) -> None:
     """Run a published table again, and print ours beside the published.
 
@@ -130,11 +130,11 @@ def plan(
                 prices=prices,
             )  # fmt: skip
             found = [planning.outlook(one, known)]
-    means = planning.Means(concurrency, cores, rpm, hours)
+    means = planning.Resources(concurrency, cores, rpm, hours)
     typer.echo("\n".join(planning.lines(found, means, known)))
 
 
-def _reproduced(recipe: Recipe, wishes: Wishes, dry_run: bool, form: Format) -> bool:
+def _reproduced(recipe: Recipe, wishes: Wishes, dry_run: bool, form: ComparisonFormat) -> bool:
     """Forecast, run, and print. Whether every episode is finished."""
     from wayword.runs import beside
     from wayword.runs import reproduce as recipes

@@ -21,7 +21,7 @@ class MethodName(StrEnum):
     dagger = "dagger"
 
 
-class Kind(StrEnum):
+class Quantisation(StrEnum):
     """How a GGUF file is quantised."""
 
     q8_0 = "Q8_0"
@@ -65,7 +65,7 @@ Track = Annotated[
     str,
     typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
 ]
-KindOption = Annotated[Kind, typer.Option("--quantise", help="For the GGUF file.")]
+KindOption = Annotated[Quantisation, typer.Option("--quantise", help="For the GGUF file.")]
 
 
 def train(
@@ -81,7 +81,7 @@ def train(
     set_: Set = None,
     data: Data = None,
     gguf: Gguf = None,
-    quantise: KindOption = Kind.q8_0,
+    quantise: KindOption = Quantisation.q8_0,
     track: Track = "",
 ) -> None:
     """Fine-tune a language model on an agent's own prompts.

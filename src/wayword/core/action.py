@@ -61,7 +61,9 @@ class ActionSpace:
     answer). ``accepts`` says what else is legal, and must accept all that is listed: a house takes
     every well-formed action and answers what cannot be done with a failure. Without it, only what
     is listed is legal. ``named`` is a fast test, without making the list, that an action is legal
-    and spelled exactly as it would be listed; without it the list is looked through.
+    and spelled exactly as it would be listed; without it the list is looked through. ``forms`` are
+    regular expressions of what is accepted beside the list, such as turns by any number of degrees,
+    for answers that are held to a form.
 
     >>> space = ActionSpace((STOP,), accepts=lambda action: action.name in ("stop", "wait"))
     >>> Action("wait") in space, Action("wait") in space.listed
@@ -72,6 +74,7 @@ class ActionSpace:
     open_verbs: tuple[str, ...] = ()
     accepts: Callable[[Action], bool] | None = None
     named: Callable[[Action], bool] | None = None
+    forms: tuple[str, ...] = ()
 
     def __contains__(self, action: object) -> bool:
         if not isinstance(action, Action):

@@ -79,12 +79,14 @@ class RecordingError(WaywordError):
 
 
 def suggest(name: str, known: list[str]) -> str:
-    """``did you mean 'x'?`` for a near miss, else the list of what there is."""
+    """``did you mean 'x'?`` for a near miss or a part of a name, else the list of what there is."""
     from difflib import get_close_matches
 
     close = get_close_matches(name, known, n=1, cutoff=0.6)
+    if not close and len(name) > 2:
+        close = sorted(each for each in known if name in each)[:4]
     listed = ", ".join(sorted(known)) or "none"
-    return f"did you mean {close[0]!r}?" if close else f"there are: {listed}"
+    return f"did you mean {' or '.join(map(repr, close))}?" if close else f"there are: {listed}"
 
 
 def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:

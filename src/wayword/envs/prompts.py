@@ -56,7 +56,7 @@ class Question:
         return [{"role": one.role, "content": one.content} for one in self.prompt]
 
 
-class Policy:
+class AskedPolicy:
     """The model that an agent asks: every question waits for :attr:`Question.answer`."""
 
     name = "policy"
@@ -64,9 +64,9 @@ class Policy:
     def __init__(self, asked: asyncio.Queue[Question], window: int, role: str = "main") -> None:
         self._asked, self.window, self._role = asked, window, role
 
-    def as_role(self, role: str) -> Policy:
+    def as_role(self, role: str) -> AskedPolicy:
         """The same policy, asked in another role."""
-        return Policy(self._asked, self.window, role)
+        return AskedPolicy(self._asked, self.window, role)
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         said = [await self._ask(prompt, sampling) for _ in range(sampling.n)]
@@ -134,7 +134,7 @@ class AgentPrompts:
         self._questions: asyncio.Queue[Question] = asyncio.Queue()
         self._question: Question | None = None
         self._ready: Decision | Rejection | None = None
-        policy = Policy(self._questions, self._window)
+        policy = AskedPolicy(self._questions, self._window)
         draw = demonstrations(game.dataset)
         models = {"main": policy}
         setup = Setup(game.dataset, self._made, models, self._seed, demonstrations=draw)

@@ -12,9 +12,10 @@ not used, the reward is 0), or the same step does (``"same"``: the last observat
 ``info["final_observation"]`` and ``info["final_info"]``), or nobody does (``"off"``), as in
 Gymnasium 1.x.
 
-Workers answer once a step for all of their environments together. What this process does between
-``step_async`` and ``step_wait`` (a forward pass over another batch, an update) they work beside:
+Workers answer once a step for all of their environments together. While this process has other work
+to do (a forward pass over another batch, an update), they carry a step out:
 
+    envs = WorkerVector("houses", 32, workers=8, helps=False)
     envs.step_async(answers)
     learn(batch)
     batch = envs.step_wait()
@@ -101,10 +102,12 @@ class SyncVector:
 
 
 class WorkerVector:
-    """``count`` environments spread over ``workers`` processes.
+    """``count`` environments spread over ``workers`` processes, this one among them.
 
-    Infos are plain dicts; of what is worked out when read they hold what ``include`` names. Raises
-    an environment's own error, and ``UsageError`` where a worker has died.
+    With ``helps=False`` this process takes no share and the others have it all: for ``step_async``,
+    when there is other work to do here. Infos are plain dicts; of what is worked out when read they
+    hold what ``include`` names. Raises an environment's own error, and ``UsageError`` where a
+    worker has died.
     """
 
     def __init__(
@@ -113,6 +116,7 @@ class WorkerVector:
         count: int,
         *,
         workers: int = 2,
+        helps: bool = True,
         autoreset: Autoreset = "next",
         include: Sequence[str] = (),
         **options: Any,
@@ -120,21 +124,23 @@ class WorkerVector:
         _check(count, autoreset)
         if not 1 <= workers <= count:
             raise UsageError(f"workers={workers} must lie between 1 and {count}, the environments")
-        self.count = count
+        self.count, self._asked = count, ""
         self._shares = [slice(n, count, workers) for n in range(workers)]
-        self._asked = ""
         # A process with threads cannot be forked safely, and macOS has no safe fork at all.
         forked = sys.platform == "linux" and threading.active_count() == 1
         context: Any = multiprocessing.get_context("fork" if forked else "spawn")
         if forked:
             options["dataset"] = make(name, **options).dataset
+        sizes = [len(range(count)[share]) for share in self._shares]
+        given = [(name, size, autoreset, tuple(include), options) for size in sizes]
+        # The last share is never the largest, and gathering the answers is work too.
+        self._own = _Share(*given.pop()) if helps else None
+        self._due: Sequence[Any] = ()
         self._pipes: list[Connection] = []
         self._processes: list[Any] = []
-        for share in self._shares:
+        for share in given:
             here, there = context.Pipe()
-            size = len(range(count)[share])
-            given = (there, name, size, autoreset, tuple(include), options)
-            process = context.Process(target=_serve, args=given, daemon=True)
+            process = context.Process(target=_serve, args=(there, *share), daemon=True)
             process.start()
             there.close()
             self._pipes.append(here)
@@ -171,7 +177,7 @@ class WorkerVector:
             if process.is_alive():
                 process.terminate()
                 process.join()
-        self._pipes, self._processes = [], []
+        self._pipes, self._processes, self._shares = [], [], []
 
     def __enter__(self) -> WorkerVector:
         return self
@@ -181,80 +187,88 @@ class WorkerVector:
 
     def _ask(self, what: str, given: Sequence[Any]) -> None:
         """Ask all workers at once, each for its share."""
-        if not self._pipes:
+        if not self._shares:
             raise UsageError("the workers were closed")
         if self._asked:
             raise UsageError("the workers have a step to answer; call step_wait() first")
         try:
-            for pipe, share in zip(self._pipes, self._shares, strict=True):
+            for pipe, share in zip(self._pipes, self._shares, strict=False):
                 pipe.send_bytes(pickle.dumps((what, given[share]), PROTOCOL))
         except OSError:
+            self.close()
             raise UsageError(DIED) from None
-        self._asked = what
+        self._asked, self._due = what, given[self._shares[-1]]
 
     def _answers(self, what: str, width: int) -> list[list[Any]]:
-        """The workers' answers, column by column, in the environments' order."""
+        """Everybody's answers, column by column, in the environments' order."""
         if self._asked != what:
             raise UsageError("nothing was asked; call step_async() before step_wait()")
         self._asked = ""
+        own = [self._own.answer(what, self._due)] if self._own else []
+        try:
+            answers = [pickle.loads(pipe.recv_bytes()) for pipe in self._pipes]
+        except (EOFError, OSError):
+            self.close()
+            raise UsageError(DIED) from None
         found: list[list[Any]] = [[None] * self.count for _ in range(width)]
-        problem: Exception | None = None
-        for pipe, share in zip(self._pipes, self._shares, strict=True):
-            try:
-                answer = pickle.loads(pipe.recv_bytes())
-            except (EOFError, OSError):
-                raise UsageError(DIED) from None
+        for answer, share in zip([*answers, *own], self._shares, strict=True):
             if isinstance(answer, Exception):
-                problem = answer
-                continue
+                raise answer
             for column, part in zip(found, answer, strict=True):
                 column[share] = part
-        if problem is not None:
-            raise problem
         return found
 
 
-def _serve(
-    pipe: Connection,
-    name: str,
-    count: int,
-    autoreset: Autoreset,
-    include: Sequence[str],
-    options: dict[str, Any],
-) -> None:
-    """A worker: its share of the environments, until the pipe is closed."""
-    seats: list[_Seat] = []
+class _Share:
+    """The environments of one process; opened when they are first asked."""
+
+    def __init__(
+        self,
+        name: str,
+        count: int,
+        autoreset: Autoreset,
+        include: Sequence[str],
+        options: dict[str, Any],
+    ) -> None:
+        self._name, self._count, self._options = name, count, options
+        self._autoreset, self._include = autoreset, include
+        self._seats: list[_Seat] = []
+
+    def answer(self, what: str, given: Sequence[Any]) -> tuple[list[Any], ...] | UsageError:
+        """What all of them say to a reset or step, column by column, infos last."""
+        try:
+            self._open()
+            pairs = zip(self._seats, given, strict=True)
+            if what == "reset":
+                begun = [seat.reset(seed) for seat, seed in pairs]
+                return [seen for seen, _ in begun], self._plain([info for _, info in begun])
+            *rest, infos = _batch([seat.step(words, self._autoreset) for seat, words in pairs])
+            return *rest, self._plain(infos)
+        except WaywordError as error:
+            return UsageError(str(error))
+
+    def _open(self) -> None:
+        if self._seats:
+            return
+        first = make(self._name, **self._options)
+        shared = {**self._options, "dataset": first.dataset}
+        others = [make(self._name, **shared) for _ in range(self._count - 1)]
+        self._seats = [_Seat(env) for env in (first, *others)]
+
+    def _plain(self, infos: Sequence[Info]) -> list[dict[str, Json]]:
+        return [_plain(info, self._include) for info in infos]
+
+
+def _serve(pipe: Connection, *given: Any) -> None:
+    """A worker: answers for its share, until the pipe is closed."""
+    share = _Share(*given)
+    gc.freeze()  # what the processes share need never be looked through again
     while True:
         try:
-            what, given = pickle.loads(pipe.recv_bytes())
+            what, words = pickle.loads(pipe.recv_bytes())
         except (EOFError, OSError, KeyboardInterrupt):
             return
-        try:
-            if not seats:
-                first = make(name, **options)
-                shared = {**options, "dataset": first.dataset}
-                seats = [_Seat(first), *(_Seat(make(name, **shared)) for _ in range(count - 1))]
-                gc.freeze()  # what is shared with the other processes is never looked through again
-            answer: Any = _answers(seats, what, given, autoreset, include)
-        except WaywordError as error:
-            answer = UsageError(str(error))
-        pipe.send_bytes(pickle.dumps(answer, PROTOCOL))
-
-
-def _answers(
-    seats: Sequence[_Seat],
-    what: str,
-    given: Sequence[Any],
-    autoreset: Autoreset,
-    include: Sequence[str],
-) -> tuple[list[Any], ...]:
-    """Column by column, infos last."""
-    pairs = zip(seats, given, strict=True)
-    if what == "reset":
-        begun = [seat.reset(seed) for seat, seed in pairs]
-        return [seen for seen, _ in begun], [info.only(include) for _, info in begun]
-    *rest, infos = _batch([seat.step(words, autoreset) for seat, words in pairs])
-    return *rest, [_plain(info, include) for info in infos]
+        pipe.send_bytes(pickle.dumps(share.answer(what, words), PROTOCOL))
 
 
 def _plain(info: Info, include: Sequence[str]) -> dict[str, Json]:

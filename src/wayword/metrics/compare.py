@@ -39,7 +39,7 @@ TIE = 1e-9  # values nearer to each other than this are equal
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class MetricDifference:
     """One metric over the shared episodes that have it in both runs (``n`` of them).
 
     ``wins`` counts episodes where the second run is better, ``losses`` where it is worse; for a
@@ -66,7 +66,7 @@ class Comparison:
     shared: int
     only_first: int
     only_second: int
-    lines: tuple[Line, ...]
+    lines: tuple[MetricDifference, ...]
 
 
 def compare(
@@ -130,10 +130,10 @@ def _line(
     difference: Floats,
     interval: Interval,
     p: float,
-) -> Line:
+) -> MetricDifference:
     both = ~np.isnan(difference)
     gain = -difference[both] if metric.better == "lower" else difference[both]
-    return Line(
+    return MetricDifference(
         metric,
         n=int(both.sum()),
         first=float(before[both].mean()),
@@ -173,7 +173,7 @@ def heading(found: Comparison) -> str:
 HEAD = ("Metric", "First", "Second", "Difference [95%]", "Better", "Worse", "Same", "p")
 
 
-def _cells(line: Line) -> tuple[str, ...]:
+def _cells(line: MetricDifference) -> tuple[str, ...]:
     metric, gap = line.metric, line.difference
     change = number(metric, gap.mean)
     if not math.isnan(gap.low):
@@ -246,7 +246,7 @@ def _as_json(found: Comparison) -> dict[str, Json]:
     }
 
 
-def _line_json(line: Line) -> dict[str, Json]:
+def _line_json(line: MetricDifference) -> dict[str, Json]:
     numbers = {
         "first": line.first,
         "second": line.second,

@@ -32,7 +32,7 @@ from wayword.core.metric import Metric
 from wayword.core.replay import replay
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.metrics.scoring import Pair, Walks, scorer
+from wayword.metrics.scoring import Pair, PlaceScorer, scorer
 
 NAMES = ("instr_id", "id", "episode_id", "path_id")
 PLACES = ("trajectory", "path")
@@ -201,7 +201,7 @@ def _trajectory(
         trajectory = trajectory_from_actions(dataset, task.episode, actions)
         return trajectory, sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
     judge = scorer(dataset.family)
-    if not isinstance(judge, Walks):
+    if not isinstance(judge, PlaceScorer):
         raise DataError(path, at, "is not enough for this dataset", "give the field 'actions'")
     places = [p for number, item in enumerate(given) for p in _places(path, at, number, item)]
     if not places:

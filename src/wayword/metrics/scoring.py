@@ -88,7 +88,7 @@ class Scorer(Protocol):
 
 
 @runtime_checkable
-class Walks(Protocol):
+class PlaceScorer(Protocol):
     """What a family's scorer also offers where places alone can be scored, without any action."""
 
     def illegal_moves(self, dataset: Dataset, task: Task, places: Sequence[str]) -> int:

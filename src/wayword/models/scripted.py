@@ -9,6 +9,7 @@ import inspect
 import json
 import math
 import random
+import re
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -213,11 +214,61 @@ def _typed(schema: Mapping[str, Json], rng: random.Random | None, root: Mapping[
     if kind == "array":
         item = schema.get("items", {})
         return [smallest(item, rng, root) for _ in range(schema.get("minItems", 0))]
+    if kind == "string" and "pattern" in schema:
+        return _matching(str(schema["pattern"]).strip("^$"), rng)
     if kind == "string":
         return "x" * int(schema.get("minLength", 0))
     if kind in ("integer", "number"):
         return schema.get("minimum", 0)
     return False if kind == "boolean" else None
+
+
+_PIECE = re.compile(r"\\(.)|(\[[^\]]+\]|.)")
+
+
+def _matching(pattern: str, rng: random.Random | None) -> str:
+    """A text for a pattern of groups, alternatives, classes, escapes and ``+`` or ``?``: of
+    alternatives the first or one that is drawn, of a class its last sign, nothing optional.
+
+    >>> _matching(r"(goto\\[(a|b)\\]|turn\\[-?[0-9]+\\]|stop)", None)
+    'goto[a]'
+    """
+    options = _alternatives(pattern)
+    if len(options) > 1:
+        return _matching(rng.choice(options) if rng else options[0], rng)
+    made, at = "", 0
+    while at < len(pattern):
+        if pattern[at] == "(":
+            end = at + _group(pattern[at:])
+            text = _matching(pattern[at + 1 : end - 1], rng)
+        else:
+            piece = _PIECE.match(pattern, at)
+            assert piece is not None
+            end, text = piece.end(), piece[1] or (piece[2][-2:-1] or piece[2])
+        optional = pattern[end : end + 1] == "?"
+        made += "" if optional else text
+        at = end + (pattern[end : end + 1] in ("?", "+"))
+    return made
+
+
+def _group(text: str) -> int:
+    """The length of the group that a text begins with."""
+    depth = 0
+    for piece in _PIECE.finditer(text):
+        depth += {"(": 1, ")": -1}.get(piece[0], 0)
+        if depth == 0:
+            return piece.end()
+    return len(text)
+
+
+def _alternatives(pattern: str) -> list[str]:
+    """What stands between the bars that are in no group."""
+    depth, cuts = 0, [-1]
+    for piece in _PIECE.finditer(pattern):
+        depth += {"(": 1, ")": -1}.get(piece[0], 0)
+        if piece[0] == "|" and depth == 0:
+            cuts.append(piece.start())
+    return [pattern[a + 1 : b] for a, b in zip(cuts, [*cuts[1:], len(pattern)], strict=True)]
 
 
 def _referred(reference: str, root: Mapping[str, Json]) -> Mapping[str, Json]:

@@ -25,7 +25,7 @@ SAME = 8.0
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SightedThing:
     """A thing seen: heading (degrees from the picture's own middle), metres if depth was known."""
 
     name: str
@@ -36,7 +36,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class SurveyedView:
     """One view and what was made of it; ``boxes`` are in the view's own pixels."""
 
     heading: float
@@ -115,13 +115,13 @@ class Surveyor:
     tagger: Perceiver | None = None
     memory: Memory = field(default_factory=Memory)
 
-    async def look(self, panorama: Picture) -> list[Look]:
+    async def look(self, panorama: Picture) -> list[SurveyedView]:
         """Every view of an equirectangular picture, in the layout's order."""
         views = Views(panorama, self.layout)
         captions = await self._captions(views)
         boxes, tags = await self._boxes(views), await self._tags(views)
         return [
-            Look(
+            SurveyedView(
                 *towards, caption, tuple(map(_box, seen)), tuple(b[6] for b in seen), tuple(tagged)
             )
             for towards, caption, seen, tagged in zip(
@@ -163,29 +163,33 @@ class Surveyor:
         ]
 
 
-def things(looks: Iterable[Look], layout: ViewLayout, within: float = 3.0) -> list[Found]:
+def things(
+    looks: Iterable[SurveyedView], layout: ViewLayout, within: float = 3.0
+) -> list[SightedThing]:
     """What all views found, each thing once, the surest first, and tags after what has a box.
 
     A tag has the heading of its view's middle. Things known to be farther than ``within`` metres
     are left out; those of unknown distance stay.
     """
-    found: list[Found] = []
+    found: list[SightedThing] = []
     for look in looks:
         towards = look.heading, look.elevation
         for box, distance in zip(look.boxes, look.distances, strict=True):
             heading, rise = direction(*box.centre, towards, layout.width, layout.size)
             if distance is None or distance <= within:
-                found.append(Found(box.name, absolute(heading), rise, box.score, distance))
-        found += [Found(tag, absolute(look.heading), look.elevation, 0.0) for tag in look.tags]
+                found.append(SightedThing(box.name, absolute(heading), rise, box.score, distance))
+        found += [
+            SightedThing(tag, absolute(look.heading), look.elevation, 0.0) for tag in look.tags
+        ]
     found.sort(key=lambda thing: -thing.score)
-    kept: list[Found] = []
+    kept: list[SightedThing] = []
     for thing in found:
         if not any(_same(thing, other) for other in kept):
             kept.append(thing)
     return kept
 
 
-def _same(one: Found, other: Found) -> bool:
+def _same(one: SightedThing, other: SightedThing) -> bool:
     near = abs(relative(one.heading, other.heading)) < SAME
     level = abs(one.elevation - other.elevation) < 2 * SAME or one.score == 0.0
     return one.name == other.name and near and level

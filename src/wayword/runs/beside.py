@@ -24,7 +24,7 @@ STEP_MS = "step_ms"
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class ReproducedRow:
     """A row: ``ours`` and ``published`` by metric, rates in percent; ``n`` episodes were played.
 
     ``missing`` says why there is no run. ``cost`` is in US dollars, None where a price is unknown.
@@ -44,16 +44,16 @@ class Beside:
     missing: str = ""
 
 
-def beside(prepared: Prepared, keys: Sequence[str]) -> Beside:
+def beside(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
     """The row's runs beside what is published. Raises ``RecordingError`` for a run not begun."""
     row = prepared.row
     if prepared.missing:
-        return Beside(row.name, row.published, missing=prepared.missing)
+        return ReproducedRow(row.name, row.published, missing=prepared.missing)
     runs = [RunFolder.read(plan.out) for plan in prepared.plans if plan.out]
     found = pooled(runs)
     ours = {key: value for key in keys if (value := _value(found, runs, key)) is not None}
     totals = found.totals
-    return Beside(
+    return ReproducedRow(
         row.name,
         row.published,
         ours,
@@ -88,7 +88,7 @@ def _step_ms(runs: Sequence[RecordedRun]) -> Interval | None:
     return bootstrap(values)[0] if len(scores) else None
 
 
-def render(recipe: Recipe, rows: Sequence[Beside], form: str, width: int = 100) -> str:
+def render(recipe: Recipe, rows: Sequence[ReproducedRow], form: str, width: int = 100) -> str:
     """The table as ``rich``, ``markdown`` or ``json``; ours above the published."""
     if form == "json":
         return json.dumps(_json(recipe, rows), indent=2)
@@ -118,7 +118,7 @@ def _rich(head: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> st
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
 
 
-def _cells(recipe: Recipe, row: Beside) -> list[str]:
+def _cells(recipe: Recipe, row: ReproducedRow) -> list[str]:
     count = f"{row.n} of {row.of}" if row.n != row.of else str(row.n)
     told = [_cell(row.ours.get(key), row.published.get(key)) for key in recipe.metrics]
     cost = "?" if row.cost is None else f"${row.cost:.2f}"
@@ -131,7 +131,7 @@ def _cell(ours: Interval | None, published: float | None) -> str:
     return f"{mean}{spread}\n({'–' if published is None else f'{published:g}'})"
 
 
-def _notes(rows: Sequence[Beside]) -> list[str]:
+def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
     """What differs, each line once, with the rows it is about where it is not all of them."""
     about: dict[str, list[str]] = {}
     for row in rows:
@@ -148,7 +148,7 @@ def _notes(rows: Sequence[Beside]) -> list[str]:
     return lines + [f"Not run: {'; '.join(names)}: {why}" for why, names in gone.items()]
 
 
-def _json(recipe: Recipe, rows: Sequence[Beside]) -> Json:
+def _json(recipe: Recipe, rows: Sequence[ReproducedRow]) -> Json:
     listed: list[Json] = []
     for row in rows:
         told = asdict(row)

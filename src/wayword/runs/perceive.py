@@ -31,7 +31,7 @@ from wayword.perception import panorama
 from wayword.perception import panorama as pictures
 from wayword.perception.opening import Kind, open_detector, open_eye
 from wayword.perception.panorama import ViewLayout, view
-from wayword.perception.survey import Found, Look, Memory, Surveyor, things
+from wayword.perception.survey import Memory, SightedThing, SurveyedView, Surveyor, things
 from wayword.runs.active import open_models
 from wayword.runs.plan import Plan
 
@@ -99,7 +99,7 @@ Row = tuple[str, Sequence[str], Sequence[Mapping[str, Mapping[str, float | None]
 """Place, a sentence a direction, things by direction, summary."""
 
 
-def sheet(panorama: Picture, looks: Sequence[Look], layout: ViewLayout) -> bytes:
+def sheet(panorama: Picture, looks: Sequence[SurveyedView], layout: ViewLayout) -> bytes:
     """All views of a place as one JPEG: a column a direction, a row an elevation."""
     rows, columns = layout.size
     scale = TILE / columns
@@ -254,8 +254,8 @@ async def _perceive(
 
 async def _place(
     name: str,
-    looks: Sequence[Look],
-    seen: Sequence[Found],
+    looks: Sequence[SurveyedView],
+    seen: Sequence[SightedThing],
     chosen: panorama.ViewLayout,
     describer: Describer,
     north: float,

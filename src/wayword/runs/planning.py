@@ -75,7 +75,7 @@ class Outlook:
 
 
 @dataclass(frozen=True, slots=True)
-class Means:
+class Resources:
     """What is there: episodes at once in a process, processes a machine, requests a minute that the
     server takes (None: any number), and the hours it may take (None: as many as one process)."""
 
@@ -109,7 +109,7 @@ def recipe_outlooks(name: str, model: str, data: Path | None, pilot: Pilot | Non
     return [replace(outlook(plan, pilot), name=row) for row, plan in plans]
 
 
-def lines(found: Sequence[Outlook], means: Means, pilot: Pilot | None) -> list[str]:
+def lines(found: Sequence[Outlook], means: Resources, pilot: Pilot | None) -> list[str]:
     """The plan in words."""
     told = [_row(one) for one in found] if len(found) > 1 else []
     whole = _together(found)
@@ -131,7 +131,7 @@ def lines(found: Sequence[Outlook], means: Means, pilot: Pilot | None) -> list[s
     return [*told, dollars_line(whole)]
 
 
-def _machines(hours: float, whole: Forecast, means: Means) -> Iterator[str]:
+def _machines(hours: float, whole: Forecast, means: Resources) -> Iterator[str]:
     """The hours of one process, and how many processes and machines make it fewer."""
     yield f"one process, {means.concurrency} episodes at once: {_hours(hours)}"
     processes = 1

@@ -70,7 +70,7 @@ class _Mlflow:
         self._library.end_run()
 
 
-class Kept:
+class SafeTracker:
     """A tracker that cannot do harm: its errors are told of once, as a line, and end it.
 
     Figures that are not finite are left out. Use as a context manager.
@@ -88,7 +88,7 @@ class Kept:
         self._try(lambda tracker: tracker.close())
         self._tracker = None
 
-    def __enter__(self) -> Kept:
+    def __enter__(self) -> SafeTracker:
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -126,7 +126,7 @@ class Means:
 
 def open_tracker(
     spec: str, name: str, config: Mapping[str, Json], tell: Callable[[str], None]
-) -> Kept:
+) -> SafeTracker:
     """The tracker that ``KIND:PROJECT`` names, with a run of that name begun.
 
     ``config`` says what is run; secrets that this process knows are taken out. Raises
@@ -141,7 +141,7 @@ def open_tracker(
     try:
         library = _library(kind)
         build = _Mlflow if kind == "mlflow" else _Runs
-        return Kept(build(library, project, name, clean), spec, tell)
+        return SafeTracker(build(library, project, name, clean), spec, tell)
     except ImportError:
         remedy = f"pip install 'wayword[{EXTRAS[kind]}]'"
         raise UsageError(f"--track {spec}: {kind} is not installed: {remedy}") from None

@@ -150,7 +150,7 @@ def _side(clause: Clause) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class GoldStep:
     """One step of a gold path: its turn and slope (degrees), and the words around it."""
 
     turn: float
@@ -168,7 +168,7 @@ _DULL = """
 
 def _steps(
     graph: ViewpointGraph, perceiver: Any, scene: str, path: Sequence[str], heading: float
-) -> list[Step]:
+) -> list[GoldStep]:
     steps, facing = [], heading
     for here, there in pairwise(path):
         bearing, slope, _ = graph.bearing(here, there)
@@ -178,7 +178,7 @@ def _steps(
         things = (thing.name for part in arrived.sectors for thing in part.sightings)
         around = _content(" ".join([arrived.summary, *things]))
         told = _content(" ".join([view.caption, *(thing.name for thing in view.sightings)]))
-        steps.append(Step(relative(bearing, facing), slope, around, told))
+        steps.append(GoldStep(relative(bearing, facing), slope, around, told))
         facing = bearing
     return steps
 
@@ -187,7 +187,7 @@ def _content(text: str) -> frozenset[str]:
     return frozenset(_WORD.findall(text.lower())) - frozenset(_DULL.split())
 
 
-def _fit(clause: str, step: Step) -> float:
+def _fit(clause: str, step: GoldStep) -> float:
     """How well a clause tells a step; the terms' weights are set by hand."""
     words = clause.lower()
     named = _content(words)
@@ -213,7 +213,7 @@ SPREAD = 2.0
 """What it costs a clause to lie half a path away from its place in the text, squared."""
 
 
-def aligned(clauses: Sequence[Clause], steps: Sequence[Step]) -> Laid:
+def aligned(clauses: Sequence[Clause], steps: Sequence[GoldStep]) -> Laid:
     """The best order-keeping assignment of one clause to each step, by dynamic programming."""
     if not steps:
         return Laid((0,) * len(clauses))

@@ -14,7 +14,7 @@ from wayword.training.examples import Example
 from wayword.training.student import Batch
 
 
-class Words(Protocol):
+class Tokeniser(Protocol):
     """A tokeniser: text to token ids, and where in the text each begins and ends."""
 
     def __hash__(self) -> int: ...
@@ -41,7 +41,7 @@ READ_AT_ONCE = 512
 """Texts that are cut into tokens together, on all cores."""
 
 
-def encode_all(examples: Sequence[Example], words: Words) -> list[Encoded]:
+def encode_all(examples: Sequence[Example], words: Tokeniser) -> list[Encoded]:
     """Tokens and labels of many examples; see :func:`encode`."""
     found = []
     for first in range(0, len(examples), READ_AT_ONCE):
@@ -51,7 +51,7 @@ def encode_all(examples: Sequence[Example], words: Words) -> list[Encoded]:
     return found
 
 
-def encode(example: Example, words: Words, whole: Any = None) -> Encoded:
+def encode(example: Example, words: Tokeniser, whole: Any = None) -> Encoded:
     """Tokens and labels. A label that parts from what was taken is learnt up to the parting.
 
     After it the text goes on with what was taken, so the label's later tokens have no place in it.
@@ -81,7 +81,7 @@ def encode(example: Example, words: Words, whole: Any = None) -> Encoded:
 
 
 @lru_cache(maxsize=4096)
-def _ids(words: Words, text: str) -> list[int]:
+def _ids(words: Tokeniser, text: str) -> list[int]:
     """A choice's tokens; there are few different ones in thousands of walks."""
     return list(words.encode(text).ids)
 

@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,7 +36,7 @@ from wayword.core.world import Feedback, Observation, World
 from wayword.models.parts.options import continued
 from wayword.settings import make
 from wayword.training.alignment import Narrated, narrated
-from wayword.training.labels import Guide, Method, Moment, keeps_own, near_goal
+from wayword.training.labels import Guide, LabeledDecision, Method, keeps_own, near_goal
 from wayword.training.planned import UNKNOWN, PlanGuide
 from wayword.worlds.household.goals import HouseholdReference
 
@@ -162,7 +163,7 @@ class _Chooser:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AskedQuestion:
     """What an agent asked, and the options that were taken and that were best ("": none was)."""
 
     prompt: str
@@ -189,8 +190,8 @@ class _Guided:
     ):
         models = {**toolkit.models, "main": _Chooser(student, self._noted)}
         self.agent: Any = cls(settings, replace(toolkit, models=models))
-        self.walk: list[Moment] = []
-        self.questions: list[Question] = []
+        self.walk: list[LabeledDecision] = []
+        self.questions: list[AskedQuestion] = []
         self._narrated, self._near = narrated, near
         self._best = STOP
         self._world: World | None = None
@@ -228,7 +229,7 @@ class _Guided:
         if isinstance(self._guide, PlanGuide) and not self._free:
             decision = Decision(self._best if self._best != UNKNOWN else STOP)
         if asked:
-            self.walk.append(Moment(place, decision.action, self._best))
+            self.walk.append(LabeledDecision(place, decision.action, self._best))
         return decision
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -237,19 +238,22 @@ class _Guided:
             self._guide.took(decision, feedback)
 
     def _noted(self, prompt: str, taken: str, options: Sequence[str]) -> str:
-        """Note a question; returns the oracle's option. Without a student, that is taken."""
+        """Note a question; returns the oracle's option. Without a student, that is taken.
+
+        Which clause is followed has no right answer off the gold path: the oracle would turn back.
+        """
         answers: Mapping[Action, str] = getattr(self.agent, "answers", {})
-        best = self._best
+        best, lost = self._best, False
         if self._clauses and best not in answers and any(a.name == FOLLOW for a in answers):
             assert self._guide is not None
             number = self._clauses.at(self._guide.reached)
-            now = self.agent.followed
+            now, lost = self.agent.followed, self._guide.strayed
             best = Action(FOLLOW, (str(min(max(number, now), now + 1)),))
         want = answers.get(best, "" if isinstance(self._guide, PlanGuide) else best.name)
         ends = self._near and self._world is not None and _place(self._world) in self._near
-        right = answers[STOP] if ends and STOP in answers else want
+        right = answers[STOP] if ends and STOP in answers else "" if lost else want
         kept = right if right in options else ""
-        self.questions.append(Question(prompt, taken or want, kept))
+        self.questions.append(AskedQuestion(prompt, taken or want, kept))
         return want
 
 
@@ -257,7 +261,7 @@ ERRANDS = 40
 """High-level actions that a home task may take; the expert needs 4 to 12."""
 
 
-class Player:
+class ExampleMaker:
     """Plays the episodes of one source with one agent, and writes them down as examples."""
 
     def __init__(
@@ -295,8 +299,9 @@ class Player:
         if isinstance(task.reference, HouseholdReference):
             done = task.reference.met(trajectory.state) == task.reference.parts()
             return written(
-                task.episode.id, self._source, guided.questions, done, own=method == "rbl"
-            )
+                task.episode.id, self._source, self._first_text(guided.questions), done,
+                own=method == "rbl",
+            )  # fmt: skip
         goals = near_goal(self._dataset, task)
         own = student is not None and keeps_own(method, guided.walk, goals)
         success = bool(guided.walk) and guided.walk[-1].place in goals
@@ -308,9 +313,23 @@ class Player:
             own=own,
         )
 
+    def _first_text(self, questions: Sequence[AskedQuestion]) -> Sequence[AskedQuestion]:
+        """The questions up to where an agent that says so began its text anew: one example is one
+        growing text."""
+        anew = getattr(self._cls, "begins_anew", False)
+        ends = [
+            n for n, (a, b) in enumerate(pairwise(questions), 1) if len(b.prompt) < len(a.prompt)
+        ]
+        return questions[: ends[0]] if anew and ends else questions
+
 
 def written(
-    episode: str, source: str, questions: Sequence[Question], success: bool = True, *, own: bool
+    episode: str,
+    source: str,
+    questions: Sequence[AskedQuestion],
+    success: bool = True,
+    *,
+    own: bool,
 ) -> Example:
     """The prompts of an episode as one text; with ``own``, what was taken is its own label. Raises
     ``UsageError`` where one prompt does not extend the last byte for byte.

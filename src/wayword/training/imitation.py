@@ -28,11 +28,11 @@ from torch.nn import functional
 from wayword.agents.imitation import LONGEST, Ints, numbered
 from wayword.datasets.houses import Houses
 from wayword.datasets.r2r import R2R
-from wayword.training.imitation_model import HIDDEN, Policy, Recipe, Shape, one_step
+from wayword.training.imitation_model import HIDDEN, Policy, PolicyRecipe, Sizes, one_step
 from wayword.training.imitation_tables import (
     Episodes,
     Scenes,
-    Walks,
+    WalkBatch,
     draw_homes,
     make_vocabulary,
     number_texts,
@@ -62,7 +62,7 @@ class Material:
     told: Ints
 
 
-def gather(data: Path | None, recipe: Recipe) -> Material:
+def gather(data: Path | None, recipe: PolicyRecipe) -> Material:
     """Read R2R's train split and make the houses, and set the held-out parts aside.
 
     Without ``data`` the generated houses are all there is.
@@ -101,7 +101,7 @@ def gather(data: Path | None, recipe: Recipe) -> Material:
 class Trainer:
     """Policy, optimiser and material of one training, which may be continued."""
 
-    def __init__(self, material: Material, shape: Shape, recipe: Recipe, out: Path) -> None:
+    def __init__(self, material: Material, shape: Sizes, recipe: PolicyRecipe, out: Path) -> None:
         torch.manual_seed(recipe.seed)
         self.material, self.recipe, self.out = material, recipe, out
         self.rng = np.random.default_rng(recipe.seed)
@@ -225,7 +225,7 @@ class Trainer:
         lead = self.rng.random(len(batch)) < recipe.guided
         plan = np.where(lead[:, None], -1, self.plans[batch])
         noise = recipe.noise * (self.rng.random(len(batch)) < 0.5)
-        walks = Walks(material.scenes, material.episodes.some(batch))
+        walks = WalkBatch(material.scenes, material.episodes.some(batch))
         (rows, beside), local = self._look(self.policy, walks, train=True)
         packed = pack(walks, plan, noise, self.rng)
         told = self.policy.read(self._dropped(self._words(batch), 1))
@@ -257,13 +257,13 @@ class Trainer:
         return torch.from_numpy(told[:, : max(1, int((told > 0).sum(1).max()))])
 
     @torch.no_grad()
-    def _play(self, batch: NDArray[Any], most: int, *, draw: bool) -> tuple[Walks, Ints]:
+    def _play(self, batch: NDArray[Any], most: int, *, draw: bool) -> tuple[WalkBatch, Ints]:
         """Walk episodes step by step with the mean of the weights: walks, and the options taken.
 
         With ``draw`` moves are drawn by their scores, and a walk ends at the goal and only there.
         """
         policy = self.mean
-        walks = Walks(self.material.scenes, self.material.episodes.some(batch))
+        walks = WalkBatch(self.material.scenes, self.material.episodes.some(batch))
         (rows, beside), local = self._look(policy, walks, train=False)
         told = policy.read(self._words(batch))
         past = torch.zeros(len(batch), 0, policy.shape.width)
@@ -295,7 +295,7 @@ class Trainer:
         return walks, plan
 
     def _look(
-        self, policy: Policy, walks: Walks, *, train: bool
+        self, policy: Policy, walks: WalkBatch, *, train: bool
     ) -> tuple[tuple[Tensor, Tensor], Ints]:
         """What is seen at every viewpoint of the batch's scenes, and where each one's row is."""
         scenes = self.material.scenes
@@ -372,16 +372,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--no-memory", action="store_true")
     changeable = ("epochs", "batch", "rate", "seed", "houses", "homes_share", "vectors", "walk")
     for name in changeable:
-        default = getattr(Recipe, name)
+        default = getattr(PolicyRecipe, name)
         parser.add_argument(f"--{name}", type=type(default), default=default)
-    parser.add_argument("--width", type=int, default=Shape.width)
-    parser.add_argument("--dropout", type=float, default=Shape.dropout)
+    parser.add_argument("--width", type=int, default=Sizes.width)
+    parser.add_argument("--dropout", type=float, default=Sizes.dropout)
     given = parser.parse_args(arguments)
     torch.set_num_threads(given.threads)
     changes = {name: getattr(given, name) for name in changeable}
-    recipe = replace(Recipe(), everything=given.everything, **changes)
+    recipe = replace(PolicyRecipe(), everything=given.everything, **changes)
     material = gather(given.data, recipe)
-    shape = Shape(
+    shape = Sizes(
         len(material.vocabulary),
         width=given.width,
         dropout=given.dropout,

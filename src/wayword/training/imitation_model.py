@@ -31,7 +31,7 @@ HIDDEN = -1e4
 
 
 @dataclass(frozen=True)
-class Shape:
+class Sizes:
     """Sizes of the network. ``text`` and ``memory`` switch what an ablation leaves out."""
 
     vocabulary: int
@@ -46,7 +46,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Recipe:
+class PolicyRecipe:
     """How to train.
 
     After the first epoch the share ``guided`` of the walks is led by the expert, half of them with
@@ -91,7 +91,7 @@ class Dropout(nn.Module):
 class Attention(nn.Module):
     """Multi-head attention, written out: short sequences, and plain operators to export."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Sizes) -> None:
         super().__init__()
         self.heads, width = shape.heads, shape.width
         self.ask = nn.Linear(width, width)
@@ -114,10 +114,10 @@ class Attention(nn.Module):
         return self.out(mixed)
 
 
-class Layer(nn.Module):
+class AttentionLayer(nn.Module):
     """Attention to a context (itself, where none is given), then two linear maps."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Sizes) -> None:
         super().__init__()
         width = shape.width
         self.look = Attention(shape)
@@ -144,7 +144,7 @@ class Policy(nn.Module):
 
     some: Tensor
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, shape: Sizes) -> None:
         super().__init__()
         self.shape, width = shape, shape.width
         self.words = nn.Embedding(shape.vocabulary, shape.word, padding_idx=0)
@@ -163,8 +163,8 @@ class Policy(nn.Module):
         self.bearing = nn.Linear(FEATURES, width)
         self.option = nn.Sequential(nn.GELU(), nn.Linear(width, width), nn.LayerNorm(width))
         self.kinds = nn.Parameter(torch.randn(3, width) * 0.1)
-        self.readers = nn.ModuleList(Layer(shape) for _ in range(shape.reading))
-        self.deciders = nn.ModuleList(Layer(shape) for _ in range(shape.deciding))
+        self.readers = nn.ModuleList(AttentionLayer(shape) for _ in range(shape.reading))
+        self.deciders = nn.ModuleList(AttentionLayer(shape) for _ in range(shape.deciding))
         self.read_norm, self.last_norm = nn.LayerNorm(width), nn.LayerNorm(width)
         self.score = nn.Linear(width, 1)
         self.drop = Dropout(shape.dropout)
@@ -250,7 +250,7 @@ SMALLEST = 1024
 """Tensors of fewer numbers stay in single precision: they are little, and scales matter most."""
 
 
-class Step(nn.Module):
+class PolicyStep(nn.Module):
     """One decision of one walk: all of the agent's input in, scores and memories out."""
 
     def __init__(self, policy: Policy) -> None:
@@ -301,7 +301,7 @@ def export(policy: Policy, vocabulary: dict[str, int], path: Path) -> None:
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     torch.onnx.export(
-        Step(policy).eval(),
+        PolicyStep(policy).eval(),
         tuple(given.values()),
         str(path),
         input_names=list(given),
@@ -339,7 +339,7 @@ def _halve(path: Path) -> None:
 def load(path: Path) -> tuple[Policy, dict[str, int], dict[str, Any]]:
     """The policy of a checkpoint (the mean of its weights), its vocabulary, and all of it."""
     state = torch.load(path, weights_only=False)
-    policy = Policy(Shape(**state["shape"]))
+    policy = Policy(Sizes(**state["shape"]))
     policy.load_state_dict(state["mean"])
     return policy.eval(), state["vocabulary"], state
 

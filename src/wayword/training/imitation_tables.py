@@ -1,7 +1,7 @@
 """Scenes and episodes as arrays, and many walks at once over them.
 
 A :class:`Scenes` holds every viewpoint of a list of scenes, numbered through; an
-:class:`Episodes` the instructions and goals on them; a :class:`Walks` a batch of episodes under
+:class:`Episodes` the instructions and goals on them; a :class:`WalkBatch` a batch of episodes under
 way. All is numpy; no world is stepped.
 """
 
@@ -215,7 +215,7 @@ def number_texts(scenes: Scenes, vocabulary: Mapping[str, int]) -> dict[str, Int
     }
 
 
-class Walks:
+class WalkBatch:
     """A batch of B episodes under way, all at the same step.
 
     Option 0 is stopping, option k + 1 the k-th way of the viewpoint.
@@ -329,7 +329,7 @@ class Packed:
     options: int
 
 
-def pack(walks: Walks, plan: Ints, noise: NDArray[Any], rng: np.random.Generator) -> Packed:
+def pack(walks: WalkBatch, plan: Ints, noise: NDArray[Any], rng: np.random.Generator) -> Packed:
     """Walk to the goal, or to the end of ``plan`` (B, T), and lay out all options on the way.
 
     Where the plan holds -1 the expert leads, and with the chance ``noise`` (B,) any way is taken.

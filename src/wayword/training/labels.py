@@ -29,7 +29,7 @@ Method = Literal["ft", "rbl", "dagger"]
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class LabeledDecision:
     """One decision: the place, the action taken, and the oracle's."""
 
     place: str
@@ -37,7 +37,7 @@ class Moment:
     best: Action
 
 
-def completed(walk: Sequence[Moment], near_goal: frozenset[str]) -> bool:
+def completed(walk: Sequence[LabeledDecision], near_goal: frozenset[str]) -> bool:
     """Whether the agent stopped, of its own accord, in a place that counts as the goal.
 
     ``near_goal`` holds the goal and what the task's metric lets pass for it: in streets its direct
@@ -46,7 +46,7 @@ def completed(walk: Sequence[Moment], near_goal: frozenset[str]) -> bool:
     return bool(walk) and walk[-1].taken == STOP and walk[-1].place in near_goal
 
 
-def keeps_own(method: Method, walk: Sequence[Moment], near_goal: frozenset[str]) -> bool:
+def keeps_own(method: Method, walk: Sequence[LabeledDecision], near_goal: frozenset[str]) -> bool:
     """Whether the agent's own answers are the labels of its walk, all of them; else the oracle's.
 
     Under response-based learning a walk that completes the task keeps them. One panorama short of
@@ -82,7 +82,7 @@ class Guide:
     ``best(place)`` is asked once a decision, in order, with the place the agent stands at. Being on
     the gold path means standing at the place it was at last, or at a later one; a place that the
     path visits twice counts as the earlier visit that is still ahead. ``reached`` is the index of
-    the gold place that the walk was at last.
+    the gold place that the walk was at last; ``strayed`` says that it is not there now.
     """
 
     def __init__(self, world: World, gold: Sequence[str]) -> None:
@@ -91,12 +91,14 @@ class Guide:
         if not isinstance(world, Walkable):
             raise UsageError(f"{type(world).__name__} has no route() and along() to learn from")
         self._world, self._gold, self.reached = world, tuple(gold), 0
+        self.strayed = False
 
     def best(self, place: str) -> Action:
         """The oracle's action here."""
         if place in self._gold[self.reached :]:
             self.reached = self._gold.index(place, self.reached)
-        if place == self._gold[self.reached]:
+        self.strayed = place != self._gold[self.reached]
+        if not self.strayed:
             return self._onward()
         route = self._world.route("agent", self._gold[-1])
         return route[0] if route else STOP

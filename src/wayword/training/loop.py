@@ -40,7 +40,7 @@ from wayword.training.batches import (
 from wayword.training.crops import cropped
 from wayword.training.examples import (
     Example,
-    Player,
+    ExampleMaker,
     Source,
     read,
     refuse_test,
@@ -161,9 +161,9 @@ class Run:
                 found += arrived
         return found
 
-    def _player(self, task: Task, source: Source, dataset: Dataset) -> Player:
+    def _player(self, task: Task, source: Source, dataset: Dataset) -> ExampleMaker:
         near = self.recipe.near
-        return Player(task.agent, task.settings, source.data, dataset, near=near)
+        return ExampleMaker(task.agent, task.settings, source.data, dataset, near=near)
 
     def _own_walks(self) -> list[Example]:
         model, found = self._answering(), []

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wayword.core.action import Decision
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
-from wayword.metrics.compare import Comparison, Line, heading
+from wayword.metrics.compare import Comparison, MetricDifference, heading
 from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import overlay, title, value
@@ -126,7 +126,7 @@ def _table(sides: Sides) -> Html:
     return _region(table, "Differences", tag("p", _SMALL, class_="dim"))
 
 
-def _line(line: Line, names: tuple[str, str]) -> Html:
+def _line(line: MetricDifference, names: tuple[str, str]) -> Html:
     metric, gap = line.metric, line.difference
     sign = "+" if gap.mean > 0 else ""
     sure = not math.isnan(gap.low) and (gap.low > 0 or gap.high < 0)

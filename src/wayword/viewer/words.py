@@ -214,11 +214,15 @@ def shown(value: Any, name: str = "", depth: int = 0) -> Html | str:
     if isinstance(value, int | float):
         return _number(value, name)
     if isinstance(value, str):
+        if not value:
+            return ""
         long = len(value) > _LONG or "\n" in value
         return tag("pre", value, class_="said") if long else tag("bdi", value)
     if depth >= _DEEPEST:
         return tag("pre", json.dumps(value, ensure_ascii=False, default=str), class_="said")
     if isinstance(value, Mapping):
+        if len(value) > _FOLDED and all(isinstance(each, Mapping) for each in value.values()):
+            return _many(value, depth)
         fan = depth_fan(value) if value.get("type") == "DepthImage" else None
         return fan or facts(value, depth + 1) or "–"
     if isinstance(value, Sequence):
@@ -273,8 +277,27 @@ def _listed(value: Sequence[Any], depth: int) -> Html | str:
     return tag("ul", *(tag("li", shown(item, "", depth + 1)) for item in value))
 
 
+def _many(named: Mapping[str, Any], depth: int) -> Html:
+    """Things by name, folded away, as the state of a house holds a hundred of them: a row each,
+    with what differs between them; a ``no`` is left out."""
+    keys = dict.fromkeys(str(key) for each in named.values() for key in each)
+    alike = {key for key in keys if len({repr(each.get(key)) for each in named.values()}) == 1}
+    rows = [
+        {"name": name, **{k: "" if v is False else v for k, v in each.items() if k not in alike}}
+        for name, each in named.items()
+    ]
+    same = {key: next(iter(named.values()))[key] for key in keys if key in alike}
+    told = tag("p", "of all of them: ", class_="dim") if same else None
+    inside = (told, facts(same, depth + 1), _table(rows, depth))
+    return tag("details", tag("summary", f"{len(named)} of them"), *inside)
+
+
 def _table(rows: Sequence[Mapping[str, Any]], depth: int) -> Html:
-    keys = [k for k in dict.fromkeys(str(key) for row in rows for key in row) if k != "type"]
+    """A row each; columns in which nothing stands are left out."""
+    filled = (str(k) for row in rows for k, v in row.items() if v not in ("", None) and v != [])
+    there = set(filled)
+    keys = [k for k in dict.fromkeys(str(key) for row in rows for key in row) if k in there]
+    keys = [key for key in keys if key != "type"]
     head = tag("tr", *(tag("th", key.replace("_", " "), scope="col") for key in keys))
     body = [
         tag("tr", *(tag("td", shown(row.get(key, ""), key, depth + 1)) for key in keys))

@@ -138,7 +138,7 @@ _FENCE = re.compile(r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml
 
 
 @dataclass(frozen=True, slots=True)
-class Fields:
+class AnswerFields:
     """What an answer gives for each field, every value in order.
 
     ``before`` is the text before the first field; ``is_json`` says whether an object was found.
@@ -158,7 +158,7 @@ class Fields:
         return one_line(" ".join(str(v) for v in values if isinstance(v, str | int | float)))
 
 
-def fields(text: str, names: Collection[str]) -> Fields:
+def fields(text: str, names: Collection[str]) -> AnswerFields:
     """The fields of an answer: of every JSON object in it that has some, and of labelled lines.
 
     ``names`` are lower case; ``action_input`` is also found as ``Action Input`` or ``**ACTION
@@ -187,7 +187,7 @@ def fields(text: str, names: Collection[str]) -> Fields:
             given.setdefault(name, []).append(body)
     first = found[0][1] if found and not marks else None
     before = text[:first] if first is not None else rest[: marks[0].start()] if marks else rest
-    return Fields(given, _FENCE.sub("", before).strip(), bool(found))
+    return AnswerFields(given, _FENCE.sub("", before).strip(), bool(found))
 
 
 def one_line(value: object, most: int = THOUGHT) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from wayword.agents.parts.answers import Fields, Reply, fields, one_line
+from wayword.agents.parts.answers import AnswerFields, Reply, fields, one_line
 from wayword.agents.parts.legal import AROUND, Refusal, negated, pick, plain
 from wayword.core.action import Rejection
 from wayword.core.episode import Json
@@ -104,7 +104,7 @@ def choice_schema(name: str, legal: Collection[str], thought_length: int) -> Map
     }
 
 
-def _thought(found: Fields) -> str:
+def _thought(found: AnswerFields) -> str:
     own = found.line("thought")
     if found.is_json and own:
         return own
@@ -116,7 +116,7 @@ def _truth(value: Json) -> bool | None:
     return {"true": True, "false": False}.get(words)
 
 
-def _named(found: Fields, legal: Collection[str]) -> list[str]:
+def _named(found: AnswerFields, legal: Collection[str]) -> list[str]:
     """The words for the name. Beside an input or a prediction an action is a tool's name, unless
     it names what is legal."""
     inputs, predictions, actions = (_words(found.all(name)) for name in _NAMED)

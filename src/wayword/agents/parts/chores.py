@@ -35,7 +35,7 @@ _WORD = re.compile(r"[a-z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Chore:
+class AskedChore:
     """What a request asks for, as far as rules tell. Types are in order of likelihood.
 
     ``things`` go in or on one of ``places``; with ``carriers``, in or on one of these first.
@@ -79,7 +79,7 @@ class Lexicon:
         """From texts with a ``name: types`` a line."""
         return Lexicon(*(_listed(text) for text in (things, places, words)))
 
-    def chore(self, request: str) -> Chore:
+    def chore(self, request: str) -> AskedChore:
         """The chore that a request names; its fields are empty where the rules find nothing."""
         told = _WORD.findall(request.lower())
         words = [_singular(word) for word in told]
@@ -95,10 +95,10 @@ class Lexicon:
         if things[:2] == ("cup", "mug") and "coffee_machine" in places:
             things = ("mug", "cup")
         if lamps and not treatment and (not places or self._any("looking", free)):
-            return Chore(things, lamps[-1].types, sliced=sliced, lit=True)
+            return AskedChore(things, lamps[-1].types, sliced=sliced, lit=True)
         two = bool(thing and not carrier and (thing.several or self._any("two", free)))
         carriers = carrier.types if carrier else ()
-        return Chore(things, places, carriers, treatment, two, sliced)
+        return AskedChore(things, places, carriers, treatment, two, sliced)
 
     def _any(self, kind: str, words: set[str]) -> bool:
         return not words.isdisjoint(self.words.get(kind, ()))

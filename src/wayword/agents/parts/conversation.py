@@ -14,6 +14,8 @@ from wayword.core.model import Message, system, user, window_of
 
 USUAL_CONTEXT = 7000
 """Tokens of a prompt where neither a setting nor the model says how many."""
+ROOMY_ANSWER = 2000
+"""Tokens of an answer that is enough for any thought; models of a large window get no more."""
 
 
 class History:
@@ -61,6 +63,14 @@ def context_tokens(given: int, toolkit: Toolkit, usual: int = USUAL_CONTEXT) -> 
     main = toolkit.models.get("main")
     window = window_of(main) if main is not None else 0
     return given or window * 7 // 8 or usual
+
+
+def answer_tokens(given: int, toolkit: Toolkit, usual: int) -> int:
+    """Tokens that an answer may take: the setting, else a 32nd of the main model's window, but at
+    least ``usual`` and at most ``ROOMY_ANSWER``."""
+    main = toolkit.models.get("main")
+    window = window_of(main) if main is not None else 0
+    return given or max(usual, min(ROOMY_ANSWER, window // 32))
 
 
 def window_known(given: int, toolkit: Toolkit) -> bool:

@@ -64,7 +64,7 @@ class Since:
 
 
 @dataclass(slots=True)
-class Course:
+class RouteProgress:
     """How far a walk is along its ``legs``: the number of the one that is ``followed``, from 1.
 
     ``sees``: whether landmarks can be seen; where not, lights are counted by their intersections.

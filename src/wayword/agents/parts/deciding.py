@@ -17,7 +17,7 @@ from wayword.core.episode import Json
 from wayword.core.model import Message, Sampling, system, user
 
 STOP = "Stop"
-FUSION = AnswerForm(Field("thought", "the one thought, in a few sentences", length=400))
+FUSION = AnswerForm(Field("thought", "the one thought, in a few sentences"))
 ASKED = AskedFields("'Prediction:' with a direction's number or Stop", "a direction with a way")
 
 

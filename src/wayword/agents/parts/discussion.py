@@ -30,6 +30,8 @@ from wayword.core.model import Completion, Image, Message, Sampling, system
 from wayword.core.trajectory import EXPERT_FAILED
 
 _NOTHING = frozenset({"", "none", "nothing", "n/a"})
+ITEM = 100
+"""Characters that an item of a list may have at least: an action with its places and things."""
 
 Filled: TypeAlias = dict[str, str | list[str]]
 
@@ -38,27 +40,25 @@ Filled: TypeAlias = dict[str, str | list[str]]
 class Field:
     """``name`` is the JSON key; its label is the same word, capitalised. ``many``: a list.
 
-    ``about`` says what to write. ``length`` bounds each constrained text, in characters, and
-    ``least`` and ``most`` a list's items.
+    ``about`` says what to write; ``least`` counts a list's items.
     """
 
     name: str
     about: str
     many: bool = False
-    length: int = 240
     least: int = 0
-    most: int = 12
 
     @property
     def label(self) -> str:
         return self.name.replace("_", " ").capitalize()
 
-    def schema(self) -> dict[str, Json]:
-        """Its JSON schema."""
-        text: dict[str, Json] = {"type": "string", "maxLength": self.length}
+    def schema(self, length: int) -> dict[str, Json]:
+        """Its JSON schema with about ``length`` characters in all; an item may have a quarter."""
         if not self.many:
-            return text
-        return {"type": "array", "items": text, "minItems": self.least, "maxItems": self.most}
+            return {"type": "string", "maxLength": length}
+        most = max(12, length // ITEM)
+        text: dict[str, Json] = {"type": "string", "maxLength": max(ITEM, length // 4)}
+        return {"type": "array", "items": text, "minItems": self.least, "maxItems": most}
 
 
 class AnswerForm:
@@ -78,11 +78,12 @@ class AnswerForm:
         )
         return "Answer in exactly this form:\n" + "\n".join(lines)
 
-    def schema(self) -> Mapping[str, Json]:
-        """The JSON schema of a constrained answer."""
+    def schema(self, max_tokens: int) -> Mapping[str, Json]:
+        """The JSON schema of a constrained answer; texts are bounded so that it ends in time."""
+        each = max(1, 2 * max_tokens // len(self.fields))
         return {
             "type": "object",
-            "properties": {field.name: field.schema() for field in self.fields},
+            "properties": {field.name: field.schema(each) for field in self.fields},
             "required": [field.name for field in self.fields],
             "additionalProperties": False,
         }
@@ -100,13 +101,10 @@ def _shaped(field: Field, values: Sequence[Json]) -> str | list[str]:
         return " ".join(one_line(value) for value in values)
     entries: list[Json] = []
     for value in values:
-        entries += value.splitlines() if isinstance(value, str) else _listed(value)
+        listed = value if isinstance(value, list) else [value]
+        entries += value.splitlines() if isinstance(value, str) else listed
     plain = (one_line(unmarked(str(entry))) for entry in entries)
-    return [entry for entry in plain if entry.lower().strip(".") not in _NOTHING][: field.most]
-
-
-def _listed(value: Json) -> list[Json]:
-    return value if isinstance(value, list) else [value]
+    return [entry for entry in plain if entry.lower().strip(".") not in _NOTHING]
 
 
 # Asking an expert: one question, one answer, and what is done when none comes.
@@ -148,7 +146,7 @@ class Meeting:
         told = f"{self.prompts[expert]}\n\n{form.asked(self.constrained)}"
         sampling = Sampling(
             max_tokens=self.max_tokens,
-            json_schema=form.schema() if self.constrained else None,
+            json_schema=form.schema(self.max_tokens) if self.constrained else None,
         )
         return await self.ask(expert, [system(told), question], sampling, form.read, recovery)
 
@@ -213,7 +211,7 @@ DECOMPOSITION = AnswerForm(Field("actions", "a list of the actions in order", ma
 LANDMARKS = AnswerForm(
     Field("check", "whether the order of the actions is right, and why"),
     Field("actions", "a list of the actions in the right order", many=True, least=1),
-    Field("landmarks", "a list of landmark (type, type)", many=True, length=100, least=1),
+    Field("landmarks", "a list of landmark (type, type)", many=True, least=1),
 )
 TYPES = ("room", "infrastructure", "furniture", "decoration", "colour", "object")
 """Types that are suggested to the expert; it may name others."""
@@ -290,14 +288,14 @@ def numbered(lines: list[str] | tuple[str, ...]) -> str:
 # Source: DiscussNav (Long et al. 2024), section III-B, "Completion Estimation Experts".
 
 SUMMARY = AnswerForm(
-    Field("observation", "what was seen, in one sentence", length=200),
-    Field("thought", "what was decided and why, in one sentence", length=200),
+    Field("observation", "what was seen, in one sentence"),
+    Field("thought", "what was decided and why, in one sentence"),
 )
 COMPLETION = AnswerForm(
     Field("thought", "landmarks passed, changes of direction, and what follows from them"),
-    Field("executed", "a list of the actions that are done", many=True, length=100),
-    Field("in_progress", "a list of the actions that are begun", many=True, length=100),
-    Field("waiting", "a list of the actions still to come", many=True, length=100),
+    Field("executed", "a list of the actions that are done", many=True),
+    Field("in_progress", "a list of the actions that are begun", many=True),
+    Field("waiting", "a list of the actions still to come", many=True),
 )
 _ALIKE = 0.4
 """The share of their words from which two texts mean one action."""

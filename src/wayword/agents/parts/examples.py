@@ -17,7 +17,7 @@ from wayword.agents.parts.conversation import Turn
 from wayword.agents.parts.reading import ARGUMENT, StrategyRecipe
 from wayword.core.action import Action
 from wayword.core.agent import Demonstration, Demonstrations
-from wayword.core.episode import Json
+from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute
 from wayword.core.world import Observation
@@ -84,6 +84,13 @@ Tell = Callable[[Observation, str], str]
 
 class Unshowable(Exception):
     """Why a solved episode makes no example here, in a few words."""
+
+
+def drawn_by(seed: int, draw: str, episode: Episode | None) -> int:
+    """The seed of an episode's examples: the run's, or one for each ``episode``."""
+    if draw == "run" or episode is None:
+        return seed
+    return zlib.crc32(f"{seed}/{episode.id}".encode())
 
 
 def turns(

@@ -6,7 +6,8 @@ At every turn a line says what is held and what the request comes to, read by pl
 (:mod:`~wayword.agents.parts.chores`). Then each high-level action that can matter has a line that
 ends in signs and a question mark; the action with the most probable yes is taken, and a line says
 what came of it. Text is only ever appended: a model with a prefix cache reads every token once, and
-the last prompt of an episode is a training example.
+the last prompt of an episode is a training example. A text that has grown too long is begun anew:
+the request stands in it again, and the signs say what has been seen and done.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.chores import Chore, Lexicon
+from wayword.agents.parts.chores import AskedChore, Lexicon
 from wayword.agents.parts.clauses import NO, YES
 from wayword.agents.parts.home_belief import Belief, kind
-from wayword.agents.parts.housework import DOWN, Option, Situation
+from wayword.agents.parts.housework import DOWN, ChoreState, Option
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -26,8 +27,11 @@ from wayword.core.world import Feedback, Observation
 from wayword.worlds.household.observation import HouseholdObservation
 
 LONGEST = 7000
-"""Characters behind which only a stop is offered: shipped weights hold 4,096 tokens of some two
-characters, and one who searched for so long seldom finds anything."""
+"""Characters behind which the text begins anew: shipped weights have learnt from texts of up to
+4,096 tokens of some two characters."""
+
+BEGUN_ANEW = "text_begun_anew"
+"""Kind of the note that says so."""
 
 
 class HomeWalk:
@@ -36,10 +40,10 @@ class HomeWalk:
 
     def __init__(self, toolkit: Toolkit, prompts: str = "") -> None:
         self._toolkit, self._prompts = toolkit, Prompts("homes", prompts)
-        self.prompt = ""
+        self._request = self.prompt = ""
         self._turn: _Turn | None = None
         self._asked = Option(STOP, ())
-        self._chore, self._belief = Chore(), Belief()
+        self._chore, self._belief = AskedChore(), Belief()
 
     @property
     def answers(self) -> Mapping[Action, str]:
@@ -52,16 +56,18 @@ class HomeWalk:
         names = (self._prompts[each] for each in ("things", "places", "words"))
         self._chore = Lexicon.read(*names).chore(request)
         self._belief = Belief()
-        self.prompt = self._prompts.fill("task", request=request) + "\n"
+        self._request = self._prompts.fill("task", request=request) + "\n"
+        self.prompt = self._request
         self._turn = None
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         """Weigh the actions that can matter, one by one."""
         self._look(observation)
-        situation = Situation(self._chore, self._belief, space)
+        situation = ChoreState(self._chore, self._belief, space)
         chosen = situation.options()
         if len(self.prompt) > LONGEST:
-            chosen = chosen[-1:]
+            self.prompt = self._request
+            self._toolkit.note(BEGUN_ANEW, characters=LONGEST)
         self.prompt += self._heading()
         self._turn = _Turn(chosen, space)
         likely: dict[Action, float] = {}
@@ -108,7 +114,7 @@ class HomeWalk:
         return f"{name} ({'treated' if name in self._belief.treated else 'as found'})"
 
 
-def spoken(chore: Chore) -> str:
+def spoken(chore: AskedChore) -> str:
     """A chore in a few words: ``two mug, heat, sliced, in bowl, to desk``."""
     parts = [("two " if chore.two else "") + " or ".join(chore.things[:2])]
     parts += ["sliced" * chore.sliced, chore.treatment]

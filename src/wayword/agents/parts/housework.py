@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from wayword.agents.parts.chores import CARRIERS, KNIVES, LAMPS, Chore
+from wayword.agents.parts.chores import CARRIERS, KNIVES, LAMPS, AskedChore
 from wayword.agents.parts.home_belief import Belief, kind
 from wayword.core.action import STOP, Action, ActionSpace
 
@@ -41,10 +41,10 @@ class Option:
     signs: tuple[str, ...]
 
 
-class Situation:
+class ChoreState:
     """A chore against what is known: what is next, and what may be done."""
 
-    def __init__(self, chore: Chore, belief: Belief, space: ActionSpace) -> None:
+    def __init__(self, chore: AskedChore, belief: Belief, space: ActionSpace) -> None:
         self.chore, self.belief = chore, belief
         tried = belief.tried
         self.listed = [

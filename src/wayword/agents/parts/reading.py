@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wayword.agents.parts.answers import LONGEST, Fields, Reply, fields, one_line
+from wayword.agents.parts.answers import LONGEST, AnswerFields, Reply, fields, one_line
 from wayword.agents.parts.legal import Legal, Refusal
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Json
@@ -113,7 +113,7 @@ def read_answer(said: str | Reply, recipe: StrategyRecipe, legal: Legal) -> Stra
     return StrategyAnswer(reply.reject(outcome.kind, outcome.reason, thought), parts)
 
 
-def _labelled(words: str, found: Fields, legal: Legal) -> Action | Refusal:
+def _labelled(words: str, found: AnswerFields, legal: Legal) -> Action | Refusal:
     """The action of its own field. An argument beside it counts where the action needs one."""
     argument = found.line(ARGUMENT)
     if argument and legal.speaks(words):
@@ -125,7 +125,7 @@ def _labelled(words: str, found: Fields, legal: Legal) -> Action | Refusal:
     return outcome
 
 
-def _alone(reply: Reply, found: Fields, legal: Legal) -> Action | Refusal:
+def _alone(reply: Reply, found: AnswerFields, legal: Legal) -> Action | Refusal:
     """The action of an answer that does not label it."""
     if found.is_json:
         return Refusal("no_action", "the answer held no field 'action'")
@@ -163,7 +163,7 @@ def _split(body: str, section: Section) -> dict[str, str]:
     return found
 
 
-def _thought(found: Fields, recipe: StrategyRecipe) -> str:
+def _thought(found: AnswerFields, recipe: StrategyRecipe) -> str:
     """The sections on one line; without any of them, what stands before the action."""
     told = [_told(value) for s in recipe.sections for value in found.all(s.key)]
     if found.given and recipe.sections and not (found.is_json and any(told)):
@@ -215,8 +215,8 @@ def _section(section: Section, lengths: Lengths) -> Json:
 
 
 def _action(space: ActionSpace) -> Json:
-    """An enumeration, or for long lists a pattern by verb and object."""
-    if len(space) > MOST_LISTED:
+    """An enumeration; for long lists and where numbers are given, a pattern by verb and object."""
+    if len(space) > MOST_LISTED or space.forms:
         return {"type": "string", "pattern": pattern(space)}
     return {
         "type": "string",
@@ -241,7 +241,7 @@ def pattern(space: ActionSpace) -> str:
     for (verb, count), options in slots.items():
         inside = ", ".join(f"({'|'.join(each)})" for each in options)
         forms.append(rf"{verb}\[{inside}\]" if count else verb)
-    return f"^({'|'.join(dict.fromkeys([*forms, *space.open_verbs]))})$"
+    return f"^({'|'.join(dict.fromkeys([*forms, *space.forms, *space.open_verbs]))})$"
 
 
 def _escaped(word: str) -> str:

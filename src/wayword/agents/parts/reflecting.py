@@ -59,7 +59,7 @@ class Reflection:
     lesson: str
 
 
-class Reflecting(Strategy):
+class ReflectingStrategy(Strategy):
     """A strategy that learns between the trials of an episode, in words."""
 
     Settings: ClassVar[type[ReflectingSettings]] = ReflectingSettings

@@ -13,7 +13,6 @@ Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
 from __future__ import annotations
 
 import re
-import zlib
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +26,7 @@ from wayword.agents.parts.conversation import (
     Conversation,
     TokenRate,
     Turn,
+    answer_tokens,
     context_tokens,
     window_known,
 )
@@ -124,19 +124,11 @@ def knowable(asked: StrategyRecipe, own: SelfState, owner: type) -> StrategyReci
     return asked if kept == lines else recipe.read("\n".join(kept), owner.__name__)
 
 
-def _drawn_by(settings: StrategySettings, episode: Episode | None) -> int:
-    """The seed of an episode's examples."""
-    if settings.draw == "run" or episode is None:
-        return settings.examples
-    return zlib.crc32(f"{settings.examples}/{episode.id}".encode())
-
-
 REMEMBERED = 200
 """Menus up to this long are remembered, to tell an impossible action from one of earlier."""
-ECHOED = 300
-"""Characters of a rejected answer that the agent is shown again."""
-STOPS = ("\nObservation:",)
-"""Where a free answer goes on to invent what it would see."""
+ECHOED, STOPS = 300, ("\nObservation:",)
+"""Characters of a rejected answer that the agent is shown again, and where a free answer goes on to
+invent what it would see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,8 +146,8 @@ class StrategySettings:
     ``examples_file``: examples of one's own instead, thoughts included, in the form of ``wayword
     export`` or as YAML. ``context``: tokens that a prompt may take before old steps are dropped, 0
     for what the model holds. ``thought_length``: characters of a constrained section or part of
-    one, 0 for as many as leave the answer within ``max_tokens``. ``prompts``: a folder of texts to
-    use instead of the shipped ones.
+    one, 0 for as many as leave the answer within ``max_tokens`` (0: 1,000, or up to 2,000 where the
+    model's window is large). ``prompts``: a folder of texts to use instead.
     """
 
     decoding: Literal["constrained", "free"] = "constrained"
@@ -168,14 +160,14 @@ class StrategySettings:
     examples_file: str = ""
     context: int = 0
     thought_length: int = 0
-    max_tokens: int = 1000
+    max_tokens: int = 0
     temperature: float = 0.0
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if self.shots < 0 or self.max_tokens < 8 or self.context < 0 or self.thought_length < 0:
+        if min(self.shots, self.context, self.thought_length) < 0 or 0 != self.max_tokens < 8:
             raise UsageError(
-                "strategies: shots, context and thought_length are at least 0, max_tokens 8"
+                "strategies: shots, context and thought_length are at least 0, max_tokens 8, or 0"
             )
         if self.shots and self.examples_file:
             raise UsageError("strategies: examples are drawn (shots) or read (examples_file)")
@@ -195,6 +187,7 @@ class Strategy:
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
         self._context = context_tokens(settings.context, toolkit)
+        self._answer = answer_tokens(settings.max_tokens, toolkit, 1000)
         self._prompts = Prompts("strategies", settings.prompts)
         name, inline = type(self).__name__, ":" in self.recipe
         self._recipe = recipe.read(self.recipe if inline else self._prompts[self.recipe], name)
@@ -285,6 +278,8 @@ class Strategy:
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             shown = self._examples()
             form = self._prompts.fill(f"answer_{self._settings.decoding}", form=self._recipe.form)
+            if self._constrained and space.open_verbs:
+                form += "\n" + self._prompts.fill("argument", verbs=" or ".join(space.open_verbs))
             fixed = system_text(
                 self._prompts, self._verbalizer, form, self._episode, self._actor, space
             )
@@ -306,7 +301,7 @@ class Strategy:
         settings, own = self._settings, self._settings.examples_file
         if not (settings.shots or own):
             return []
-        seed = _drawn_by(settings, self._episode)
+        seed = examples.drawn_by(settings.examples, settings.draw, self._episode)
 
         def told() -> list[Turn]:
             drawn = examples.from_file(Path(own)) if own else self._drawn(seed)
@@ -354,7 +349,7 @@ class Strategy:
 
     def _fitted(self, chat: Conversation) -> list[Message]:
         """The messages within the budget; what is dropped is noted."""
-        budget = self._context - self._settings.max_tokens
+        budget = self._context - self._answer
         room = int(max(1, budget) * self._rate.characters_per_token)
         if gone := chat.fit(room, self._now):
             self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
@@ -370,7 +365,7 @@ class Strategy:
         """What a section and a part of one may have: a model that fills them all, at two characters
         a token, still ends its answer."""
         texts = sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
-        each = self._settings.thought_length or max(1, 2 * self._settings.max_tokens // texts)
+        each = self._settings.thought_length or max(1, 2 * self._answer // texts)
         return Lengths(each, each, max(200, each))
 
     async def _complete(
@@ -383,7 +378,7 @@ class Strategy:
         settings = self._settings
         sampling = Sampling(
             temperature=settings.temperature,
-            max_tokens=settings.max_tokens,
+            max_tokens=self._answer,
             stop=stop,
             json_schema=schema,
             seed=self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None,

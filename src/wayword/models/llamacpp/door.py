@@ -23,7 +23,7 @@ _HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "te", "traile
 _OWN = frozenset({"server", "date", "access-control-allow-origin"})
 
 
-class Door(ThreadingHTTPServer):
+class GuardedDoor(ThreadingHTTPServer):
     """Listens on 127.0.0.1 and passes requests on to ``inner``, with ``key``."""
 
     daemon_threads = True
@@ -39,7 +39,7 @@ class Door(ThreadingHTTPServer):
 
 
 class _Handler(BaseHTTPRequestHandler):
-    server: Door
+    server: GuardedDoor
     timeout = _PATIENCE
     protocol_version = "HTTP/1.1"
 

@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Usage
-from wayword.models.llamacpp.door import Door
+from wayword.models.llamacpp.door import GuardedDoor
 from wayword.models.parts.options import continued
 
 
@@ -260,7 +260,7 @@ def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> 
     server = start_server(path, settings or EngineSettings(), key=key)
     inner = urlsplit(server.listening_address)
     try:
-        with Door(port, (inner.hostname or "127.0.0.1", inner.port or 0), key) as door:
+        with GuardedDoor(port, (inner.hostname or "127.0.0.1", inner.port or 0), key) as door:
             thread = threading.Thread(target=door.serve_forever, daemon=True)
             thread.start()
             try:

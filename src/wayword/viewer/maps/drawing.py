@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -135,10 +135,17 @@ def svg(where: Map) -> Html:
         _bar(where, paper),
     ]
     return tag(
-        "svg", _arrowheads(), *parts,
+        "svg", _arrowheads(), tag("g", *parts, aria_hidden="true"),
         viewBox=f"0 0 {wide:.0f} {tall + _STRIP:.0f}", class_="map",
-        role="img", aria_label="Map of the episode, north up",
+        role="img", aria_label=_alternative(where),
     )  # fmt: skip
+
+
+def _alternative(where: Map) -> str:
+    """The map for those who do not see it: its pieces are hidden from screen readers."""
+    walks = where.walks.items()
+    told = (f"; {who}: {len({s.point for s in stands})} places" for who, stands in walks)
+    return f"Map of the episode, north up{''.join(told)}"
 
 
 def legend(where: Map) -> Html:
@@ -195,8 +202,7 @@ def _rooms(where: Map, paper: _Paper) -> Html:
     drawn = []
     for room in where.rooms:
         (x0, y1), (x1, y0) = paper.at(room.low), paper.at(room.high)
-        wide, tall = x1 - x0, y1 - y0
-        drawn.append(tag("rect", x=x0, y=y0, width=wide, height=tall, class_="room"))
+        drawn.append(tag("rect", x=x0, y=y0, width=x1 - x0, height=y1 - y0, class_="room"))
     drawn += [_line(a, b, paper, "door") for a, b in where.doors]
     for room in where.rooms:
         x, y = paper.at(room.low)
@@ -228,7 +234,8 @@ def _gold(where: Map, paper: _Paper) -> Html | None:
     x, y = points[-1]
     ring = where.radius * paper.unit
     near = tag("circle", cx=x, cy=y, r=round(ring, 1), class_="near") if ring else None
-    line = tag("polyline", points=_points(points), class_="gold") if len(points) > 1 else None
+    told = " ".join(f"{x:g},{y:g}" for x, y in points)
+    line = tag("polyline", points=told, class_="gold") if len(points) > 1 else None
     goal = tag("circle", tag("title", "goal"), cx=x, cy=y, r=13, class_="goal")
     return tag("g", near, line, goal)
 
@@ -236,10 +243,6 @@ def _gold(where: Map, paper: _Paper) -> Html | None:
 def _parted(point: Point, paper: _Paper) -> Html:
     x, y = paper.at(point)
     return tag("circle", tag("title", "they part here"), cx=x, cy=y, r=17, class_="parted")
-
-
-def _points(points: Iterable[Point]) -> str:
-    return " ".join(f"{x:g},{y:g}" for x, y in points)
 
 
 def _walk(

@@ -27,7 +27,7 @@ from wayword.worlds.household import reasons
 from wayword.worlds.household.goals import HouseholdReference, Trait
 from wayword.worlds.household.house import Fail
 from wayword.worlds.household.lattice import field
-from wayword.worlds.household.reasons import Situation, because
+from wayword.worlds.household.reasons import ActorState, because
 from wayword.worlds.household.route import Trip, route_to_put, true_box
 from wayword.worlds.household.world import HouseholdWorld
 
@@ -99,7 +99,7 @@ TOOLS: dict[Trait, str] = {
 """Trait -> the affordance of what gives it to a thing."""
 
 
-class Errands(Situation):
+class Errands(ActorState):
     """What one actor can do about things, by their ids in the scene.
 
     ``tidy`` shuts again what was opened to get at something. Errands raise ``PlanningFailed``.

@@ -30,7 +30,7 @@ from wayword.worlds.household.verbs import VERBS, Body
 # Names: ``type_n`` in the order in which things are first seen.
 
 
-class Names:
+class ObjectNames:
     """The names one actor (or a group that shares them) has for things.
 
     The first apple seen is ``apple_1``, whichever apple of the house it is. Actors go by their own
@@ -88,7 +88,7 @@ class Actor:
     x: float
     y: float
     heading: float
-    names: Names
+    names: ObjectNames
     known: NDArray[np.bool_]
     seen_x: NDArray[np.float64]
     seen_y: NDArray[np.float64]
@@ -125,11 +125,11 @@ class House:
         self.actors: dict[str, Actor] = {}
         size, first = self.things.size, self.things.first_actor
         types = [self.things.type(i) for i in range(first)]
-        common = Names(types, bodies)
+        common = ObjectNames(types, bodies)
         if named:
             common.learn(range(first))
         for number, (name, body) in enumerate(bodies.items(), first):
-            names = common if shared_names or named else Names(types, bodies)
+            names = common if shared_names or named else ObjectNames(types, bodies)
             x, y, heading = poses[name]
             seen = np.zeros((2, size))
             self.actors[name] = Actor(

@@ -42,7 +42,7 @@ TRAITS: dict[Trait, str] = {
 """Trait -> what a thing is that has it."""
 
 
-class Situation:
+class ActorState:
     """How things stand for one actor, by their ids in the scene, and why it does what it does.
 
     ``reasons`` are those of the errands under way, the outermost first.
@@ -122,7 +122,7 @@ def because(reason: Callable[..., str]) -> Callable[[Errand], Errand]:
 
     def given(errand: Errand) -> Errand:
         @wraps(errand)
-        def reasoned(situation: Situation, *args: Any, **named: Any) -> ActionPlan:
+        def reasoned(situation: ActorState, *args: Any, **named: Any) -> ActionPlan:
             situation.reasons.append(reason(situation, *args, **named))
             try:
                 yield from errand(situation, *args, **named)
@@ -138,35 +138,35 @@ def _begun(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:] if sentence.startswith("the ") else sentence
 
 
-def going(at: Situation, thing: str) -> str:
+def going(at: ActorState, thing: str) -> str:
     """Why one walks to a thing."""
     return f"I go to {at.called(thing)}."
 
 
-def taking(at: Situation, thing: str) -> str:
+def taking(at: ActorState, thing: str) -> str:
     """Why a thing is taken; nothing where it is in the hands."""
     return "" if at.holds(thing) else f"I need {at.called(thing)} in my hands."
 
 
-def putting(at: Situation, thing: str, receptacle: str) -> str:
+def putting(at: ActorState, thing: str, receptacle: str) -> str:
     """Why a thing is brought somewhere."""
     spec = at.things.specs[at.number(receptacle)]
     where = f"{spec.receptacle or 'on'} {at.called(receptacle)}"
     return f"{at.called(thing)} should be {where}."
 
 
-def treating(at: Situation, thing: str, trait: Trait, tool: str) -> str:
+def treating(at: ActorState, thing: str, trait: Trait, tool: str) -> str:
     """Why a tool is used."""
     lacking = f"{at.called(thing)} is not {TRAITS.get(trait, 'ready')} yet"
     return f"{lacking}, so I use {at.called(tool)}."
 
 
-def slicing(at: Situation, thing: str, knife: str) -> str:
+def slicing(at: ActorState, thing: str, knife: str) -> str:
     """Why a knife is used."""
     return f"{at.called(thing)} is not sliced yet, so I use {at.called(knife)}."
 
 
-def opening(at: Situation, receptacle: str) -> str:
+def opening(at: ActorState, receptacle: str) -> str:
     """Why a receptacle is opened; nothing where it stands open."""
     r = at.number(receptacle)
     if not at.things.encloses[r] or at.things.open[r]:
@@ -174,37 +174,37 @@ def opening(at: Situation, receptacle: str) -> str:
     return f"{at.called(receptacle)} is closed, so I open it."
 
 
-def switching(at: Situation, thing: str, on: bool) -> str:
+def switching(at: ActorState, thing: str, on: bool) -> str:
     """Why a thing is switched."""
     return f"{at.called(thing)} should be {'on' if on else 'off'}."
 
 
-def swinging(at: Situation, thing: str, opens: bool) -> str:
+def swinging(at: ActorState, thing: str, opens: bool) -> str:
     """Why a thing is opened or closed."""
     return f"{at.called(thing)} should be {'open' if opens else 'closed'}."
 
 
-def passing(at: Situation, door: str) -> str:
+def passing(at: ActorState, door: str) -> str:
     """Why a door is opened."""
     return f"{at.called(door)} is closed and on my way, so I open it."
 
 
-def closing(at: Situation, receptacle: str) -> str:
+def closing(at: ActorState, receptacle: str) -> str:
     """Why what was opened is closed."""
     return f"I opened {at.called(receptacle)} on the way, so I close it again."
 
 
-def unloading(at: Situation, thing: str, *rest: object, **named: object) -> str:
+def unloading(at: ActorState, thing: str, *rest: object, **named: object) -> str:
     """Why a thing is laid down on the way."""
     return f"I put {at.called(thing)} down first, as my hands are needed."
 
 
-def clearing(at: Situation, receptacle: str, thing: str) -> str:
+def clearing(at: ActorState, receptacle: str, thing: str) -> str:
     """Why something is taken out of a receptacle."""
     return f"{at.called(receptacle)} is full, so something has to come out of it."
 
 
-def looking(at: Situation, thing: str) -> str:
+def looking(at: ActorState, thing: str) -> str:
     """Why one looks at a thing that a question is about. What was not seen is not named: whether
     there is one may be the question."""
     if at.seen(thing):
@@ -212,6 +212,6 @@ def looking(at: Situation, thing: str) -> str:
     return "I have not seen enough to answer yet, so I look on."
 
 
-def finding(at: Situation, thing: str) -> str:
+def finding(at: ActorState, thing: str) -> str:
     """Why one looks around; nothing where the thing was seen."""
     return "" if at.seen(thing) else f"I have not seen {at.called(thing)} yet, so I look for it."

@@ -63,7 +63,7 @@ class NearbyThings:
 
 
 @dataclass(slots=True, eq=False)
-class Outlook:
+class VisiblePoints:
     """The P points that a body sees from where it stands, whichever way it has to face for it.
 
     ``slot`` (P,) says which of the things near; ``lines`` (P, 2) leads there from the eye, and
@@ -89,7 +89,7 @@ class Sight:
         self._layout, self._things = layout, things
         self._near: dict[tuple[int, int, float], NearbyThings] = {}
         self._version = things.version
-        self._outlooks: dict[int, Outlook] = {}
+        self._outlooks: dict[int, VisiblePoints] = {}
 
     def look(self, body: Body, place: tuple[float, float, float], me: int) -> VisibleThings:
         """What a body at ``place`` (x, y, heading) sees. ``me`` is its own number."""
@@ -105,7 +105,7 @@ class Sight:
         turns = dict(zip(slot.tolist(), bearings(right, ahead).tolist(), strict=True))
         return _view(outlook.near, turns, outlook.distance)
 
-    def _outlook(self, body: Body, x: float, y: float, me: int) -> Outlook:
+    def _outlook(self, body: Body, x: float, y: float, me: int) -> VisiblePoints:
         """The one of before, if nobody has moved since and nothing was moved, opened or shut."""
         things = self._things
         when: tuple[object, ...] = (x, y, body, things.version)
@@ -117,7 +117,9 @@ class Sight:
             found = self._outlooks[me] = self._survey(body, x, y, me, when)
         return found
 
-    def _survey(self, body: Body, x: float, y: float, me: int, when: tuple[object, ...]) -> Outlook:
+    def _survey(
+        self, body: Body, x: float, y: float, me: int, when: tuple[object, ...]
+    ) -> VisiblePoints:
         near = self._around(x, y, body.view_distance, me)
         count = len(near.things)
         eye = np.array(((x,), (y,)))
@@ -133,7 +135,7 @@ class Sight:
             clear = unhidden(panels, (x, y, body.eye), lines.T, near.mid[slot])
             kind, slot, lines = kind[clear], slot[clear], lines[clear]
         least = math.cos(math.radians(body.view_angle / 2)) * away[kind, slot] - EDGE
-        return Outlook(when, near, slot, lines, least, away[1].tolist())
+        return VisiblePoints(when, near, slot, lines, least, away[1].tolist())
 
     def _around(self, x: float, y: float, within: float, me: int) -> NearbyThings:
         things = self._things

@@ -99,6 +99,9 @@ class Base(Protocol):
 AHEAD = Action("move_ahead")
 LISTED = (AHEAD, Action("rotate", ("-30",)), Action("rotate", ("30",)), STOP)
 """The closed choices; any other well-formed ``rotate`` and ``goto`` is on the menu as well."""
+_NUMBER = r"-?[0-9]+(\.[0-9]+)?"
+FORMS = (rf"rotate\[{_NUMBER}\]", rf"goto\[{_NUMBER}, {_NUMBER}\]")
+"""How these are written."""
 FARTHEST = 1000.0
 """Numbers beyond this are no places and no turns."""
 

@@ -44,6 +44,7 @@ from wayword.core.world import Feedback, World
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.objectnav.base import (
     AHEAD,
+    FORMS,
     LISTED,
     Base,
     Moved,
@@ -113,7 +114,7 @@ def _around(thing: HouseObject, within: float) -> list[Point]:
     return [(i * GRID, j * GRID) for j in rows for i in columns]
 
 
-MENU = ActionSpace(LISTED, accepts=is_motion)
+MENU = ActionSpace(LISTED, accepts=is_motion, forms=FORMS)
 
 
 class ObjectNavWorld:

@@ -37,7 +37,7 @@ State = int
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
+class StreetPose:
     """What a state means: the panorama's number, the heading in whole degrees, and ``came``.
 
     ``came`` is the number of the panorama that the last action left, -1 where it did not move.
@@ -56,7 +56,7 @@ class Navigator:
         >>> navigator = Navigator(graph)
         >>> state = navigator.step(navigator.start(0, 0), "forward")
         >>> navigator.stand(state)
-        Stand(panorama=1, heading=0, came=0)
+        StreetPose(panorama=1, heading=0, came=0)
 
     States are numbers. With E links, state e < E has just moved along link e; E + e stands at link
     e's source and faces along it; higher ones are starts off every edge, given out as they are
@@ -75,8 +75,8 @@ class Navigator:
         self._targets = graph.targets.tolist()
         self._headings = graph.headings.tolist()
         self._links = len(self._targets)
-        self._odd: list[Stand] = []
-        self._odd_states: dict[Stand, State] = {}
+        self._odd: list[StreetPose] = []
+        self._odd_states: dict[StreetPose, State] = {}
         self._next: dict[str, dict[State, State]] = {word: {} for word in WORDS}
         self._rule = self._original if transition == "original" else self._modified
 
@@ -85,15 +85,15 @@ class Navigator:
         for edge in self._edges(panorama):
             if self._headings[edge] == heading:
                 return self._links + edge
-        return self._state(Stand(panorama, heading))
+        return self._state(StreetPose(panorama, heading))
 
-    def stand(self, state: State) -> Stand:
+    def stand(self, state: State) -> StreetPose:
         """What a state means."""
         if state < self._links:
-            return Stand(self._targets[state], self._headings[state], self._source(state))
+            return StreetPose(self._targets[state], self._headings[state], self._source(state))
         if state < 2 * self._links:
             edge = state - self._links
-            return Stand(self._source(edge), self._headings[edge])
+            return StreetPose(self._source(edge), self._headings[edge])
         return self._odd[state - 2 * self._links]
 
     def step(self, state: State, word: str) -> State:
@@ -120,7 +120,7 @@ class Navigator:
             return round(heading) % 360
         return int(self._headings[self._closest(heading, edges)])
 
-    def edge(self, here: Stand, word: str) -> int | None:
+    def edge(self, here: StreetPose, word: str) -> int | None:
         """The link an action takes or turns to, None where it does nothing.
 
         ``modified``, in the order in which the rules are asked: (1) stop does nothing. (2)
@@ -154,13 +154,13 @@ class Navigator:
         ahead = self._edges(self._targets[edge])
         return self._links + self._closest(self._headings[edge], ahead) if ahead else edge
 
-    def _original(self, here: Stand, word: str, edges: Sequence[int]) -> int | None:
+    def _original(self, here: StreetPose, word: str, edges: Sequence[int]) -> int | None:
         if word == "forward":
             return self._closest(here.heading, edges)
         others = [edge for edge in edges if self._headings[edge] != here.heading]
         return self._turn(word, here.heading, others) if others else None
 
-    def _modified(self, here: Stand, word: str, edges: Sequence[int]) -> int | None:
+    def _modified(self, here: StreetPose, word: str, edges: Sequence[int]) -> int | None:
         arrived = here.came >= 0
         if len(edges) <= 1 and arrived:
             return None
@@ -173,7 +173,7 @@ class Navigator:
             return self._turn(word, here.heading, others)
         return self._at_junction(here, word, edges)
 
-    def _at_junction(self, here: Stand, word: str, edges: Sequence[int]) -> int | None:
+    def _at_junction(self, here: StreetPose, word: str, edges: Sequence[int]) -> int | None:
         ahead = sorted(
             (edge for edge in edges if self._targets[edge] != here.came),
             key=lambda edge: relative(self._headings[edge], here.heading),
@@ -206,7 +206,7 @@ class Navigator:
     def _source(self, edge: int) -> int:
         return bisect_right(self._offsets, edge) - 1
 
-    def _state(self, stand: Stand) -> State:
+    def _state(self, stand: StreetPose) -> State:
         if stand not in self._odd_states:
             self._odd_states[stand] = 2 * self._links + len(self._odd)
             self._odd.append(stand)

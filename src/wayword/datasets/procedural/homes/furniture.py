@@ -37,7 +37,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class FurnitureKind:
     """A kind of furniture: extents along the wall, off the wall and up, and what it can do.
 
     ``free`` pieces stand away from walls. ``capacity`` counts things (0: any number).
@@ -57,21 +57,21 @@ class Kind:
 _OPENS = ("openable",)
 _LAMP = ("toggleable",)
 
-FURNITURE_KINDS: dict[str, Kind] = {
+FURNITURE_KINDS: dict[str, FurnitureKind] = {
     # kitchens
-    "fridge": Kind(0.8, 0.7, 1.8, "in", ("openable", "cooler")),
-    "counter_top": Kind(
+    "fridge": FurnitureKind(0.8, 0.7, 1.8, "in", ("openable", "cooler")),
+    "counter_top": FurnitureKind(
         1.8, 0.6, 0.9, "on",
         parts=(
             Part("microwave", -0.65, -0.2, 0.9, stands=True),
             Part("coffee_machine", 0.8, -0.3, 0.9, stands=True),
         ),
     ),
-    "kitchen_sink": Kind(
+    "kitchen_sink": FurnitureKind(
         0.8, 0.6, 0.9,
         parts=(Part("sink_basin", 0.0, 0.1, 0.7), Part("faucet", 0.0, -0.7, 0.9, controls=True)),
     ),
-    "stove": Kind(
+    "stove": FurnitureKind(
         0.6, 0.6, 0.9,
         parts=(
             Part("stove_burner", -0.5, 0.0, 0.88),
@@ -80,54 +80,54 @@ FURNITURE_KINDS: dict[str, Kind] = {
             Part("stove_knob", 0.5, 0.9, 0.8, controls=True),
         ),
     ),
-    "cabinet": Kind(0.8, 0.4, 0.95, "in", _OPENS, capacity=8),
-    "garbage_can": Kind(0.35, 0.35, 0.6, "in", capacity=8),
-    "dining_table": Kind(1.3, 0.8, 0.75, "on", free=True),
-    "shelf": Kind(0.9, 0.3, 0.8, "on", capacity=10),
+    "cabinet": FurnitureKind(0.8, 0.4, 0.95, "in", _OPENS, capacity=8),
+    "garbage_can": FurnitureKind(0.35, 0.35, 0.6, "in", capacity=8),
+    "dining_table": FurnitureKind(1.3, 0.8, 0.75, "on", free=True),
+    "shelf": FurnitureKind(0.9, 0.3, 0.8, "on", capacity=10),
     # living rooms, bedrooms, offices
-    "sofa": Kind(1.9, 0.8, 0.7, "on"),
-    "arm_chair": Kind(0.8, 0.8, 0.7, "on", capacity=4),
-    "coffee_table": Kind(0.9, 0.5, 0.45, "on", free=True),
-    "tv_stand": Kind(1.3, 0.4, 0.5, "on"),
-    "side_table": Kind(0.5, 0.45, 0.6, "on", capacity=6),
-    "lamp_table": Kind(
+    "sofa": FurnitureKind(1.9, 0.8, 0.7, "on"),
+    "arm_chair": FurnitureKind(0.8, 0.8, 0.7, "on", capacity=4),
+    "coffee_table": FurnitureKind(0.9, 0.5, 0.45, "on", free=True),
+    "tv_stand": FurnitureKind(1.3, 0.4, 0.5, "on"),
+    "side_table": FurnitureKind(0.5, 0.45, 0.6, "on", capacity=6),
+    "lamp_table": FurnitureKind(
         0.5, 0.45, 0.6, "on", parts=(Part("desk_lamp", 0.0, -0.5, 0.6, stands=True),), capacity=6
     ),
-    "floor_lamp": Kind(0.35, 0.35, 1.6, affordances=_LAMP),
-    "bookcase": Kind(0.9, 0.35, 1.9, "on"),
-    "safe": Kind(0.5, 0.45, 0.6, "in", _OPENS, capacity=6),
-    "bed": Kind(1.6, 2.0, 0.6, "on"),
-    "dresser": Kind(
+    "floor_lamp": FurnitureKind(0.35, 0.35, 1.6, affordances=_LAMP),
+    "bookcase": FurnitureKind(0.9, 0.35, 1.9, "on"),
+    "safe": FurnitureKind(0.5, 0.45, 0.6, "in", _OPENS, capacity=6),
+    "bed": FurnitureKind(1.6, 2.0, 0.6, "on"),
+    "dresser": FurnitureKind(
         1.1, 0.5, 0.9, "on", parts=(Part("drawer", -0.5, 0.2, 0.4), Part("drawer", 0.5, 0.2, 0.4))
     ),
-    "desk": Kind(
+    "desk": FurnitureKind(
         1.2, 0.6, 0.75, "on",
         parts=(Part("desk_lamp", -0.75, -0.5, 0.75, stands=True), Part("drawer", 0.5, 0.1, 0.4)),
     ),
-    "laundry_hamper": Kind(0.45, 0.45, 0.6, "in", _OPENS, capacity=8),
+    "laundry_hamper": FurnitureKind(0.45, 0.45, 0.6, "in", _OPENS, capacity=8),
     # bathrooms
-    "bathroom_sink": Kind(
+    "bathroom_sink": FurnitureKind(
         0.7, 0.5, 0.85,
         parts=(Part("sink_basin", 0.0, 0.1, 0.65), Part("faucet", 0.0, -0.7, 0.85, controls=True)),
     ),
-    "toilet": Kind(0.45, 0.65, 0.45, "on", capacity=3),
-    "bathtub": Kind(1.6, 0.75, 0.55, "in"),
-    "cart": Kind(0.6, 0.4, 0.8, "on", capacity=8),
+    "toilet": FurnitureKind(0.45, 0.65, 0.45, "on", capacity=3),
+    "bathtub": FurnitureKind(1.6, 0.75, 0.55, "in"),
+    "cart": FurnitureKind(0.6, 0.4, 0.8, "on", capacity=8),
     # parts
-    "microwave": Kind(
+    "microwave": FurnitureKind(
         0.5, 0.4, 0.3, "in", ("openable", "toggleable", "heater"), accepts=HEATABLE, capacity=3
     ),
-    "coffee_machine": Kind(
+    "coffee_machine": FurnitureKind(
         0.25, 0.25, 0.35, "in", ("toggleable", "filler"), accepts=("mug", "cup"), capacity=1
     ),
-    "sink_basin": Kind(0.5, 0.4, 0.2, "in", ("cleaner", "filler"), capacity=6),
-    "faucet": Kind(0.1, 0.1, 0.2, affordances=("toggleable",)),
-    "stove_burner": Kind(
+    "sink_basin": FurnitureKind(0.5, 0.4, 0.2, "in", ("cleaner", "filler"), capacity=6),
+    "faucet": FurnitureKind(0.1, 0.1, 0.2, affordances=("toggleable",)),
+    "stove_burner": FurnitureKind(
         0.25, 0.25, 0.02, "on", ("heater",), accepts=("pan", "pot", "kettle"), capacity=1
     ),
-    "stove_knob": Kind(0.05, 0.05, 0.05, affordances=("toggleable",)),
-    "desk_lamp": Kind(0.15, 0.15, 0.4, affordances=_LAMP),
-    "drawer": Kind(0.5, 0.35, 0.2, "in", _OPENS, capacity=6),
+    "stove_knob": FurnitureKind(0.05, 0.05, 0.05, affordances=("toggleable",)),
+    "desk_lamp": FurnitureKind(0.15, 0.15, 0.4, affordances=_LAMP),
+    "drawer": FurnitureKind(0.5, 0.35, 0.2, "in", _OPENS, capacity=6),
 }  # fmt: skip
 
 _BEDROOM = (("bed", 1.0), ("dresser", 1.0), ("lamp_table", 1.0), ("side_table", 0.5),
@@ -194,7 +194,7 @@ SIDES = ((0, 1), (1, 0), (0, -1), (-1, 0))
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class FurniturePiece:
     """A piece of furniture with its centre and extents (x and y) in metres.
 
     ``front`` is the direction it faces, ``room`` the number of its room in the plan.
@@ -221,9 +221,9 @@ class Piece:
         return round(self.x + x * self.width / 2, 4), round(self.y + y * self.depth / 2, 4)
 
 
-def furnish(rng: random.Random, plan: FloorPlan) -> list[Piece]:
+def furnish(rng: random.Random, plan: FloorPlan) -> list[FurniturePiece]:
     """Pieces for every room, those that a room should have first; what finds no place is left."""
-    pieces: list[Piece] = []
+    pieces: list[FurniturePiece] = []
     for number, room in enumerate(plan.rooms):
         doors = [door for door in plan.doors if number in door.rooms]
         taken: list[Box] = []
@@ -241,7 +241,7 @@ def furnish(rng: random.Random, plan: FloorPlan) -> list[Piece]:
 
 def find_place(
     rng: random.Random, kind: str, number: int, room: PlanRoom, taken: list[Box], kept: list[Box]
-) -> Piece | None:
+) -> FurniturePiece | None:
     """The first of some random places whose box and front are free."""
     for piece in _tries(rng, kind, number, room):
         box = piece.box
@@ -255,7 +255,7 @@ def find_place(
     return None
 
 
-def _tries(rng: random.Random, kind: str, number: int, room: PlanRoom) -> Iterator[Piece]:
+def _tries(rng: random.Random, kind: str, number: int, room: PlanRoom) -> Iterator[FurniturePiece]:
     spec = FURNITURE_KINDS[kind]
     for _ in range(TRIES):
         front = rng.choice(SIDES)
@@ -276,10 +276,10 @@ def _tries(rng: random.Random, kind: str, number: int, room: PlanRoom) -> Iterat
                     if front[1] > 0
                     else room.y1 - OFF_WALL - depth / 2
                 )
-        yield Piece(kind, round(x, 2), round(y, 2), width, depth, front, number)
+        yield FurniturePiece(kind, round(x, 2), round(y, 2), width, depth, front, number)
 
 
-def front_of(piece: Piece) -> list[Box]:
+def front_of(piece: FurniturePiece) -> list[Box]:
     """What must stay free before a piece."""
     west, south, east, north = piece.box
     if FURNITURE_KINDS[piece.kind].free:

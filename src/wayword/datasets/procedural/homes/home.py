@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
 from wayword.datasets.procedural.floorplans import DOOR, FloorPlan
-from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS, Part, Piece, furnish
+from wayword.datasets.procedural.homes.furniture import (
+    FURNITURE_KINDS,
+    FurniturePiece,
+    Part,
+    furnish,
+)
 from wayword.datasets.procedural.homes.plan import draw
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.house import Fail, House
@@ -96,7 +101,9 @@ def build_home(name: str) -> Home:
     raise UsageError(f"{name}: no plan in {TRIES} leaves a way to everything; take another seed")
 
 
-def build_scene(name: str, plan: FloorPlan, pieces: Sequence[Piece], shut: Sequence[bool]) -> Scene:
+def build_scene(
+    name: str, plan: FloorPlan, pieces: Sequence[FurniturePiece], shut: Sequence[bool]
+) -> Scene:
     """The scene of a furnished plan; ``shut`` says of each of its doors whether it is."""
     builder = SceneBuilder(name)
     for room in plan.rooms:
@@ -115,7 +122,7 @@ def build_scene(name: str, plan: FloorPlan, pieces: Sequence[Piece], shut: Seque
     return builder.build()
 
 
-def _set_down(builder: SceneBuilder, piece: Piece) -> None:
+def _set_down(builder: SceneBuilder, piece: FurniturePiece) -> None:
     spec = FURNITURE_KINDS[piece.kind]
     under = builder.furniture(
         *(piece.kind, piece.x, piece.y, piece.width, piece.depth, spec.height),
@@ -129,7 +136,9 @@ def _set_down(builder: SceneBuilder, piece: Piece) -> None:
         before = _build_on(builder, piece, part, under, before)
 
 
-def _build_on(builder: SceneBuilder, piece: Piece, part: Part, under: str, before: str) -> str:
+def _build_on(
+    builder: SceneBuilder, piece: FurniturePiece, part: Part, under: str, before: str
+) -> str:
     spec = FURNITURE_KINDS[part.kind]
     swap = piece.front[0] != 0
     width, depth = (spec.depth, spec.width) if swap else (spec.width, spec.depth)

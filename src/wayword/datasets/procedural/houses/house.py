@@ -137,7 +137,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Thing:
+class PlacedFurniture:
     """A piece of furniture at a point (metres); ``name`` is used once in a house."""
 
     name: str
@@ -159,9 +159,9 @@ class _Floor:
 
 def furnish(
     rng: random.Random, plan: FloorPlan, places: tuple[HousePlace, ...], graph: ViewpointGraph
-) -> tuple[Thing, ...]:
+) -> tuple[PlacedFurniture, ...]:
     """Things for every room, clear of doors, places and ways, each with a name of its own."""
-    things: list[Thing] = []
+    things: list[PlacedFurniture] = []
     taken: set[str] = set()
     for number, room in enumerate(plan.rooms):
         floor = _floor(number, plan, places, graph)
@@ -173,7 +173,7 @@ def furnish(
                 name = rng.choice(free)
                 taken.add(name)
                 spots.append(spot)
-                things.append(Thing(name, kind, *spot, number))
+                things.append(PlacedFurniture(name, kind, *spot, number))
     return tuple(things)
 
 
@@ -241,7 +241,7 @@ class GeneratedHouse:
     walls: Walls
     places: tuple[HousePlace, ...]
     graph: ViewpointGraph
-    things: tuple[Thing, ...]
+    things: tuple[PlacedFurniture, ...]
 
     @cached_property
     def sees_things(self) -> NDArray[np.bool_]:

@@ -10,7 +10,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from wayword.datasets.procedural.towns.routes import Ending, Leg, Passed, TownRoute, Turn
+from wayword.datasets.procedural.towns.routes import Ending, Passed, TownLeg, TownRoute, Turn
 from wayword.datasets.procedural.towns.town import LIGHT
 
 TURNS: dict[Turn, tuple[str, ...]] = {
@@ -73,7 +73,7 @@ def instruct(scene: str, route: TownRoute) -> TownInstruction:
     return told
 
 
-def _leg(rng: random.Random, told: TownInstruction, leg: Leg) -> list[str]:
+def _leg(rng: random.Random, told: TownInstruction, leg: TownLeg) -> list[str]:
     before = _passing(rng, told, leg.passed)
     turn = rng.choice(TURNS[leg.turn])
     by_light = bool(leg.light) and rng.random() < COUNT_LIGHTS

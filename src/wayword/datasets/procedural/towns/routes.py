@@ -138,7 +138,7 @@ class Passed:
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class TownLeg:
     """Straight on to a junction, and a turn there.
 
     ``junction`` is the number of the junction on this leg, counted from 1; ``light`` its number
@@ -175,7 +175,7 @@ class TownRoute:
 
     path: tuple[str, ...]
     heading: int
-    legs: tuple[Leg, ...]
+    legs: tuple[TownLeg, ...]
     ending: Ending
     actions: int
 
@@ -264,7 +264,7 @@ class _TownPlanner:
         (heading,) = (h for h, target in graph.exits(chain[here]) if target == chain[here + 1])
         return self.town.navigator.start(chain[here], heading)
 
-    def _leg(self, walk: _Walk) -> Leg | None:
+    def _leg(self, walk: _Walk) -> TownLeg | None:
         """Walk to a turn and make it."""
         passed: list[Passed] = []
         lights, straight = 0, self.rng.choice((0, 0, 1, 1, 2, MOST_STRAIGHT))
@@ -281,7 +281,7 @@ class _TownPlanner:
             way = self.rng.choice(turns)
             self._leave(walk, way)
             if number == straight:
-                return Leg(way.turn, number + 1, lights if lit else 0, corner, tuple(passed))
+                return TownLeg(way.turn, number + 1, lights if lit else 0, corner, tuple(passed))
         return None
 
     def _on(self, walk: _Walk, crossings: int) -> Ending | None:

@@ -31,7 +31,7 @@ from wayword.datasets.sources.ithor.rearrangement import (
 )
 from wayword.verbalize.generic import COMPASS
 from wayword.worlds.household.goals import RearrangementReference, Restored
-from wayword.worlds.household.house import Names
+from wayword.worlds.household.house import ObjectNames
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.scene import HouseObject, Point, Scene
 from wayword.worlds.household.verbs import Body
@@ -149,7 +149,7 @@ class Published:
 
 def request(rng: random.Random, scene: Scene, goals: Sequence[Restored]) -> str:
     """How things should be, in words, each by its name in a world whose things are all named."""
-    names = Names([o.type for o in scene.objects], ())
+    names = ObjectNames([o.type for o in scene.objects], ())
     names.learn(range(len(scene.objects)))
     called = {o.id: names.of[i] for i, o in enumerate(scene.objects)}
     lines = [_line(rng, scene, goal, called) for goal in goals]

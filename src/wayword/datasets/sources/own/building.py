@@ -19,7 +19,7 @@ from wayword.datasets.procedural.homes.episodes import home_of
 from wayword.datasets.procedural.homes.furniture import (
     FURNITURE_KINDS,
     Box,
-    Piece,
+    FurniturePiece,
     find_place,
     front_of,
     threshold,
@@ -192,9 +192,9 @@ def _furnished(
 
 def _set_down(
     rng: random.Random, plan: FloorPlan, wanted: list[_Wanted]
-) -> tuple[list[Piece], str]:
+) -> tuple[list[FurniturePiece], str]:
     """The pieces, those with a place first; and the one that finds no place, as ``a desk in …``."""
-    pieces: list[Piece] = []
+    pieces: list[FurniturePiece] = []
     for each in sorted(wanted, key=lambda each: each.at is None):
         room = plan.rooms[each.room]
         here = [piece for piece in pieces if piece.room == each.room]
@@ -211,12 +211,12 @@ def _set_down(
     return pieces, ""
 
 
-def _placed(wanted: _Wanted, room: PlanRoom) -> Piece | None:
+def _placed(wanted: _Wanted, room: PlanRoom) -> FurniturePiece | None:
     """A piece where the file says (metres from the room's south-west corner), if it fits."""
     spec, (x, y) = FURNITURE_KINDS[wanted.kind], wanted.at or (0.0, 0.0)
     front = SIDES[wanted.facing or "south"]
     wide, deep = (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
-    piece = Piece(wanted.kind, room.x0 + x, room.y0 + y, wide, deep, front, wanted.room)
+    piece = FurniturePiece(wanted.kind, room.x0 + x, room.y0 + y, wide, deep, front, wanted.room)
     west, south, east, north = piece.box
     inside = room.x0 <= west and room.y0 <= south and east <= room.x1 and north <= room.y1
     return piece if inside else None

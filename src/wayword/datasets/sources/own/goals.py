@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from wayword.core.errors import suggest
-from wayword.datasets.procedural.homes.objects import Arrangement
+from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
 from wayword.datasets.sources.own.building import check_room
 from wayword.datasets.sources.own.fields import Fields
 from wayword.worlds.household.goals import (
@@ -28,6 +28,7 @@ from wayword.worlds.household.house import FLAGS
 from wayword.worlds.household.scene import TEMPERATURES
 
 EXAMPLE = "inside: {thing: mug, place: desk}"
+LAY = "lay one there, as in things: [{{kind: {kind}, place: desk}}]"
 
 
 class _Reader:
@@ -45,7 +46,8 @@ class _Reader:
         if not found:
             known = [*self._named, *sorted({o.type for o in self._made.objects.values()})]
             where = f"the {room}" if room else "the home"
-            raise given.error(name, f"there is no {what!r} in {where}", suggest(what, known))
+            hint = LAY.format(kind=what) if what in OBJECTS else suggest(what, known)
+            raise given.error(name, f"there is no {what!r} in {where}", hint)
         return tuple(found)
 
     def places(self, given: Fields) -> Ids:

@@ -10,6 +10,7 @@ import pytest
 from helpers.small_flat import SmallFlat
 from helpers.small_house import SmallHouse
 from wayword.agents.act import Act, ActSettings
+from wayword.agents.parts.home_walk import BEGUN_ANEW
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
@@ -86,6 +87,21 @@ def test_nothing_is_weighed_that_is_not_listed(household: Household) -> None:
     trajectory, _ = play(household, household.tasks[0])
     for step in trajectory.steps:
         assert step.feedback.status != "no_such_object"
+
+
+def test_a_text_that_has_grown_too_long_is_begun_anew(
+    household: Household, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was seen and done is still known, so that the task ends as it does in one text."""
+    task = next(t for t in household.tasks if "heat" in t.reference.kind)  # type: ignore[attr-defined]
+    whole, _ = play(household, task)
+    monkeypatch.setattr("wayword.agents.parts.home_walk.LONGEST", 700)
+    trajectory, player = play(household, task)
+    begun = [note for step in trajectory.steps for note in step.notes if note.kind == BEGUN_ANEW]
+    assert begun
+    assert [s.decision for s in trajectory.steps] == [s.decision for s in whole.steps]
+    assert task.episode.instruction in player.prompts[-1]
+    assert len(player.prompts[-1]) < 4_000
 
 
 FLAT = "Put a dirty mug in the box."

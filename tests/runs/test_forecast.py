@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from helpers.expert_server import THOUGHT, expert
 from helpers.loopback import chat, serving
 from wayword.agents.parts.conversation import context_tokens
 from wayword.core.agent import Toolkit
@@ -19,6 +20,7 @@ from wayword.models.scripted import ScriptedModel
 from wayword.runs import Plan, run
 from wayword.runs.folder import RunFolder
 from wayword.runs.forecast import forecast, lines
+from wayword.runs.parts import open_dataset
 
 
 def test_a_forecast_asks_nothing_and_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,6 +34,22 @@ def test_a_forecast_asks_nothing_and_needs_no_key(monkeypatch: pytest.MonkeyPatc
     assert any("prompt 1 of the first episode, role main" in line for line in said)
     assert any("You" in line or "Instruction" in line for line in said)
     assert any("20 episodes" in line and "estimated" in line for line in said)
+
+
+def test_only_the_episodes_that_are_rehearsed_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    make = Houses.task
+    monkeypatch.setattr(Houses, "task", lambda self, n: made.append(n) or make(self, n))
+    settings = {"dataset": {"houses": 100, "episodes": 3_000}}
+    plan = Plan("navgpt", "houses", "scripted:first", settings, limit=2_700, max_steps=2)
+    assert forecast(plan, rehearsed=3).episodes == 2_700
+    assert set(made) == {0, 900, 1_800}
+    run(replace(plan, limit=5, out=tmp_path / "run"))
+    made.clear()
+    assert forecast(replace(plan, out=tmp_path / "run"), rehearsed=3).measured == 5
+    assert len(set(made)) <= 3 + 5
 
 
 def test_twice_the_episodes_cost_twice_as_much() -> None:
@@ -64,13 +82,6 @@ def test_a_pilot_is_what_the_forecast_rests_on(tmp_path: Path) -> None:
     assert told.dollars == pytest.approx(10 * before * (1000 * 2 + 100 * 8) / 1e6)
 
 
-THOUGHT = (
-    "I passed the sofa, and the doorway to the office is ahead of me, so I go on as I was told. "
-    "The instruction then asks for the second door on the left, which is not in view yet, and the "
-    "hallway seems to lead there."
-)
-
-
 @pytest.mark.parametrize("form", ["constrained", "free"])
 def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(form: str, tmp_path: Path) -> None:
     """Six walks of a model that thinks some words and follows the gold path."""
@@ -96,6 +107,76 @@ def test_a_forecast_is_within_a_fifth_of_a_measured_pilot(form: str, tmp_path: P
     assert sum(found["sr"] for found in scores) == 6
     assert told.read == pytest.approx(sum(s["prompt_tokens"] for s in scores), rel=0.2)
     assert told.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
+
+
+HOME = {"homes": 1, "episodes": 3, "rooms": 2}
+COMPETENT: list[tuple[str, str, dict[str, Any], str]] = [
+    ("react", "household", {"dataset": HOME}, "errands"),
+    ("react_emmem", "household", {"dataset": {**HOME, "actions": "high"}}, "errands"),
+    ("act", "houses", {}, "gold"),
+    ("discussnav", "houses", {}, "gold"),
+    ("velma", "towns", {"shots": 0, "dataset": {"towns": 1, "episodes": 3}}, "gold"),
+]
+
+
+@pytest.mark.parametrize(("agent", "on", "settings", "how"), COMPETENT)
+def test_a_player_of_the_experts_actions_costs_what_was_forecast(
+    agent: str, on: str, settings: dict[str, Any], how: str, tmp_path: Path
+) -> None:
+    """Errands where a body has them; picks written as JSON; experts' lists and sentences."""
+    dataset: Any = open_dataset(Plan(agent, on, settings={"dataset": settings.get("dataset", {})}))
+    plans = {
+        task.episode.instruction: [str(action) for action in dataset.solve(task, how)]
+        for task in dataset.tasks[:3]
+    }
+    with serving(expert(plans)) as server:
+        tree = {"model": {"base_url": server.address, "thinking": 0}, **settings}
+        plan = Plan(agent, on, "openai:gpt-4.1", tree, limit=3)
+        told = forecast(plan)
+        done = run(replace(plan, out=tmp_path / "pilot"))
+    scores = [found for _, found in RunFolder.read(done.path).scores()]
+    read, written = (sum(s[k] for s in scores) for k in ("prompt_tokens", "completion_tokens"))
+    assert told.read == pytest.approx(read, rel=0.2)
+    assert told.read + told.written == pytest.approx(read + written, rel=0.2)
+    assert told.dollars == pytest.approx(sum(s["cost"] for s in scores), rel=0.2)
+
+
+def test_each_sample_is_read_and_thought_for_where_a_server_gives_one_a_request() -> None:
+    settings: dict[str, Any] = {"completion": False, "perception": False, "analysis": False}
+    one, five = (
+        forecast(
+            Plan("discussnav", "houses", name, {**settings, "samples": samples}, limit=1),
+            rehearsed=1,
+        )
+        for name, samples in (("openai:gpt-5-mini", 1), ("openai:gpt-5-mini", 5))
+    )
+    together = forecast(
+        Plan("discussnav", "houses", "openai:gpt-4.1", {**settings, "samples": 5}, limit=1),
+        rehearsed=1,
+    )
+    assert five.read == pytest.approx(5 * one.read, rel=0.01)
+    assert five.written == pytest.approx(5 * one.written, rel=0.01)
+    assert together.read == pytest.approx(one.read, rel=0.01)
+
+
+def test_a_look_around_is_no_step_of_the_walk() -> None:
+    """DiscussNav turns twelve times on the spot before it asks where to go."""
+    home = {"homes": 1, "episodes": 1, "rooms": 2}
+    told = forecast(Plan("discussnav", "apartments", "openai:gpt-4.1", {"dataset": home}, limit=1))
+    assert told.calls > 2 + 2 * 12, "the instruction, and two looks at least"
+
+
+def test_the_first_prompt_is_shown_also_where_the_first_step_is_given() -> None:
+    told = forecast(
+        Plan(
+            "lgx",
+            "apartments",
+            "openai:gpt-4.1",
+            {"dataset": {"homes": 1, "episodes": 1, "rooms": 2}},
+            limit=1,
+        )
+    )
+    assert told.first
 
 
 def test_a_search_is_rehearsed_to_its_own_end(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from helpers.loopback import Loopback, chat, refusal, serving
 from wayword import viewer
+from wayword.cli.show import _Means
 from wayword.runs import Plan, run
 from wayword.runs.folder import RunFolder
 from wayword.runs.running import RunResult
@@ -116,7 +118,16 @@ def test_a_refusal_that_will_repeat_ends_the_run(
 def test_nobody_listening_ends_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with serving(_echo) as gone:
         pass
-    result = run(_plan(gone, tmp_path / "run", retries=1))
+    told: list[float] = []
+    shown = _Means()
+
+    def tell(done: int, total: int, scores: Mapping[str, float]) -> None:
+        shown.add(scores)
+        told.append(scores.get("retries_so_far", 0))
+
+    result = run(_plan(gone, tmp_path / "run", retries=1), tell)
+    assert max(told) >= 1, "retries are told of while they are waited for"
+    assert shown.text().endswith("retries")
     assert "start the server, or set model.base_url" in result.outcome.unusable
     assert result.outcome.failed <= 1
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from helpers.small_street import SmallStreet
 from helpers.training_walks import played
 from wayword.core.action import STOP, Action
@@ -123,3 +125,15 @@ def test_near_the_goal_yes_is_right_where_the_agent_is_asked() -> None:
     apart = [(one.taken, one.label, other.label) for one, other in both if one != other]
     assert apart
     assert set(apart) == {(" no", " no", " yes")}
+
+
+def test_off_the_gold_path_no_clause_is_the_right_one() -> None:
+    """After a wrong turn the oracle would turn back, which is not asked about."""
+    dataset, task = street(*EAST)
+    words = "Turn right at the light. Go a few steps and stop."
+    told = replace(task, episode=replace(task.episode, instruction=words))
+    settings = {"shots": 0, "follow": True}
+    lost = played("velma", settings, dataset, told, ["yes", "left", "no", "no"], "rbl")
+    found = [(choice.taken, choice.label) for choice in lost.choices]
+    assert found == [(" yes", " yes"), (" left", " right"), (" no", " no")]
+    assert lost.text.count("Done?") == 3  # the last one at w1, where nothing is right

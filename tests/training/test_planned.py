@@ -46,6 +46,17 @@ def test_answers_that_are_only_weighed_are_no_labels_of_their_own(household: Hou
         played("act", WALK, household, household.tasks[0], ["no"], "rbl")
 
 
+def test_of_a_text_that_is_begun_anew_the_first_is_the_example(
+    household: Household, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = played("act", WALK, household, household.tasks[0])
+    monkeypatch.setattr("wayword.agents.parts.home_walk.LONGEST", 700)
+    example = played("act", WALK, household, household.tasks[0])
+    assert whole.text.startswith(example.text.rpartition(" ")[0]), "its last answer is written down"
+    assert 700 < len(example.text) < len(whole.text)
+    assert example.choices[:-1] == whole.choices[: len(example.choices) - 1]
+
+
 def test_pieces_begin_where_a_turn_does(household: Household) -> None:
     example = played("act", WALK, household, household.tasks[0])
     pieces = cropped(example)

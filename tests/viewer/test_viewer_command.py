@@ -38,7 +38,9 @@ def test_it_serves_until_it_is_stopped(tmp_path: Path, monkeypatch: pytest.Monke
     assert "?token=" in open_to_all.stdout
 
 
-def test_runs_and_the_version_are_a_line_each(tmp_path: Path) -> None:
+def test_runs_and_the_version_are_a_line_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from wayword.cli.app import app as whole
 
     make_run(tmp_path / "runs" / "one")
@@ -47,6 +49,10 @@ def test_runs_and_the_version_are_a_line_each(tmp_path: Path) -> None:
     (line,) = listed.stdout.splitlines()
     assert "2/180" in line
     assert line.endswith("runs/one")
+    monkeypatch.chdir(tmp_path / "runs")
+    nothing = CliRunner().invoke(whole, ["runs"])
+    assert nothing.exit_code == 0
+    assert "no runs here yet" in nothing.stderr
     told = CliRunner().invoke(whole, ["--version"])
     assert told.exit_code == 0
     assert told.stdout.startswith("wayword 0.")

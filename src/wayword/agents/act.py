@@ -66,6 +66,8 @@ class Act:
     Settings: ClassVar[type[ActSettings]] = ActSettings
     families: ClassVar[frozenset[str]] = frozenset()
     needs_model: ClassVar[bool] = True
+    begins_anew: ClassVar[bool] = True
+    """Training takes the first text of an episode where there are several."""
     strategy: ClassVar[type[Strategy]] = Chat
 
     def __init__(self, settings: ActSettings, toolkit: Toolkit) -> None:

@@ -50,8 +50,8 @@ class LGXSettings(ListingSettings):
     listed) or ``free`` (an answer that names nothing listed lowers PSR, and the direction is
     random). ``resolution=0`` is the paper's: 90 degrees with captions, else 30. ``max_tokens`` is
     the most that an answer may take. ``prompts``: a folder of texts to use instead of the shipped
-    ones. All else as in the paper: five turns, a threshold of 0.85, an exploratory distance of 5 m,
-    and it stops where it sees the target; ``approach=true`` goes up to it (the stop rule is
+    ones. Other defaults follow the paper: five turns, a threshold of 0.85, an exploratory distance
+    of 5 m, and it stops where it sees the target; ``approach=true`` goes up to it (the stop rule is
     ``Searcher._stop_when_found`` in ``agents/parts/searcher.py``).
     """
 

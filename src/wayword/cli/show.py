@@ -86,10 +86,11 @@ class _Means:
 
     def __init__(self) -> None:
         self._sums: dict[str, float] = {}
-        self._count = self._steps = 0
+        self._count = self._steps = self._retries = 0
 
     def add(self, scores: Mapping[str, float]) -> None:
         self._steps = int(scores.get("steps_so_far", self._steps))
+        self._retries = int(scores.get("retries_so_far", self._retries))
         if scores and "steps_so_far" not in scores:
             self._count += 1
             for key, _ in self.SHOWN:
@@ -104,6 +105,8 @@ class _Means:
         ]
         if self._steps:
             parts.append(f"{self._steps} steps")
+        if self._retries:
+            parts.append(f"{self._retries:,} retries")
         return "  ".join(parts)
 
 

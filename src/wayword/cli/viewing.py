@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wayword.cli import show
+
 if TYPE_CHECKING:
     from wayword.viewer.pages import OnPage, Written
 
@@ -124,7 +126,6 @@ def _record(
 
 
 def _tell_pages(written: Written, run: Path) -> None:
-    from wayword.cli import show
 
     have = f"{written.pages:,} of {written.of:,} episodes have a page"
     typer.echo(f"{have}, {written.new:,} written now.")
@@ -195,6 +196,9 @@ def runs(
     from wayword.viewer.home import line_of
     from wayword.viewer.library import Library
 
+    if not given and not Path("runs").is_dir():
+        show.notice("no runs here yet: `wayword run` puts them into ./runs")
+        return
     content = Content(Library(given or [Path("runs")]))
     for each in content.library.found():
         typer.echo(line_of(content.card(each), each))

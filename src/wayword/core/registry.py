@@ -54,7 +54,7 @@ PACKAGES: Mapping[Kind, str] = {
     "display": "wayword.viewer",
 }
 OF_A_FAMILY: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
-"""Kinds whose parts are named for a family; other modules beside them are no parts."""
+"""Kinds whose parts are named for a family; other modules beside them are not parts."""
 
 
 RENAMED: Mapping[Kind, Mapping[str, str]] = {
@@ -79,7 +79,7 @@ DESCRIBED: Mapping[Kind, str] = {"dataset": "wayword.datasets.sources.own.datase
 
 
 def is_path(name: str) -> bool:
-    """Whether a name is that of a file or a folder of one's own: ``./lift`` is, ``lift`` is not."""
+    """Whether a name is a user's own file or folder: ``./lift`` is, ``lift`` is not."""
     own = name.endswith(".py") or is_described(name)
     return own or (name != Path(name).name and Path(name).is_dir())
 
@@ -90,7 +90,7 @@ def names(kind: Kind) -> list[str]:
 
 
 def is_described(name: str) -> bool:
-    """Whether a name is that of a file that describes a part and holds no program."""
+    """Whether a name is that of a YAML file, which describes a part and holds no code."""
     return name.endswith(_YAML)
 
 

@@ -127,7 +127,7 @@ class HouseholdScorer:
 
 
 def judged(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str, float]:
-    """What a final state is worth, whatever it took; an empty state met nothing."""
+    """Scores of a final state, whatever the path to it; an empty state met no condition."""
     if isinstance(reference, AnswerReference):
         right = answered(state, reference.answer)
         return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
@@ -141,9 +141,9 @@ def judged(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str
 
 
 def actions_taken(trajectory: Trajectory, workers: Sequence[str] = ()) -> int:
-    """L: low-level actions that were carried out, stops, and turns that came to nothing.
+    """L: low-level actions that were carried out, stops, and turns that failed or were rejected.
 
-    Where ``workers`` do it all, as others only look and talk, theirs alone.
+    With ``workers`` given, theirs alone: the others only look and talk.
     """
     steps = [step for step in trajectory.steps if not workers or step.actor in workers]
     others = sum(_stops(step) or not step.feedback.ok for step in steps)

@@ -99,7 +99,8 @@ def _recorded(folder: str) -> Iterable[ModelCall]:
 
 OnProgress = Callable[[int, int, Mapping[str, float]], None]
 """Told after every step and episode: how many episodes are finished, of how many, and the last
-one's scores, or ``{"steps_so_far": n}`` after a step.
+one's scores, or ``{"steps_so_far": n}`` after a step, with ``retries_so_far`` when a request has
+failed and is made again.
 """
 
 
@@ -134,6 +135,11 @@ class ActiveRun:
         if watching is not None and isinstance(watching, Watching):  # slow to ask, of a protocol
             watching.stepped(step)
         self.on_progress(self.done, self.total, {"steps_so_far": self.steps})
+
+    def retried(self, count: int) -> None:
+        """A request failed and is made again, the ``count``-th of the run."""
+        told = {"steps_so_far": self.steps, "retries_so_far": count}
+        self.on_progress(self.done, self.total, told)
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
         """Put the episode on disk, then tell of it."""

@@ -6,12 +6,14 @@
     (20, True)
 
 A few episodes, spread over the plan's, are rehearsed: the agent asks what it would ask, and is
-answered with legal actions and thoughts of a usual length, for as many steps as the expert takes;
-a model is reckoned to take a tenth more. A search that ends by itself is rehearsed to its end.
-Where several samples are drawn, they agree. Answers are constrained there even where the run's are
-free, as free ones have no one form. A scripted model costs nothing and answers itself. Where the
-run's folder holds finished episodes (``--limit 5`` first), what they took counts, corrected by how
-much shorter or longer the others are when rehearsed.
+answered with legal actions and thoughts of a usual length, for as many steps as the expert takes
+(by whole errands where a body has them, by talk where there are several actors); a model is
+reckoned to take a tenth more. Turns of looking around, which ask nothing and lead nowhere, do not
+count. A search that ends by itself is rehearsed to its end. Where several samples are drawn, they
+agree; a server that gives one a request reads the prompt each time. Answers are constrained there
+even where the run's are free, as free ones have no one form. A scripted model costs nothing and
+answers itself. Where the run's folder holds finished episodes (``--limit 5`` first), what they took
+counts, corrected by how much shorter or longer the others are when rehearsed.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wayword.core.agent import ends_itself
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Task, task_id
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.model import (
     Model,
@@ -31,18 +33,20 @@ from wayword.core.model import (
     estimated_tokens,
     window_of,
 )
+from wayword.core.replay import PlanningFailed
 from wayword.core.rollout import Setup, rollout
+from wayword.core.solving import Solvable
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.budget import Price, load_prices
-from wayword.models.servers.profile import profile_of
+from wayword.models.servers.profile import Profile
 from wayword.runs.active import Choices, open_models, tokens_of
 from wayword.runs.config import Checksums
-from wayword.runs.episodes import choose_tasks
+from wayword.runs.episodes import choose
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import AgentParts, identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan, run_folder
-from wayword.runs.play import expert_scores
-from wayword.runs.rehearsal import Rehearsal
+from wayword.runs.play import EXPERTS, expert_scores
+from wayword.runs.rehearsal import Rehearsal, picks, profile_before
 from wayword.runs.showing import demonstrations
 
 SLACK = 1.1
@@ -50,6 +54,9 @@ SLACK = 1.1
 
 WRITTEN = 0.4
 """The share of its thinking allowance that a reasoning model takes, on average."""
+
+LOOK = 16
+"""Turns within which every agent asks something: a full look around takes at most 13."""
 
 REHEARSED = 6
 """Episodes that are rehearsed, spread over the plan's."""
@@ -83,16 +90,16 @@ def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
     """
     dataset = open_dataset(plan)
     agent = open_agent(plan, dataset)
-    tasks = choose_tasks(plan, dataset.tasks)
+    tasks, numbers = dataset.tasks, choose(plan, dataset.tasks)
     choices = model_choices(plan, agent)
     opened = _opened(plan, choices)
     window = window_of(opened["main"]) if "main" in opened else 0
     stage = _Stage(plan, dataset, agent, choices, opened)
-    step = max(1, math.ceil(len(tasks) / max(1, rehearsed)))
-    chosen = tasks[::step][:rehearsed]
-    told = stage.reckoned(chosen, len(tasks))
-    measured = _measured(stage, tasks, told, rehearsed)
-    return replace(measured, first=stage.first(tasks), window=window)
+    step = max(1, math.ceil(len(numbers) / max(1, rehearsed)))
+    chosen = [tasks[number] for number in numbers[::step][:rehearsed]]
+    told = stage.reckoned(chosen, len(numbers))
+    measured = _measured(stage, numbers, told, rehearsed)
+    return replace(measured, first=stage.first(chosen[:1]), window=window)
 
 
 @dataclass(slots=True)
@@ -114,11 +121,14 @@ class _Stage:
         return _reckoned(self.plan, self.choices, kept, episodes, extra)
 
     def first(self, tasks: Sequence[Task]) -> tuple[ModelCall, ...]:
-        """The first calls of the first episode, with the run's own settings."""
+        """The first calls of the first of these episodes, with the run's own settings."""
         if not tasks or not self.choices:
             return ()
-        played = self._played(tasks[0], self.agent, 1, self._models())
-        return tuple(played.calls())[:2]
+        for steps in (1, 4, LOOK):
+            played = self._played(tasks[0], self.agent, steps, self._models())
+            if calls := tuple(played.calls()):
+                return calls[:2]
+        return ()
 
     def _rehearsed(self, task: Task) -> tuple[Trajectory, float]:
         """An episode, and by how much a real one would be longer."""
@@ -133,9 +143,19 @@ class _Stage:
         if all(ends_itself(parts.cls) for parts in self.agent.playing()):
             return self._played(task, self._constrained(), most, self._models()), 1.0
         steps = min(float(most), _expert_steps(self.plan, self.dataset, task, most))
-        played = self._played(task, self._constrained(), max(1, round(steps)), self._models())
-        turns = len(played.steps) / max(1, len(played.start))
-        return played, max(1.0, min(SLACK * steps, most) / max(1.0, turns))
+        played, counted = self._for(task, steps, most)
+        return played, max(1.0, min(SLACK * steps, most) / max(1.0, counted))
+
+    def _for(self, task: Task, steps: float, most: int) -> tuple[Trajectory, float]:
+        """An episode of about so many turns of each actor that count, and how many it has."""
+        limit = max(1, round(steps))
+        while True:
+            played = self._played(task, self._constrained(), limit, self._models())
+            actors = max(1, len(played.start))
+            turns, counted = len(played.steps) / actors, _counted(played) / actors
+            if counted >= 0.9 * steps or turns < limit or limit >= most:
+                return played, counted
+            limit = min(most, math.ceil(limit * steps / max(0.5, counted)))
 
     def _played(
         self, task: Task, agent: AgentParts, most: int, models: Mapping[str, Model]
@@ -148,7 +168,8 @@ class _Stage:
     def _models(self) -> dict[str, Model]:
         windows = {role: window_of(model) for role, model in self.opened.items()}
         return {
-            role: Rehearsal(name, windows.get(role, 0)) for role, (name, _) in self.choices.items()
+            role: Rehearsal(name, windows.get(role, 0), picks(name, settings))
+            for role, (name, settings) in self.choices.items()
         }
 
     def _scripted(self) -> bool:
@@ -198,14 +219,47 @@ def _opened(plan: Plan, choices: Mapping[str, tuple[str, Mapping[str, Any]]]) ->
         raise
 
 
+def _counted(played: Trajectory) -> int:
+    """Turns in which a model was asked or its actor came somewhere else."""
+    at = dict(played.start)
+    found = 0
+    for step in played.steps:
+        here, before = _place(step.pose), _place(at.get(step.actor, {}))
+        found += bool(step.calls) or here != before
+        at[step.actor] = step.pose
+    return found
+
+
+def _place(pose: Mapping[str, Any]) -> dict[str, Any]:
+    """Where one is, whichever way one faces."""
+    return {key: value for key, value in pose.items() if key != "heading"}
+
+
 def _expert_steps(plan: Plan, dataset: Dataset, task: Task, most: int) -> float:
     """Turns of the expert, each actor's; half the limit where none plays the episode."""
+    if (errands := _errands(dataset, task)) is not None:
+        return errands
     try:
-        _, scores = expert_scores(plan, dataset, task)
+        talking = ("team", *EXPERTS) if len(task.episode.actors) > 1 else EXPERTS
+        _, scores = expert_scores(plan, dataset, task, talking)
     except WaywordError:
         scores = None
-    steps = (scores or {}).get("steps", 0.0)
+    solved = scores is not None and scores.get("sr", 1.0) > 0
+    steps = scores.get("steps", 0.0) if scores is not None and solved else 0.0
     return steps / max(1, len(task.episode.actors)) if steps else most / 2
+
+
+def _errands(dataset: Dataset, task: Task) -> int | None:
+    """Turns of whole errands for one actor; None where there are none, or they do not solve it.
+
+    An expert that can do either goes by single motions, a model by the longer actions.
+    """
+    if len(task.episode.actors) > 1 or not isinstance(dataset, Solvable):
+        return None
+    try:
+        return len(dataset.solve(task, "errands")) if "errands" in dataset.solutions else None
+    except (WaywordError, PlanningFailed):
+        return None
 
 
 def _reckoned(
@@ -218,7 +272,7 @@ def _reckoned(
     """``played`` are trajectories with their stretch; ``extra`` tokens come to each main prompt."""
     table = load_prices(plan.prices)
     prices = {role: table.of(name) for role, (name, _) in choices.items()}
-    thinking = {role: _thinking(name, settings) for role, (name, settings) in choices.items()}
+    profiles = {role: profile_before(name, settings) for role, (name, settings) in choices.items()}
     main = "main" if "main" in choices else next(iter(choices), "")
     calls = read = written = dollars = most = 0.0
     for trajectory, longer in played:
@@ -226,8 +280,11 @@ def _reckoned(
             if call.answer is None:
                 continue
             role = call.role if call.role in choices else main
+            samples = call.sampling.n if call.sampling else 1
+            known = profiles.get(role, Profile())
             asked = call.answer.usage.prompt + (extra if role == main else 0)
-            thought, texts = thinking.get(role, 0), call.answer.usage.completion
+            asked *= 1 if known.samples else samples
+            thought, texts = known.thinking * samples, call.answer.usage.completion
             spent = Usage(asked, texts + round(WRITTEN * thought))
             whole = Usage(asked, thought + max(texts, _limit(call)))
             calls, read = calls + longer, read + longer * spent.prompt
@@ -247,16 +304,6 @@ def _reckoned(
     )
 
 
-def _thinking(name: str, settings: Mapping[str, Any]) -> int:
-    kind, _, model = name.partition(":")
-    if kind != "openai":
-        return 0
-    asked = settings.get("thinking")
-    hosted = not settings.get("base_url")
-    profile = profile_of(model, settings.get("profile", ""), hosted)
-    return profile.thinking if asked is None else int(asked)
-
-
 def _limit(call: ModelCall) -> int:
     """The most that an answer to this call may take, in tokens."""
     return call.sampling.max_tokens * call.sampling.n if call.sampling else 0
@@ -266,7 +313,7 @@ def _cost(price: Price | None, usage: Usage) -> float:
     return 0.0 if price is None else price.of(usage)
 
 
-def _measured(stage: _Stage, tasks: Sequence[Task], guess: Forecast, rehearsed: int) -> Forecast:
+def _measured(stage: _Stage, chosen: Sequence[int], guess: Forecast, rehearsed: int) -> Forecast:
     """The forecast by what finished episodes of this run took, where there are some."""
     plan, dataset = stage.plan, stage.dataset
     path = plan.out
@@ -276,14 +323,17 @@ def _measured(stage: _Stage, tasks: Sequence[Task], guess: Forecast, rehearsed: 
     if path is None or not (path / "config.json").is_file():
         return guess
     found = dict(RunFolder.read(path).scores())
-    pilot = [task for task in tasks if task.episode.id in found]
+    tasks = dataset.tasks
+    names = {number: task_id(tasks, number) for number in chosen}
+    pilot = [number for number in chosen if names[number] in found]
     if not pilot:
         return guess
-    scores = [found[task.episode.id] for task in pilot]
-    like = stage.reckoned(pilot[:: max(1, len(pilot) // rehearsed)][:rehearsed], guess.episodes)
+    scores = [found[names[number]] for number in pilot]
+    some = pilot[:: max(1, len(pilot) // rehearsed)][:rehearsed]
+    like = stage.reckoned([tasks[number] for number in some], guess.episodes)
     share = guess.episodes / len(scores)
-    longer = guess.read / like.read if like.read and len(pilot) < len(tasks) else 1.0
-    told = guess.written / like.written if like.written and len(pilot) < len(tasks) else 1.0
+    longer = guess.read / like.read if like.read and len(pilot) < len(chosen) else 1.0
+    told = guess.written / like.written if like.written and len(pilot) < len(chosen) else 1.0
     priced = all("cost" in each for each in scores)
     read = sum(each.get("prompt_tokens", 0.0) for each in scores)
     written = sum(tokens_of(each) - each.get("prompt_tokens", 0.0) for each in scores)

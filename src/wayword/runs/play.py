@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -84,10 +84,10 @@ def play(plan: Plan, person: Person | None = None) -> Game:
 
 
 def expert_scores(
-    plan: Plan, dataset: Dataset, task: Task
+    plan: Plan, dataset: Dataset, task: Task, names: Sequence[str] = EXPERTS
 ) -> tuple[str, Mapping[str, float] | None]:
-    """The best agent that is shown the answer, and its scores; nothing where none gets through."""
-    for name in EXPERTS:
+    """The first of these agents, all shown the answer, that gets through, and its scores."""
+    for name in names:
         alone = Plan(name, plan.on, seed=plan.seed, settings={"dataset": plan.group("dataset")})
         steps = plan.max_steps or dataset.max_steps
         try:

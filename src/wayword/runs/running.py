@@ -131,6 +131,7 @@ async def _run(
     with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
         chosen = choose(plan, dataset.tasks, folder)
         active = ActiveRun(plan, dataset, agent, folder, len(chosen), on_progress, person)
+        account.on_retried = active.retried
         if going_on:
             active.continued = going_on.before(agent, dataset.tasks[chosen[0]].episode.actors)
         todo = unfinished(dataset.tasks, chosen, folder)

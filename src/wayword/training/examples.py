@@ -19,6 +19,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -237,17 +238,20 @@ class _Guided:
             self._guide.took(decision, feedback)
 
     def _noted(self, prompt: str, taken: str, options: Sequence[str]) -> str:
-        """Note a question; returns the oracle's option. Without a student, that is taken."""
+        """Note a question; returns the oracle's option. Without a student, that is taken.
+
+        Which clause is followed has no right answer off the gold path: the oracle would turn back.
+        """
         answers: Mapping[Action, str] = getattr(self.agent, "answers", {})
-        best = self._best
+        best, lost = self._best, False
         if self._clauses and best not in answers and any(a.name == FOLLOW for a in answers):
             assert self._guide is not None
             number = self._clauses.at(self._guide.reached)
-            now = self.agent.followed
+            now, lost = self.agent.followed, self._guide.strayed
             best = Action(FOLLOW, (str(min(max(number, now), now + 1)),))
         want = answers.get(best, "" if isinstance(self._guide, PlanGuide) else best.name)
         ends = self._near and self._world is not None and _place(self._world) in self._near
-        right = answers[STOP] if ends and STOP in answers else want
+        right = answers[STOP] if ends and STOP in answers else "" if lost else want
         kept = right if right in options else ""
         self.questions.append(AskedQuestion(prompt, taken or want, kept))
         return want
@@ -295,8 +299,9 @@ class ExampleMaker:
         if isinstance(task.reference, HouseholdReference):
             done = task.reference.met(trajectory.state) == task.reference.parts()
             return written(
-                task.episode.id, self._source, guided.questions, done, own=method == "rbl"
-            )
+                task.episode.id, self._source, self._first_text(guided.questions), done,
+                own=method == "rbl",
+            )  # fmt: skip
         goals = near_goal(self._dataset, task)
         own = student is not None and keeps_own(method, guided.walk, goals)
         success = bool(guided.walk) and guided.walk[-1].place in goals
@@ -307,6 +312,15 @@ class ExampleMaker:
             success and trajectory.ended == "stopped",
             own=own,
         )
+
+    def _first_text(self, questions: Sequence[AskedQuestion]) -> Sequence[AskedQuestion]:
+        """The questions up to where an agent that says so began its text anew: one example is one
+        growing text."""
+        anew = getattr(self._cls, "begins_anew", False)
+        ends = [
+            n for n, (a, b) in enumerate(pairwise(questions), 1) if len(b.prompt) < len(a.prompt)
+        ]
+        return questions[: ends[0]] if anew and ends else questions
 
 
 def written(

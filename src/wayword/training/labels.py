@@ -82,7 +82,7 @@ class Guide:
     ``best(place)`` is asked once a decision, in order, with the place the agent stands at. Being on
     the gold path means standing at the place it was at last, or at a later one; a place that the
     path visits twice counts as the earlier visit that is still ahead. ``reached`` is the index of
-    the gold place that the walk was at last.
+    the gold place that the walk was at last; ``strayed`` says that it is not there now.
     """
 
     def __init__(self, world: World, gold: Sequence[str]) -> None:
@@ -91,12 +91,14 @@ class Guide:
         if not isinstance(world, Walkable):
             raise UsageError(f"{type(world).__name__} has no route() and along() to learn from")
         self._world, self._gold, self.reached = world, tuple(gold), 0
+        self.strayed = False
 
     def best(self, place: str) -> Action:
         """The oracle's action here."""
         if place in self._gold[self.reached :]:
             self.reached = self._gold.index(place, self.reached)
-        if place == self._gold[self.reached]:
+        self.strayed = place != self._gold[self.reached]
+        if not self.strayed:
             return self._onward()
         route = self._world.route("agent", self._gold[-1])
         return route[0] if route else STOP

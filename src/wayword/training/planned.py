@@ -19,7 +19,7 @@ class PlanGuide:
     that the walk has come to.
     """
 
-    reached = 0
+    reached, strayed = 0, False
 
     def __init__(self, make: MakePlan) -> None:
         self._make = make

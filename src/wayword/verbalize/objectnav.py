@@ -21,8 +21,9 @@ def place(seen: View) -> str:
     return f"You are at x = {seen.x:.2f} m, y = {seen.y:.2f} m."
 
 
-BODY = 0.2
-"""A body's radius, metres: what lies so far to either side of a way does not stop it."""
+BODY = 0.19
+"""A body's radius, metres, less the centimetre to which depth is rounded. The body is round: what
+lies to its side stops it later than what lies ahead, or not at all."""
 LOW, HIGH = 0.08, 1.3
 """Metres above the floor between which a surface stops a body."""
 WAYS = (-30, 0, 30)
@@ -48,8 +49,9 @@ def free_ways(seen: View) -> list[tuple[int, float]]:
         angle = np.radians(side)
         along = ahead * np.cos(angle) + right * np.sin(angle)
         across = right * np.cos(angle) - ahead * np.sin(angle)
-        hit = along[(np.abs(across) < BODY - 0.01) & (along > 0)]
-        free = float(hit.min()) - BODY if len(hit) else seen.depth.reach
+        met = (np.abs(across) < BODY) & (along > 0)
+        hit = along[met] - np.sqrt(BODY**2 - across[met] ** 2)
+        free = float(hit.min()) if len(hit) else seen.depth.reach
         found.append((side, max(0.0, min(free, seen.depth.reach))))
     return found
 

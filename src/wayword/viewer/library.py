@@ -282,7 +282,9 @@ class Library:
     def __init__(self, given: Sequence[Path], deepest: int = 3) -> None:
         for path in given:
             if not path.is_dir():
-                raise RecordingError(f"{path}: no such folder; give a run folder, or one of runs")
+                raise RecordingError(
+                    f"{path}: no such folder; name a run, or a folder that holds runs"
+                )
         self._given, self._deepest = tuple(path.resolve() for path in given), deepest
         self._rows: OrderedDict[str, Rows] = OrderedDict()
         self._lock = threading.Lock()

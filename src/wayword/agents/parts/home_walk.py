@@ -6,7 +6,8 @@ At every turn a line says what is held and what the request comes to, read by pl
 (:mod:`~wayword.agents.parts.chores`). Then each high-level action that can matter has a line that
 ends in signs and a question mark; the action with the most probable yes is taken, and a line says
 what came of it. Text is only ever appended: a model with a prefix cache reads every token once, and
-the last prompt of an episode is a training example.
+the last prompt of an episode is a training example. A text that has grown too long is begun anew:
+the request stands in it again, and the signs say what has been seen and done.
 """
 
 from __future__ import annotations
@@ -26,8 +27,11 @@ from wayword.core.world import Feedback, Observation
 from wayword.worlds.household.observation import HouseholdObservation
 
 LONGEST = 7000
-"""Characters behind which only a stop is offered: shipped weights hold 4,096 tokens of some two
-characters, and one who searched for so long seldom finds anything."""
+"""Characters behind which the text begins anew: shipped weights have learnt from texts of up to
+4,096 tokens of some two characters."""
+
+BEGUN_ANEW = "text_begun_anew"
+"""Kind of the note that says so."""
 
 
 class HomeWalk:
@@ -36,7 +40,7 @@ class HomeWalk:
 
     def __init__(self, toolkit: Toolkit, prompts: str = "") -> None:
         self._toolkit, self._prompts = toolkit, Prompts("homes", prompts)
-        self.prompt = ""
+        self._request = self.prompt = ""
         self._turn: _Turn | None = None
         self._asked = Option(STOP, ())
         self._chore, self._belief = AskedChore(), Belief()
@@ -52,7 +56,8 @@ class HomeWalk:
         names = (self._prompts[each] for each in ("things", "places", "words"))
         self._chore = Lexicon.read(*names).chore(request)
         self._belief = Belief()
-        self.prompt = self._prompts.fill("task", request=request) + "\n"
+        self._request = self._prompts.fill("task", request=request) + "\n"
+        self.prompt = self._request
         self._turn = None
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
@@ -61,7 +66,8 @@ class HomeWalk:
         situation = ChoreState(self._chore, self._belief, space)
         chosen = situation.options()
         if len(self.prompt) > LONGEST:
-            chosen = chosen[-1:]
+            self.prompt = self._request
+            self._toolkit.note(BEGUN_ANEW, characters=LONGEST)
         self.prompt += self._heading()
         self._turn = _Turn(chosen, space)
         likely: dict[Action, float] = {}

@@ -16,7 +16,7 @@ The searcher grounds the target in each view of a turn. A score at or above the 
 search: the agent walks up to the thing if ``approach`` is set, faces it, and stops. If the thing is
 not confirmed from close by, the search goes on; in the end the agent goes back to the nearest
 sighting and stops there. Notes: ``turn`` (a full turn has ended), ``grounded`` (score, distance),
-``not_there`` (what was gone up to does not look like the target from near by), ``went_back`` (to
+``not_there`` (what was approached does not look like the target from close up), ``went_back`` (to
 the nearest sighting), ``blocked`` (ran into something), ``gave_up`` (it stops without believing
 that it found anything).
 
@@ -105,7 +105,7 @@ class SearchSettings:
 REPLANS = 4
 """Ways to one goal that are tried before the next turn."""
 APPROACHES = 4
-"""Things gone up to before the nearest sighting is taken for the target."""
+"""Things approached before the nearest sighting is taken for the target."""
 ON = 0.03
 """Metres from the centre of a cell within which a body counts as on it."""
 WIDENING = (60.0, 90.0, 135.0, 180.0)
@@ -193,7 +193,7 @@ class Searcher(ABC):
         return await self._after_turn()
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """A motion that was cut short closes the cell ahead, and the way is planned anew."""
+        """A motion that was cut short marks the cell ahead as blocked, and the way is replanned."""
         if isinstance(decision, Rejection) or feedback.ok or feedback.status == "rejected":
             return
         self.toolkit.note("blocked", status=feedback.status, action=str(decision.action))
@@ -248,7 +248,8 @@ class Searcher(ABC):
         return seen if enough else None
 
     def _stop_when_found(self) -> Decision | None:
-        """The stop rule: what ends a search whose target was grounded; None while it goes on."""
+        """The stop rule: the next action once the target has been grounded (approach it, face it,
+        stop); None while the search goes on."""
         view = self.here
         if self._target_heading is not None:
             turn = facing(view, self._target_heading)

@@ -178,6 +178,7 @@ class Account:
     flying: int = 0
     late: int = 0
     on_spent: OnSpent | None = field(default=None, repr=False)
+    on_retried: Callable[[int], None] | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _ended: list[float] = field(default_factory=list, repr=False, compare=False)
     _running: dict[int, Meter] = field(default_factory=dict, repr=False, compare=False)
@@ -260,6 +261,8 @@ class Account:
     def retried(self) -> None:
         """Count a request that is made again."""
         self.retries += 1
+        if self.on_retried is not None:
+            self.on_retried(self.retries)
 
     def add(self, answer: Completion | Choice) -> None:
         """Count an answer."""

@@ -131,7 +131,7 @@ class RateLimitedModel(Wrapper):
         return answer
 
 
-# Asking again after failures that may pass: full jitter, and the server's own wish first.
+# Asking again after failures that may pass: equal jitter, and a server's Retry-After first.
 #
 # Source: https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/
 
@@ -141,8 +141,8 @@ class RetryPolicy:
     """``retries`` attempts after the first; waits grow from ``first`` to ``longest`` seconds.
 
     The wait before retry k is drawn from [half, whole] of ``first * 2**k``, at most ``longest``.
-    A server's Retry-After is honoured to the letter, plus a little jitter so that many episodes
-    do not come back in the same instant; one above ``patience`` seconds ends the call instead.
+    A server's Retry-After is the least wait; up to half a second is added, so that many episodes
+    do not come back in the same instant. One above ``patience`` seconds ends the call instead.
 
     A server that cannot be reached and has never answered is tried ``first_contact`` times again,
     not ``retries`` times. ``strikes`` calls in a row that fail for good, without one answer in
@@ -165,12 +165,12 @@ class RetryPolicy:
     trip: int = 4
     clock: Callable[[], float] = time.monotonic
 
-    def wait(self, retry: int, wish: float | None) -> float:
-        """Seconds before retry number ``retry``, counted from 0."""
+    def wait(self, retry: int, retry_after: float | None) -> float:
+        """Seconds before retry number ``retry``, counted from 0, outside of an outage."""
         usual = min(self.longest, self.first * 2.0 ** min(retry, 30))
-        if wish is None:
+        if retry_after is None:
             return usual * self.rng.uniform(0.5, 1.0)
-        return wish + min(usual, 1.0) * self.rng.uniform(0.0, 0.5)
+        return retry_after + min(usual, 1.0) * self.rng.uniform(0.0, 0.5)
 
 
 class Outage:
@@ -183,7 +183,7 @@ class Outage:
         self._policy = policy
         self._row = self._probes = 0
         self._began: float | None = None
-        self._wish: float | None = None
+        self._retry_after: float | None = None
         self._probing = asyncio.Lock()
 
     @property
@@ -200,7 +200,7 @@ class Outage:
         """A call found the server away."""
         self._row += 1
         self._began = self._policy.clock() if self._began is None else self._began
-        self._wish = error.retry_after
+        self._retry_after = error.retry_after
 
     def answered(self) -> None:
         """The server is there."""
@@ -213,7 +213,7 @@ class Outage:
             async with self._probing:
                 if self.open:
                     # probes every half minute at most: a server that is back should not wait long
-                    pause = self._policy.wait(min(self._probes, 5), self._wish)
+                    pause = self._policy.wait(min(self._probes, 5), self._retry_after)
                     self._probes += 1
                     await self._policy.sleep(pause)
                     return await ask()
@@ -260,7 +260,7 @@ class RetryingModel(Wrapper):
                 answer = await self._outage.attempt(ask)
             except ModelError as error:
                 waste.add(error)
-                if self._away(error):
+                if self._in_outage(error):
                     wait = 0.0  # the outage has a wait of its own, which all calls share
                 elif (final := self._final(error, retry)) is not None:
                     raise waste.told(self._struck(final)) from None
@@ -271,15 +271,15 @@ class RetryingModel(Wrapper):
                 self._answered, self._strikes = True, 0
                 self._outage.answered()
                 return waste.added(answer)
+            if self._on_retry is not None:
+                self._on_retry()  # before the wait, which people should hear the reason of
             if wait:
                 await self._policy.sleep(wait)
-            if self._on_retry is not None:
-                self._on_retry()
 
-    def _away(self, error: ModelError) -> bool:
-        """Whether this is an outage that is waited out together."""
-        wish = error.retry_after or 0.0
-        if not (error.away and self._answered) or wish > self._policy.patience:
+    def _in_outage(self, error: ModelError) -> bool:
+        """Count the failure; whether it belongs to an outage, which all calls wait out together."""
+        retry_after = error.retry_after or 0.0
+        if not (error.away and self._answered) or retry_after > self._policy.patience:
             return False
         self._outage.failed(error)
         return self._outage.open and self._outage.seconds <= self._policy.patience

@@ -25,7 +25,7 @@ Ids = tuple[str, ...]
 
 @runtime_checkable
 class GoalCondition(Protocol):
-    """Something that should hold in the end, in ``parts`` that count singly."""
+    """Something that should hold in the end, in ``parts`` that are scored one by one."""
 
     @property
     def parts(self) -> int:
@@ -223,11 +223,11 @@ class Beside:
 
 @dataclass(frozen=True, slots=True)
 class HouseholdReference(Reference):
-    """What is right for an episode in the household world.
+    """The ground truth of an episode in the household world.
 
     ``kind`` is the type of task. ``goals`` are what should hold in the end. ``expert_length`` is
-    L*, the expert's number of low-level actions, its stop included; None where that is to be
-    found out by playing.
+    L*, the expert's number of low-level actions, its stop included; None where the expert
+    has to be run for it.
     """
 
     kind: str = ""

@@ -1,4 +1,4 @@
-"""ALFRED's trajectories as episodes: one for each annotation, made when it is looked at."""
+"""ALFRED's trajectories as episodes: one for each annotation, built when it is asked for."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import remembered
-from wayword.datasets.sources.alfred import files as placing
+from wayword.datasets.sources.alfred import files
 from wayword.datasets.sources.alfred.files import (
     AlfredEntry,
     AlfredTrajectory,
@@ -191,13 +191,13 @@ class Alfred:
 
     def start_away(self, number: int) -> float:
         """How far (metres) the published place of a task's start is from the cell it begins on."""
-        return placing.start(self.folder, self._read.read(self._numbers[number][0]))[1]
+        return files.start(self.folder, self._read.read(self._numbers[number][0]))[1]
 
     def _build(self, task_id: str) -> tuple[Scene, Layout]:
         entry = self._entries.get(task_id)
         if entry is None:
             raise UsageError(f"household: no trajectory {task_id!r} in {self._read.path.name}")
-        scene = placing.scene(self.folder, self._read.read(entry))
+        scene = files.scene(self.folder, self._read.read(entry))
         return scene, ithor.layout(self.folder, entry.scene, scene)
 
     def _id(self, number: int) -> str:
@@ -207,7 +207,7 @@ class Alfred:
     def _task(self, number: int) -> Task:
         entry, annotation = self._numbers[number]
         trajectory, name = self._read.read(entry), self._id(number)
-        pose, _ = placing.start(self.folder, trajectory)
+        pose, _ = files.start(self.folder, trajectory)
         start = {"scene": entry.scene, "arrangement": entry.task_id, "poses": {"agent": pose}}
         words = worded(trajectory.annotations[annotation], self._instructions)
         extra: Extra = {"horizon": trajectory.horizon}
@@ -230,8 +230,8 @@ class Alfred:
             if name in ("object", "movable"):
                 there = self._read.mentions(entry, label)
             else:
-                there = placing.stands(self.folder, entry.scene, label) or bool(
-                    placing.furniture(self.folder, self._read.read(entry), label)
+                there = files.has_furniture(self.folder, entry.scene, label) or bool(
+                    files.furniture(self.folder, self._read.read(entry), label)
                 )
             if not (label and there):
                 return f"no_{name}"
@@ -240,14 +240,14 @@ class Alfred:
     def _targets(self, trajectory: AlfredTrajectory) -> Targets:
         """The ids that a trajectory's parameters name."""
         entry = trajectory.entry
-        small = placing.thing_ids(trajectory.poses)
+        small = files.thing_ids(trajectory.poses)
         found: dict[str, Ids] = {}
         for name in NEEDS[entry.kind]:
             label = entry.target(FIELDS[name])
             if name == "movable":
                 found["movables"] = _labelled(small, label)
             else:
-                found[f"{name}s"] = placing.furniture(self.folder, trajectory, label)
+                found[f"{name}s"] = files.furniture(self.folder, trajectory, label)
         things = _labelled(small, entry.target("object_target"))
         return Targets(things, sliced=bool(entry.params.get("object_sliced")), **found)
 

@@ -38,9 +38,9 @@ from wayword.worlds.household.scene import Scene
 
 FILES = "alfred/traj_{split}.jsonl"
 NUMBER = (int, float)
-FIRST = 64
-"""Lines that are read apart from the rest."""
-QUARTER = 4.0
+HEAD_LINES = 64
+"""Leading lines, which are read without decompressing the whole file."""
+CELLS_PER_METRE = 4.0
 """Plans give coordinates in cells of 0.25 m."""
 
 
@@ -112,10 +112,10 @@ class Trajectories:
     def _first(self) -> dict[int, bytes]:
         """The first lines; enough for a short run, which need not unzip the rest."""
         with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as file:
-            return dict(enumerate(islice(file, FIRST), 1))
+            return dict(enumerate(islice(file, HEAD_LINES), 1))
 
     def _line(self, number: int) -> bytes:
-        short = number <= FIRST and "_lines" not in self.__dict__
+        short = number <= HEAD_LINES and "_lines" not in self.__dict__
         return (self._first if short else self._lines)[number]
 
     def index(self) -> tuple[AlfredEntry, ...]:
@@ -220,7 +220,7 @@ def _named(plan: Mapping[str, Any]) -> list[tuple[str, Point3]]:
     for step in plan.get("high_pddl", ()):
         told = step.get("planner_action", {}).get("coordinateReceptacleObjectId")
         if told and len(told[1]) == 6:
-            x, _, y, _, z, _ = (value / QUARTER for value in told[1])
+            x, _, y, _, z, _ = (value / CELLS_PER_METRE for value in told[1])
             found.append((str(told[0]), (x, y, z)))
     return found
 
@@ -290,7 +290,7 @@ def thing_ids(poses: Iterable[ObjectPose]) -> list[str]:
     return list(found)
 
 
-def stands(folder: Path, scene_name: str, label: str) -> bool:
+def has_furniture(folder: Path, scene_name: str, label: str) -> bool:
     """Whether a scene's metadata has furniture of that label."""
     return label in _fixed_labels(folder, scene_name)
 
@@ -329,7 +329,7 @@ def _renamed(fixed: Sequence[ObjectRecord], trajectory: AlfredTrajectory) -> dic
 
 
 def start(folder: Path, trajectory: AlfredTrajectory) -> tuple[dict[str, float], float]:
-    """Where a body starts, on the cell nearest to the published place, and how far that is (m)."""
+    """The start pose on the cell nearest to the published place, and the distance to it (m)."""
     x, y, heading = trajectory.start
     (x, y), away = rooms.start(folder, trajectory.entry.scene, x, y)
     return {"x": x, "y": y, "heading": heading}, away

@@ -1,0 +1,33 @@
+"""Free ways in words: a round body between things that stand to its sides."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from wayword.verbalize.objectnav import free_ways
+from wayword.worlds.objectnav.observation import DepthImage, View
+
+REACH = 5.0
+
+
+def ahead_of(*points: tuple[float, float]) -> float:
+    """Metres free straight ahead where posts stand at these metres (ahead, to the right)."""
+    bearings = tuple(float(np.degrees(np.arctan2(right, ahead))) for ahead, right in points)
+    metres = np.array([[float(np.hypot(*point)) for point in points]])
+    depth = DepthImage.of(metres, bearings, (0.0,), REACH)
+    view = View("flat", 0.0, 0.0, 0.0, 0.9, 80.0, depth)
+    return dict(free_ways(view))[0]
+
+
+def test_what_stands_at_the_sides_of_a_narrow_passage_stops_nobody() -> None:
+    assert ahead_of((0.1, 0.2), (0.5, -0.2), (2.0, 0.21)) == REACH
+
+
+def test_a_round_body_comes_nearer_to_what_is_not_straight_ahead() -> None:
+    assert ahead_of((1.0, 0.0)) == pytest.approx(0.81, abs=0.02)
+    assert ahead_of((1.0, 0.15)) == pytest.approx(0.88, abs=0.02)
+
+
+def test_what_touches_the_body_leaves_no_way() -> None:
+    assert ahead_of((0.15, 0.05)) == 0.0

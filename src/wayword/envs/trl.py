@@ -63,6 +63,7 @@ class ToolEnvironment:
     _name = "houses"
     _options: dict[str, Any] = {}  # noqa: RUF012 - set by the factory, and only read
     _shared: Dataset | None = None
+    _opening: Sequence[str] = ()
 
     def __init__(self) -> None:
         self._env: Environment = make(self._name, dataset=self._shared, **self._options)

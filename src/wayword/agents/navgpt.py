@@ -145,7 +145,7 @@ class NavGPT:
         self._camera = need(perceiver, "picture", "pictures=true") if settings.pictures else None
         self._known: set[str] = set()
         self._event = START
-        self._opening = ""
+        self._opening, self._sought = "", "route"
         self._viewpoint = self._summary = ""
 
     async def begin(self, episode: Episode) -> None:
@@ -156,6 +156,7 @@ class NavGPT:
         self._opening = self._prompts.fill("begin", instruction=f"{episode.instruction}{listed}")
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
+        self._sought = "object" if isinstance(observation, ObjectsObservation) else "route"
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         description = indoor.observation(observation, percept, self._telling)
         legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
@@ -218,7 +219,10 @@ class NavGPT:
         form = self._settings.decoding
         seen = "objects" if self._settings.objects else "plain"
         around, closer = (self._prompts[f"{name}_{seen}"] for name in ("around", "closer"))
-        rules = self._prompts.fill("principle", around=around, closer=closer)
+        success = self._prompts.fill(f"success_{self._sought}", closer=closer)
+        told = self._prompts[f"told_{self._sought}"]
+        slots = {"around": around, "closer": closer, "told": told, "success": success}
+        rules = self._prompts.fill("principle", **slots)
         principle = f"{rules}\n\n{self._prompts[f'format_{form}']}"
         now = self._prompts.fill(
             "now", event=self._event, viewpoint=viewpoint, description=description
@@ -230,10 +234,10 @@ class NavGPT:
         room = int(self._context * self._rate.characters_per_token) - fixed
         if gone := self._history.fit(max(0, room)):
             self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
-        told = self._history.blocks
+        past = self._history.blocks
         if self._history.dropped:
-            told = [self._prompts.fill("dropped", count=str(self._history.dropped)), *told]
-        return [system(principle), user("\n\n".join([self._opening, *told, now, cue]))]
+            past = [self._prompts.fill("dropped", count=str(self._history.dropped)), *past]
+        return [system(principle), user("\n\n".join([self._opening, *past, now, cue]))]
 
     def _shown(self, seen: IndoorObservation, messages: list[Message]) -> list[Message]:
         """The messages, with a picture towards each way, in the order of the ways."""

@@ -13,6 +13,7 @@ from types import FrameType
 
 INTERRUPTED = 130
 """The exit code of a command that was stopped with Ctrl-C."""
+KEPT = "finished episodes are kept, the same command goes on from here"
 
 
 def main() -> None:
@@ -31,7 +32,8 @@ def main() -> None:
         sys.exit(2)
     except SystemExit as end:
         if end.code == INTERRUPTED:  # typer has turned Ctrl-C into this, without a word
-            _say("stopped; finished episodes are kept, the same command goes on from here")
+            viewing = sys.argv[1:2] == ["view"]  # it plays no episodes
+            _say("stopped" if viewing else f"stopped; {KEPT}")
             sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
         raise
     except BrokenPipeError:

@@ -22,6 +22,8 @@ from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usage
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
+from wayword.worlds.indoor.graph import Neighbor
+from wayword.worlds.indoor.world import IndoorObservation
 
 FREE = DiscussNavSettings(decoding="free", scene="recorded")
 EXPERTS: dict[str, str] = {
@@ -409,3 +411,10 @@ def test_bad_settings_are_refused() -> None:
         DiscussNavSettings(samples=0)
     with pytest.raises(UsageError, match="patience"):
         DiscussNavSettings(patience=0)
+
+
+def test_a_direction_whose_way_climbs_says_so() -> None:
+    ways = (Neighbor("b", 0.0, 28.0, 2.0), Neighbor("c", 90.0, 4.0, 2.0))
+    seen = IndoorObservation("small", "s", 0.0, 0.0, ways)
+    directions = around(seen, SmallPerceiver().perceive("small", "s"))
+    assert [d.marks for d in directions if d.action] == [("leads up 28°",), ()]

@@ -123,6 +123,7 @@ def test_an_agent_has_what_the_run_shares() -> None:
     assert {tuple(toolkit.models) for toolkit in given} == {("main", "judge")}
     assert {id(toolkit.shared) for toolkit in given} == {id(shared.shared)}
     assert given[0].demonstrations == halls.demonstrations
+    assert given[0].perceiver is None
     drawn: Any = lambda count, seed: ["mine"]  # noqa: E731
     assert played(halls, make=make, demonstrations=drawn).steps
     assert list(given[-1].demonstrations(1, 0)) == ["mine"]
@@ -232,7 +233,13 @@ def test_what_fails_before_it_starts_is_a_record_of_that_episode() -> None:
     class Odd(Goer):
         async def begin(self, episode: Episode) -> None:
             await self.toolkit.model().complete([user("on?")], Sampling(max_tokens=1))
-            raise OSError("odd")
+            if self.raises:
+                raise self.raises
 
-    told = played(make=Odd, models={"main": ScriptedModel("echo")})
-    assert len(told.opening_calls) == 1
+    for error, calls in ((OSError("odd"), 1), (None, 3)):
+
+        def make(toolkit: Toolkit, actor: str, error: Exception | None = error) -> Goer:
+            return Odd(toolkit, actor, raises=error)
+
+        told = played(Halls(unseen=True), make=make, models={"main": ScriptedModel("echo")})
+        assert (told.ended, len(told.opening_calls), told.steps) == ("failed", calls, [])

@@ -28,10 +28,10 @@ class Hall:
 
     actors = ("ann", "bob")
 
-    def __init__(self, ends: int = 99) -> None:
+    def __init__(self, ends: int = 99, unseen: bool = False) -> None:
         self.at: dict[str, int] = {}
         self.stopped: set[str] = set()
-        self.ends = ends
+        self.ends, self.unseen = ends, unseen
 
     def reset(self, episode: Episode) -> None:
         self.at = dict.fromkeys(self.actors, 0)
@@ -41,9 +41,12 @@ class Hall:
         return Observation()
 
     def action_space(self, actor: str) -> ActionSpace:
+        assert actor in self.actors
         return ActionSpace((ON, STOP))
 
     def step(self, actor: str, action: Action) -> Feedback:
+        if self.unseen:
+            raise OSError("nobody sees what came of it")
         if action == STOP:
             self.stopped.add(actor)
         else:
@@ -66,6 +69,7 @@ class Halls:
 
     count: int = 4
     ends: int = 99
+    unseen: bool = False
     broken: Exception | None = None
     family: Family = field(default_factory=lambda: Family("hall"))
     files: Mapping[str, Path] = field(default_factory=dict)
@@ -78,7 +82,7 @@ class Halls:
     def world(self, episode: Episode) -> Hall:
         if self.broken and episode.id == f"e{self.count - 1}":
             raise self.broken
-        return Hall(self.ends)
+        return Hall(self.ends, self.unseen)
 
     def perceiver(self) -> None:
         return None

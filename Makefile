@@ -61,12 +61,16 @@ test-train:
 	.venv-train/bin/python -m pip install --quiet -e '.[train,local]' pytest
 	HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests_train
 
-# By uv, as pip takes many minutes to find versions that these libraries agree on.
+# By uv, as pip takes many minutes to find versions that these libraries agree on. TRL has an environment of its own,
+# as verifiers 0.1 holds it at 0.29.
 test-envs: $(UV)
 	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-envs
 	@$(UV) pip install --quiet --python .venv-envs/bin/python torch==2.13.0 openenv-core==0.3.0 pytest \
-	  -e '.[trl,verifiers,inspect,serve,mcp,babyai,parquet,images,trackio,wandb,mlflow]'
-	HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_envs
+	  -e '.[verifiers,inspect,serve,mcp,babyai,parquet,images,trackio,wandb,mlflow]'
+	HF_HUB_OFFLINE=1 .venv-envs/bin/python -m pytest -c /dev/null --rootdir=. -q -s --ignore tests_envs/test_trl.py tests_envs
+	@$(UV) venv --quiet --allow-existing --python $(PYTHON) .venv-trl
+	@$(UV) pip install --quiet --python .venv-trl/bin/python torch==2.13.0 trl==1.16.0 pytest -e '.[trl]'
+	HF_HUB_OFFLINE=1 .venv-trl/bin/python -m pytest -c /dev/null --rootdir=. -q -s tests_envs/test_trl.py
 
 # WAYWORD_RAY_EPISODES=5000 is the long form; workers are killed all the while.
 test-ray: $(UV)

@@ -124,6 +124,36 @@ def _rate(tmp_path: Path, model: Path, workers: int) -> float:
     return (last - first) / (ended[last] - ended[first])
 
 
+@pytest.mark.parametrize("limit", [20_000, 300_000])
+def test_the_budget_is_passed_by_calls_under_way_alone(limit: int, tmp_path: Path) -> None:
+    model = tmp_path / "slow.py"
+    model.write_text(SLOW, encoding="utf-8")
+    at_once = 4
+    plan = Plan(
+        "navgpt",
+        "houses",
+        f"{model}:slow",
+        {"dataset": {"houses": 4, "episodes": 144}},
+        max_steps=5,
+        tokens=limit,
+        concurrency=at_once,
+        out=tmp_path / "run",
+        engine="ray",
+        workers=WORKERS,
+    )
+    result = run(plan)
+    print(result.outcome.exhausted, *result.notices, sep="\n")
+    assert "tokens is spent" in result.outcome.exhausted
+    lines = (tmp_path / "run" / "spending.jsonl").read_text().splitlines()
+    spent = [json.loads(line)["tokens"] for line in lines]
+    late = next(line for line in result.notices if "under way when" in line)
+    number = int(late.split("; ")[1].split(" ")[0])
+    # the call that reached the limit was under way, too
+    assert number < WORKERS * at_once
+    assert sum(spent[: len(spent) - number - 1]) < limit
+    assert f"{sum(spent):,} tokens" in late
+
+
 def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
     command = [
         *(sys.executable, "-m", "wayword", "run", "random", "--on", "houses"),
@@ -142,10 +172,11 @@ def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
     assert RunFolder.read(tmp_path / "run").scores()
 
 
-def test_a_cluster_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_is_not_there_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from wayword.core.errors import UsageError
 
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
-    monkeypatch.setenv("RAY_GCS_RPC_TIMEOUT_S", "2")
     with pytest.raises(UsageError, match="Ray did not start"):
-        run(Plan("random", "houses", engine="ray", out=Path("never")))
+        run(Plan("random", "houses", engine="ray", out=tmp_path / "never"))

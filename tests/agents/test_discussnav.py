@@ -22,6 +22,8 @@ from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usage
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
+from wayword.worlds.indoor.graph import Neighbor
+from wayword.worlds.indoor.world import IndoorObservation
 
 FREE = DiscussNavSettings(decoding="free", scene="recorded")
 EXPERTS: dict[str, str] = {
@@ -143,7 +145,7 @@ def test_each_expert_hears_from_those_before_it() -> None:
     assert "lamp (furniture); red carpet (colour)" in decision
     assert "Executed actions: Go ahead." in decision
     assert "Actions waiting to be executed: None" in decision
-    assert "[Step 1] Turn heading" in decision
+    assert "[Step 1] You went" in decision
     assert "Observation: a place Thought: went on" in decision
     # b's lamp lies 80° from north, and the agent faces north. The sentence was told with
     # direction 3, which the same recorded sector reaches into.
@@ -190,7 +192,9 @@ def test_without_completion_its_whole_group_is_silent() -> None:
     last = voices["main"].prompts[-1]
     assert "Executed actions:" not in last
     assert "Estimated completion" not in last
-    assert "[Step 2] Turn heading" in last, "the turns alone are told"
+    assert "[Step 2] You turned" in last, "the turns alone are told"
+    assert "estimate" not in last, "what nobody makes is not spoken of"
+    assert "within 3 meters" in last
 
 
 def test_each_call_is_recorded_as_its_experts_also_where_all_share_one_model() -> None:
@@ -407,3 +411,10 @@ def test_bad_settings_are_refused() -> None:
         DiscussNavSettings(samples=0)
     with pytest.raises(UsageError, match="patience"):
         DiscussNavSettings(patience=0)
+
+
+def test_a_direction_whose_way_climbs_says_so() -> None:
+    ways = (Neighbor("b", 0.0, 28.0, 2.0), Neighbor("c", 90.0, 4.0, 2.0))
+    seen = IndoorObservation("small", "s", 0.0, 0.0, ways)
+    directions = around(seen, SmallPerceiver().perceive("small", "s"))
+    assert [d.marks for d in directions if d.action] == [("leads up 28°",), ()]

@@ -107,7 +107,7 @@ def test_the_walk_is_summarised_and_completion_estimated_as_on_a_graph() -> None
     voices = council(by_step([go(5)], [go(1)], [go("Stop")]))
     play(voices, x=2.0, y=1.7)
     assert "There is a vase." in voices["summary"].prompts[0]
-    assert "[Step 1] Turn heading" in voices["completion"].prompts[0]
+    assert "[Step 1] You " in voices["completion"].prompts[0]
     assert len(voices["completion"].prompts) == 2
 
 

@@ -5,6 +5,7 @@ Of Reflexion it is a second trial, after a lesson. ``WAYWORD_WRITE_GOLDEN=1`` wr
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -13,11 +14,13 @@ from typing import Any
 import pytest
 
 from helpers.playing import flat
+from helpers.reasoning_stub import worded
 from helpers.small_flat import play_in
 from helpers.small_house import SmallHouse
 from wayword.core import registry
 from wayword.core.model import Prompt, Sampling
 from wayword.core.trajectory import Trajectory
+from wayword.models.scripted import smallest
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
 
@@ -82,6 +85,29 @@ def test_the_second_prompt_of_a_trial(
     actor = next(iter(played.start))
     prompts = [call.prompt for step in played.of(actor) for call in step.calls]
     check(f"strategies_{strategy}_{task}.txt", flat(prompts[1]))
+
+
+def filled(prompt: Prompt, sampling: Sampling) -> str:
+    """The smallest answer of the form that is asked for; words where no form is."""
+    if sampling.json_schema is None:
+        return "A hall with a lamp."
+    least = json.dumps(dict(sampling.json_schema)).replace('"minItems": 0', '"minItems": 1')
+    return json.dumps(worded(smallest(json.loads(least))))
+
+
+@pytest.mark.parametrize("agent", ["navgpt", "discussnav"])
+def test_the_first_two_steps_on_a_graph(agent: str) -> None:
+    """Constrained, as is usual: what each role is first asked in each step."""
+    made: Any = registry.load("agent", agent)
+    played, _ = play_in(SmallHouse(), made, filled, 2)
+    assert played.ended != "failed", played.error
+    asked = [("opening", played.opening_calls)]
+    asked += [(f"step {n}", step.calls) for n, step in enumerate(played.steps, 1)]
+    told = []
+    for when, calls in asked:
+        first = {call.role: call for call in reversed(calls)}
+        told += [f"--- {when}, {c.role}\n{flat(c.prompt)}" for c in calls if first[c.role] is c]
+    check(f"{agent}_constrained.txt", "\n\n".join(told))
 
 
 def test_the_questions_after_a_trial() -> None:

@@ -187,6 +187,15 @@ def test_captions_tell_four_directions_and_are_answered_by_one() -> None:
     assert len(fallbacks(odd)) == len(asked(odd)) > 0
 
 
+def test_as_many_turns_as_asked_for_each_with_one_question() -> None:
+    """The paper's five; nothing is grounded here, so that none is cut short."""
+    for turns in (3, 5):
+        trajectory = play(Listener(first_choice), turns=turns)
+        assert [note.details["answer"] in note.details["listed"] for note in asked(trajectory)] == [
+            True
+        ] * turns
+
+
 def test_with_nothing_listed_no_question_is_asked() -> None:
     model = Listener("bed")
     trajectory = play(model, scene_quality={"recall": 0.0, "false_alarms": 0.0})

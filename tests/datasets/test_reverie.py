@@ -147,3 +147,9 @@ def test_agents_find_and_name_it(
         *_, last = record.trajectory.calls()
         assert "5 desk lamp (right 15°)" in last.prompt[0].content  # type: ignore[union-attr]
     assert (scores["sr"], scores["rgs"], scores["rgspl"]) == (1.0, 1.0, 1.0)
+    for call in list(record.trajectory.calls())[:1]:
+        rules = call.prompt[0].content  # type: ignore[union-attr]
+        assert "names an object in another part" in rules
+        assert not any(
+            word in rules for word in ("whole route", "is a route", "within 3 meters of")
+        )

@@ -14,7 +14,7 @@ import pytest
 from wayword.core.errors import DataError
 from wayword.datasets.rearrangement import Rearrangement
 from wayword.datasets.sources.ithor import rooms as ithor
-from wayword.datasets.sources.ithor.kitchens import read_questions
+from wayword.datasets.sources.ithor.kitchens import UNSEEN, read_questions
 from wayword.datasets.sources.ithor.objects import read_record
 from wayword.datasets.sources.ithor.rearrangement import PublishedShuffles
 
@@ -180,6 +180,10 @@ def test_questions_are_read_in_turns(tmp_path: Path) -> None:
         ("exists", 1, "FloorPlan6", "Spoon", "yes"),
         ("counts", 1, "FloorPlan7", "Bowl", "3"),
     ]
+    assert found[1:3] == [found[1], found[2]]
+    assert [found.id(n) for n in (1, 2)] == ["val_seen_counts_0", "val_seen_exists_1"]
+    assert found.scenes() == ["FloorPlan6", "FloorPlan7"]
+    assert read_questions(tmp_path, "unseen_kitchens", ("exists",)).scenes() == list(UNSEEN[:2])
 
 
 def test_a_place_out_of_this_world_is_refused(tmp_path: Path) -> None:

@@ -77,18 +77,18 @@ def said(body: dict[str, Any]) -> str:
     bound = body.get("response_format", {}).get("json_schema", {}).get("schema")
     if bound is not None:
         filled = json.dumps(bound).replace('"type": "array"', '"type": "array", "minItems": 1')
-        value = json.dumps(_worded(smallest(json.loads(filled))), indent=1, ensure_ascii=False)
+        value = json.dumps(worded(smallest(json.loads(filled))), indent=1, ensure_ascii=False)
         return f"Here is my answer in the form you asked for:\n\n```json\n{value}\n```"
     told = [str(message["content"]) for message in body["messages"]]
     return _free("\n".join(told[:1]), told[-1])
 
 
-def _worded(value: Any) -> Any:
+def worded(value: Any) -> Any:
     """A schema's smallest value with words in its empty texts."""
     if isinstance(value, dict):
-        return {key: _worded(inner) for key, inner in value.items()}
+        return {key: worded(inner) for key, inner in value.items()}
     if isinstance(value, list):
-        return [_worded(inner) for inner in value]
+        return [worded(inner) for inner in value]
     return value or "I go on." if isinstance(value, str) else value
 
 

@@ -42,7 +42,7 @@ class Controller:
     def __init__(self, place: SimulatedScene, scene: str, **options: Any) -> None:
         self.options, self.actions, self.stopped = options, list[str](), False
         self._base = SimulatedBase(place, Camera(sight=options["visibilityDistance"]))
-        self._scene = scene
+        self._scene, self.horizon = scene, 0.0
 
     def reset(self, scene: str) -> Any:
         self._scene = scene
@@ -65,6 +65,7 @@ class Controller:
             if not self._base.place.ground.at(at["x"], at["z"]):
                 return self._said(action, "Collided with: structure while teleporting")
             self._put(at["x"], at["z"], turned["y"])
+            self.horizon = arguments["horizon"]
         return self._said(action)
 
     def stop(self) -> None:
@@ -91,7 +92,12 @@ class Controller:
         at = {"x": here["x"], "y": UP, "z": here["y"]}
         turned = {"x": 0.0, "y": here["heading"], "z": 0.0}
         metadata = {
-            "agent": {"name": "agent", "position": at, "rotation": turned, "cameraHorizon": 0.0},
+            "agent": {
+                "name": "agent",
+                "position": at,
+                "rotation": turned,
+                "cameraHorizon": self.horizon,
+            },
             "cameraPosition": {**at, "y": eye},
             "sceneName": self._scene,
             "lastAction": action,

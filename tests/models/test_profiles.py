@@ -156,6 +156,38 @@ def test_a_model_without_schemas_is_asked_in_words() -> None:
     assert all("response_format" not in body for body in server.asked)
 
 
+def test_a_model_that_calls_tools_is_held_to_a_schema_by_one() -> None:
+    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        asked_for = body["tools"][0]["function"]["parameters"]["properties"]
+        said = {k: v.get("enum", ["x"])[-1] for k, v in asked_for.items()}
+        call = {"type": "function", "function": {"name": "answer", "arguments": json.dumps(said)}}
+        return 200, chat(None, tool_calls=[{"id": "1", **call}])
+
+    calls = [
+        ("choose", HELLO, ("left", "right")),
+        ("complete", HELLO, Sampling(json_schema=SCHEMA)),
+    ]
+    with serving(answer) as server:
+        how = {"profile": {"schema": "tool_call", "logprobs": 0}}
+        choice, bound = asked(server, calls, **how)
+    assert (choice.best, choice.picked) == ("right", True)
+    assert json.loads(bound.text) == {"thought": "x", "act": "b"}
+    assert server.asked[0]["tool_choice"]["function"] == {"name": "answer"}
+    assert all("response_format" not in body for body in server.asked)
+
+
+def test_a_server_without_tools_is_asked_in_words() -> None:
+    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        if "tools" in body:
+            return 400, refusal("'tools' is not supported by this model", "tools")
+        return 200, chat('{"thought": "x", "act": "a"}')
+
+    with serving(answer) as server:
+        how = {"profile": {"schema": "tool_call"}}
+        (bound,) = asked(server, [("complete", HELLO, Sampling(json_schema=SCHEMA))], **how)
+    assert (server.refused, json.loads(bound.text)["act"]) == (1, "a")
+
+
 def test_an_answer_that_is_no_option_is_asked_for_once_more_and_never_guessed() -> None:
     said = iter(["I would go on", "right", "hm", "hm"])
     with serving(lambda *_: (200, chat(next(said)))) as server:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from helpers.recorded import walk
 from wayword.core.errors import RecordingError
+from wayword.runs import records
 from wayword.runs.folder import RunFolder
 
 CONFIG = {"identity": {"agent": "oracle"}}
@@ -38,6 +39,23 @@ def test_a_run_resumes_after_a_cut_at_every_byte_of_its_last_line(tmp_path: Path
             assert [n.split(";")[0] for n in run.notices] == ([told] if end > first else [])
             run.append(walk("e1", steps=1, said="Tür – 門"))
         assert file.read_bytes() == whole
+
+
+def test_half_a_line_does_not_make_the_index_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        run.append(walk("e0"))
+        run.append(walk("e1"))
+    with (tmp_path / "episodes.jsonl").open("ab") as file:
+        file.write(b'{"episode":"e2","sc')
+    later = (tmp_path / "index.jsonl").stat().st_mtime_ns + 10**9
+    os.utime(tmp_path / "episodes.jsonl", ns=(later, later))
+    monkeypatch.setattr(records, "_quick", lambda *asked: pytest.fail("a line was read again"))
+    with RunFolder.open(tmp_path, CONFIG) as run:
+        assert run.finished == {"e0", "e1"}
+        run.append(walk("e2"))
+    assert [name for name, _ in RunFolder.read(tmp_path).scores()] == ["e0", "e1", "e2"]
 
 
 @settings(max_examples=30, deadline=None)

@@ -36,6 +36,22 @@ def test_a_forecast_asks_nothing_and_needs_no_key(monkeypatch: pytest.MonkeyPatc
     assert any("20 episodes" in line and "estimated" in line for line in said)
 
 
+def test_only_the_episodes_that_are_rehearsed_are_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    make = Houses.task
+    monkeypatch.setattr(Houses, "task", lambda self, n: made.append(n) or make(self, n))
+    settings = {"dataset": {"houses": 100, "episodes": 3_000}}
+    plan = Plan("navgpt", "houses", "scripted:first", settings, limit=2_700, max_steps=2)
+    assert forecast(plan, rehearsed=3).episodes == 2_700
+    assert set(made) == {0, 900, 1_800}
+    run(replace(plan, limit=5, out=tmp_path / "run"))
+    made.clear()
+    assert forecast(replace(plan, out=tmp_path / "run"), rehearsed=3).measured == 5
+    assert len(set(made)) <= 3 + 5
+
+
 def test_twice_the_episodes_cost_twice_as_much() -> None:
     few, many = (
         forecast(Plan("velma", "towns", "openai:gpt-4o", {"shots": 0}, limit=n), rehearsed=1)

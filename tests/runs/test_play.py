@@ -387,6 +387,12 @@ def test_a_map_in_characters_and_why_nothing_is_undone(tmp_path: Path) -> None:
     assert all(len(line) < 70 for line in second.split("\n")[:-1])
     assert "a step that was taken stands" in typed.text
     assert "--continue RUN:EPISODE:STEP" in typed.text
-    other = Script(["map", "quit"])
+    assert "map draws what you saw" in typed.text
+    other = Script(["map", "help", "task", "quit"])
     play(game_plan(Plan("human", "grounding", out=tmp_path / "b", episode="1")), other)
     assert "no map here" in other.text
+    assert "map draws" not in other.text, "nothing is offered that there is not"
+    at = next(n for n, line in enumerate(other.told) if "no map here" in line)
+    listed, task = (line for line in other.told[at + 1 :] if line != "> ")
+    assert "turn_left" in listed
+    assert task in other.told[:at], "the task, again"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -126,6 +127,18 @@ def test_progress_names_the_processes_while_episodes_end(tmp_path: Path) -> None
     reporter.ended("e0", 2)
     told = json.loads((tmp_path / ".progress.json").read_text())
     assert (told["done"], told["workers"], told["episodes"][0]["id"]) == (2, ["here:7"], "e1")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:99999"])
+def test_a_cluster_that_is_not_there_is_one_line_at_once(address: str) -> None:
+    with pytest.raises(UsageError, match=f"Ray did not start: nobody listens at {address}"):
+        ray_engine._knock(address)
+
+
+def test_a_cluster_that_answers_or_has_no_port_is_left_to_ray() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        ray_engine._knock(f"127.0.0.1:{server.getsockname()[1]}")
+    ray_engine._knock("auto")
 
 
 def test_people_and_engines_that_are_not_there(tmp_path: Path) -> None:

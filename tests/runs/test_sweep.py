@@ -13,7 +13,7 @@ from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.datasets.houses import Houses
 from wayword.metrics.intervals import Interval
-from wayword.runs.episodes import choose_tasks
+from wayword.runs.episodes import choose
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
 from wayword.runs.reports import table
@@ -117,8 +117,8 @@ def test_chosen_episodes_are_played_in_their_order(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     assert {name for name, _ in RunFolder.read(tmp_path / "r").scores()} == {ids[7], ids[2]}
     plan = Plan("random", "houses", episodes=(ids[7], ids[2]))
-    assert [t.episode.id for t in choose_tasks(plan, Houses().tasks)] == [ids[7], ids[2]]
+    assert list(choose(plan, Houses().tasks)) == [7, 2]
     with pytest.raises(UsageError, match="houses has no episode 'nobody'"):
-        choose_tasks(Plan("random", "houses", episodes=("nobody",)), Houses().tasks)
+        choose(Plan("random", "houses", episodes=("nobody",)), Houses().tasks)
     with pytest.raises(UsageError, match="leave --limit"):
         Plan("random", "houses", episodes=(ids[0],), limit=3)

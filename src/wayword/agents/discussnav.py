@@ -118,6 +118,7 @@ class DiscussNav:
         self._context = context_tokens(settings.context, toolkit)
         self._answer = answer_tokens(settings.max_tokens, toolkit, 400)
         self._around: Surroundings
+        self._near = "near_place" if toolkit.perceiver is not None else "near_thing"
         if toolkit.perceiver is None:
             self._around = OnBase(detector_called(settings.tags))
         else:
@@ -171,7 +172,7 @@ class DiscussNav:
         self._steps += 1
         gone = number_of(step.after, step.facing)
         seen = self._scene.text([gone]) if self._settings.perception else ""
-        turn = indoor.turn(step.facing, step.after)
+        turn = indoor.walked(step.facing, step.after)
         self._taken = progress.StepTaken(self._steps, seen, turn, decision.thought)
 
     async def _look(self, directions: tuple[Direction, ...]) -> SceneNotes:
@@ -262,8 +263,14 @@ class DiscussNav:
                 actions=progress.numbered(analysis.actions),
                 landmarks="; ".join(map(str, analysis.landmarks)) or "none were named",
             )
+        by_experts = settings.completion
         fixed = self._prompts.fill(
-            "decision", instruction=analysis.instruction, analysis=known
+            "decision",
+            instruction=analysis.instruction,
+            analysis=known,
+            estimated=self._prompts["estimated"] if by_experts else "",
+            executed=self._prompts["executed_estimated" if by_experts else "executed"],
+            near=self._prompts[self._near],
         ).replace("\n\n\n\n", "\n\n")
         fixed = f"{fixed}\n\n{self._prompts[f'format_{settings.decoding}']}"
         told = f"{self._prompts.fill('estimate', estimate=estimate)}\n\n" if estimate else ""

@@ -135,6 +135,8 @@ def _listed(names: Sequence[str]) -> str:
 
 
 LEAVING = ("quit", "exit")
+HELP = {"help": "?", "task": "??", "instruction": "??", "again": "??"}
+"""Words that newcomers try -> what they mean; no world has actions of these names."""
 NO_UNDO = (
     "a step that was taken stands: it is recorded, and worlds do not go back. Once the game is "
     "over, any step can be tried anew: wayword play --continue RUN:EPISODE:STEP"
@@ -188,6 +190,7 @@ class Human:
         now = self._show(observation, space)
         while True:
             words = await hear(self._person, "> ")
+            words = HELP.get(words.lower(), words)
             if words.lower() in LEAVING:
                 raise Left("the player left")
             if words.startswith("?"):
@@ -263,8 +266,9 @@ class Human:
             tell(now.instruction, "title")
             if now.rules:
                 tell(now.rules)
+            drawn = "map draws what you saw; " if self._sketch.known else ""
             tell(
-                "? lists all actions, ?? the task; map draws what you saw; quit leaves; "
+                f"? lists all actions, ?? the task; {drawn}quit leaves; "
                 "beginnings of words will do",
                 "dim",
             )

@@ -21,6 +21,7 @@ from typing import ClassVar, Literal
 from wayword.agents.parts.answers import Reply, replies
 from wayword.agents.parts.asking import Prompts, both
 from wayword.agents.parts.choice import choice_schema, read_choice
+from wayword.agents.parts.clauses import named, note_followed
 from wayword.agents.parts.conversation import History, TokenRate, answer_tokens, context_tokens
 from wayword.agents.parts.listing import ask, read_pick
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -145,17 +146,21 @@ class NavGPT:
         self._camera = need(perceiver, "picture", "pictures=true") if settings.pictures else None
         self._known: set[str] = set()
         self._event = START
-        self._opening = ""
+        self._opening, self._sought = "", "route"
         self._viewpoint = self._summary = ""
+        self._parts: tuple[str, ...] = ()
+        self._marked = False
 
     async def begin(self, episode: Episode) -> None:
-        parts = episode.extra.get("sub_instructions", ())
+        self._marked = False
+        self._parts = parts = tuple(map(str, episode.extra.get("sub_instructions", ())))
         listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
         if parts:
-            self._toolkit.note(CLAUSES, texts=[str(part) for part in parts], begins=[])
+            self._toolkit.note(CLAUSES, texts=list(parts), begins=[])
         self._opening = self._prompts.fill("begin", instruction=f"{episode.instruction}{listed}")
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
+        self._sought = "object" if isinstance(observation, ObjectsObservation) else "route"
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         description = indoor.observation(observation, percept, self._telling)
         legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
@@ -170,11 +175,18 @@ class NavGPT:
         self._known.update(legal, [observation.viewpoint])
         if isinstance(answer, Rejection):
             return answer
+        self._mark(named(answer.thought, self._parts))
         if answer.choice is not None:
             return Decision(Action("goto", (answer.choice,)), answer.thought)
         if isinstance(observation, ObjectsObservation) and observation.objects:
             return await self._named(observation, answer.thought)
         return Decision(STOP, answer.thought)
+
+    def _mark(self, number: int) -> None:
+        """Note the sub-instruction that a thought names; none again where the next does not say."""
+        if number or self._marked:
+            note_followed(self._toolkit.note, number, ())
+        self._marked = self._marked or number > 0
 
     async def recall(
         self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
@@ -218,7 +230,10 @@ class NavGPT:
         form = self._settings.decoding
         seen = "objects" if self._settings.objects else "plain"
         around, closer = (self._prompts[f"{name}_{seen}"] for name in ("around", "closer"))
-        rules = self._prompts.fill("principle", around=around, closer=closer)
+        success = self._prompts.fill(f"success_{self._sought}", closer=closer)
+        told = self._prompts[f"told_{self._sought}"]
+        slots = {"around": around, "closer": closer, "told": told, "success": success}
+        rules = self._prompts.fill("principle", **slots)
         principle = f"{rules}\n\n{self._prompts[f'format_{form}']}"
         now = self._prompts.fill(
             "now", event=self._event, viewpoint=viewpoint, description=description
@@ -230,10 +245,10 @@ class NavGPT:
         room = int(self._context * self._rate.characters_per_token) - fixed
         if gone := self._history.fit(max(0, room)):
             self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
-        told = self._history.blocks
+        past = self._history.blocks
         if self._history.dropped:
-            told = [self._prompts.fill("dropped", count=str(self._history.dropped)), *told]
-        return [system(principle), user("\n\n".join([self._opening, *told, now, cue]))]
+            past = [self._prompts.fill("dropped", count=str(self._history.dropped)), *past]
+        return [system(principle), user("\n\n".join([self._opening, *past, now, cue]))]
 
     def _shown(self, seen: IndoorObservation, messages: list[Message]) -> list[Message]:
         """The messages, with a picture towards each way, in the order of the ways."""

@@ -1,11 +1,12 @@
 """Wayword for TRL's ``GRPOTrainer``: environments as tools, or whole plans rewarded.
 
     from trl import GRPOTrainer
-    from wayword.envs.trl import environment_factory, prompts
+    from wayword.envs.trl import environment_factory, episode_reward, prompts
 
     name, options = "household:generated_train", {"reward": "conditions"}
     trainer = GRPOTrainer(
         model="Qwen/Qwen3-0.6B",
+        reward_funcs=episode_reward,
         train_dataset=Dataset.from_list(prompts(name, 64, **options)),
         environment_factory=environment_factory(name, **options),
     )
@@ -53,11 +54,16 @@ def prompts(
 
 
 class ToolEnvironment:
-    """One rollout's environment, as TRL expects it: ``reset``, tools, ``get_reward``."""
+    """One rollout's environment, as TRL expects it: ``reset``, and the tool ``act``.
+
+    Every other public method would be a tool too, so that the reward is private; trainers get it by
+    :func:`episode_reward`.
+    """
 
     _name = "houses"
     _options: dict[str, Any] = {}  # noqa: RUF012 - set by the factory, and only read
     _shared: Dataset | None = None
+    _opening: Sequence[str] = ()
 
     def __init__(self) -> None:
         self._env: Environment = make(self._name, dataset=self._shared, **self._options)
@@ -69,6 +75,8 @@ class ToolEnvironment:
         episode = row.get("episode")
         seen, _ = self._env.reset(episode=episode)
         self._total, self._over = 0.0, False
+        for action in self._opening:
+            seen = self.act(action)
         return None if episode is not None else str(seen)
 
     def act(self, action: str) -> str:
@@ -87,18 +95,28 @@ class ToolEnvironment:
         self._over = ended or cut
         return f"{seen}\nThe episode is over." if self._over else str(seen)
 
-    def get_reward(self) -> float:
+    def _earned(self) -> float:
         """What the rollout earned; one that was left before its end is stopped first."""
         if not self._over:
             self.act("stop")
         return self._total
 
 
-def environment_factory(name: str, **options: Any) -> Callable[[], ToolEnvironment]:
-    """A class for ``GRPOTrainer(environment_factory=...)``; its instances share one dataset."""
+def environment_factory(
+    name: str, opening: Sequence[str] = (), **options: Any
+) -> Callable[[], ToolEnvironment]:
+    """A class for ``GRPOTrainer(environment_factory=...)``; its instances share one dataset.
+
+    ``opening`` are the actions that the prompts were made with.
+    """
     shared = make(name, **options).dataset
-    body = {"_name": name, "_options": options, "_shared": shared, "__doc__": f"wayword {name}"}
-    return type("WaywordEnvironment", (ToolEnvironment,), body)
+    body = {"_name": name, "_options": options, "_shared": shared, "_opening": tuple(opening)}
+    return type("WaywordEnvironment", (ToolEnvironment,), body | {"__doc__": f"wayword {name}"})
+
+
+def episode_reward(environments: Sequence[Any], **others: Any) -> list[float]:
+    """The reward function beside ``environment_factory``: what each rollout's episode earned."""
+    return [one._earned() for one in environments]
 
 
 def plan_reward(

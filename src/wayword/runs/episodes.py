@@ -22,13 +22,6 @@ from wayword.runs.plan import Plan
 from wayword.runs.showing import demonstrations
 
 
-def choose_tasks(
-    plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
-) -> list[Task]:
-    """The plan's episodes, made: see :func:`choose`."""
-    return [tasks[number] for number in choose(plan, tasks, finished)]
-
-
 def choose(
     plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
 ) -> Sequence[int]:

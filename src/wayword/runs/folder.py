@@ -184,10 +184,12 @@ class RunFolder(RecordedRun):
         self._lock: FolderLock | None = lock
         self._finished: set[str] = set()
         self.notices: list[str] = []
+        # before half a line is cut: the index of a file that changed after it is made anew
+        found = indexed(self._episodes, self.seal)
         with ExitStack() as opened:
             self._episode_lines = self._writer(self._episodes, opened)
             hold(self._episode_lines.descriptor, self._episodes)
-            self._index_lines = self._indexed(opened)
+            self._index_lines = self._indexed(found, opened)
             self._failure_lines = self._writer(self._failures, opened)
             opened.pop_all()
 
@@ -297,10 +299,10 @@ class RunFolder(RecordedRun):
             self.notices.append(f"{path}: {what}; its episode is played again")
         return writer
 
-    def _indexed(self, opened: ExitStack) -> LineWriter:
-        """The index to write to, given the lines that it lacks; made anew where it does not fit."""
-        path, found = self.path / INDEX, indexed(self._episodes, self.seal)
-        known = len(found)
+    def _indexed(self, found: Columns, opened: ExitStack) -> LineWriter:
+        """The index to write to, given the lines that it lacks; made anew where nothing of it was
+        ``found``."""
+        path, known = self.path / INDEX, len(found)
         self._finished = complete(found, self._episodes, self.seal)
         if not known and path.is_file():
             whole(path, [])

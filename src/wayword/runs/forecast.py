@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wayword.core.agent import ends_itself
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Task, task_id
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.model import (
     Model,
@@ -41,7 +41,7 @@ from wayword.models.middleware.budget import Price, load_prices
 from wayword.models.servers.profile import Profile
 from wayword.runs.active import Choices, open_models, tokens_of
 from wayword.runs.config import Checksums
-from wayword.runs.episodes import choose_tasks
+from wayword.runs.episodes import choose
 from wayword.runs.folder import RunFolder
 from wayword.runs.parts import AgentParts, identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan, run_folder
@@ -90,16 +90,16 @@ def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
     """
     dataset = open_dataset(plan)
     agent = open_agent(plan, dataset)
-    tasks = choose_tasks(plan, dataset.tasks)
+    tasks, numbers = dataset.tasks, choose(plan, dataset.tasks)
     choices = model_choices(plan, agent)
     opened = _opened(plan, choices)
     window = window_of(opened["main"]) if "main" in opened else 0
     stage = _Stage(plan, dataset, agent, choices, opened)
-    step = max(1, math.ceil(len(tasks) / max(1, rehearsed)))
-    chosen = tasks[::step][:rehearsed]
-    told = stage.reckoned(chosen, len(tasks))
-    measured = _measured(stage, tasks, told, rehearsed)
-    return replace(measured, first=stage.first(tasks), window=window)
+    step = max(1, math.ceil(len(numbers) / max(1, rehearsed)))
+    chosen = [tasks[number] for number in numbers[::step][:rehearsed]]
+    told = stage.reckoned(chosen, len(numbers))
+    measured = _measured(stage, numbers, told, rehearsed)
+    return replace(measured, first=stage.first(chosen[:1]), window=window)
 
 
 @dataclass(slots=True)
@@ -121,7 +121,7 @@ class _Stage:
         return _reckoned(self.plan, self.choices, kept, episodes, extra)
 
     def first(self, tasks: Sequence[Task]) -> tuple[ModelCall, ...]:
-        """The first calls of the first episode, with the run's own settings."""
+        """The first calls of the first of these episodes, with the run's own settings."""
         if not tasks or not self.choices:
             return ()
         for steps in (1, 4, LOOK):
@@ -313,7 +313,7 @@ def _cost(price: Price | None, usage: Usage) -> float:
     return 0.0 if price is None else price.of(usage)
 
 
-def _measured(stage: _Stage, tasks: Sequence[Task], guess: Forecast, rehearsed: int) -> Forecast:
+def _measured(stage: _Stage, chosen: Sequence[int], guess: Forecast, rehearsed: int) -> Forecast:
     """The forecast by what finished episodes of this run took, where there are some."""
     plan, dataset = stage.plan, stage.dataset
     path = plan.out
@@ -323,14 +323,17 @@ def _measured(stage: _Stage, tasks: Sequence[Task], guess: Forecast, rehearsed: 
     if path is None or not (path / "config.json").is_file():
         return guess
     found = dict(RunFolder.read(path).scores())
-    pilot = [task for task in tasks if task.episode.id in found]
+    tasks = dataset.tasks
+    names = {number: task_id(tasks, number) for number in chosen}
+    pilot = [number for number in chosen if names[number] in found]
     if not pilot:
         return guess
-    scores = [found[task.episode.id] for task in pilot]
-    like = stage.reckoned(pilot[:: max(1, len(pilot) // rehearsed)][:rehearsed], guess.episodes)
+    scores = [found[names[number]] for number in pilot]
+    some = pilot[:: max(1, len(pilot) // rehearsed)][:rehearsed]
+    like = stage.reckoned([tasks[number] for number in some], guess.episodes)
     share = guess.episodes / len(scores)
-    longer = guess.read / like.read if like.read and len(pilot) < len(tasks) else 1.0
-    told = guess.written / like.written if like.written and len(pilot) < len(tasks) else 1.0
+    longer = guess.read / like.read if like.read and len(pilot) < len(chosen) else 1.0
+    told = guess.written / like.written if like.written and len(pilot) < len(chosen) else 1.0
     priced = all("cost" in each for each in scores)
     read = sum(each.get("prompt_tokens", 0.0) for each in scores)
     written = sum(tokens_of(each) - each.get("prompt_tokens", 0.0) for each in scores)

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -39,6 +40,8 @@ _DEATHS = 5
 """Processes of one post that may die in a row before they have opened the run."""
 _CHUNK = 32
 """Consecutive episodes that a player takes at once: they are often of one scene."""
+_PATIENCE = 10.0
+"""Seconds to reach the cluster that is named."""
 _STORE = 128 << 20
 """Bytes of Ray's shared memory on this machine: episodes go by message, not by store."""
 
@@ -76,9 +79,12 @@ def _cluster(workers: int) -> Iterator[Any]:
     own = {"num_cpus": workers, "include_dashboard": False, "object_store_memory": _STORE}
     try:
         if address := os.environ.get("RAY_ADDRESS"):
+            _knock(address)
             ray.init(address=address, **quiet)
         else:
             ray.init(address="local", **own, **quiet)
+    except UsageError:
+        raise
     except Exception as error:  # noqa: BLE001 - Ray raises this very class where a node times out
         raise UsageError(f"Ray did not start: {' '.join(str(error).split())[:300]}") from None
     for number, handler in kept.items():
@@ -88,6 +94,19 @@ def _cluster(workers: int) -> Iterator[Any]:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _knock(address: str) -> None:
+    """Raises ``UsageError`` where nobody listens: Ray itself would ask twenty times, for a minute
+    each. A word such as ``auto`` is Ray's own matter."""
+    host, _, port = address.rpartition("//")[2].rpartition(":")
+    if not port.isdigit():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        line = f"nobody listens at {address} ({error}); start the cluster, or unset $RAY_ADDRESS"
+        raise UsageError(f"Ray did not start: {line}") from None
 
 
 @dataclass(slots=True)

@@ -21,6 +21,7 @@ from wayword.worlds.household.observation import (
     SeenObject,
 )
 from wayword.worlds.household.verbs import Body
+from wayword.worlds.household.world import UNSEEN_DOOR
 
 SIDES = {"left": "On your left", "middle": "Ahead", "right": "On your right"}
 
@@ -146,6 +147,9 @@ def feedback(told: Feedback) -> str:
         key: listed(value) if isinstance(value, (list, tuple)) else value
         for key, value in details.items()
     }
+    if UNSEEN_DOOR in (doors := details.get("doors", ())):
+        known = ["a door that you have not seen" if d == UNSEEN_DOOR else d for d in doors]
+        words["doors"] = listed(known)
     if "room" in words:
         words["room"] = spoken(words["room"])
     words["Preposition"] = str(details.get("preposition", "in")).capitalize()

@@ -201,7 +201,12 @@ def _away(metres: float | None) -> str:
 def _feedback(told: Feedback) -> str:
     if "heading" not in told.details:
         return "You stopped."
-    turn = _off(told.details["heading"], told.details["heading_before"])
+    return walked(told.details["heading_before"], told.details["heading"])
+
+
+def walked(before: float, after: float) -> str:
+    """The turn a move took, headings in degrees, in plain words."""
+    turn = _off(after, before)
     if turn == "ahead":
         return "You went straight on."
     side, _, degrees = turn.partition(" ")

@@ -60,6 +60,22 @@ def test_it_holds_to_the_contract_of_worlds() -> None:
     check_world(ThorThings(settings=ApartmentsSettings(homes=1, episodes=1, rooms=3)), 1, 8)
 
 
+def test_the_camera_keeps_the_tilt_of_the_episode() -> None:
+    """RoboTHOR's published episodes look 30 degrees down."""
+    made: list[Controller] = []
+
+    def controller(scene: str, **options: Any) -> Controller:
+        made.append(Controller(SimulatedScene(flat(), {}), scene, **options))
+        return made[0]
+
+    world = ThorWorld(ThorBase(ThorCamera(80.0), controller))
+    start = {"x": 1.0, "y": 1.5, "heading": 0.0, "horizon": 30.0}
+    world.reset(Episode("1", "Find the mug.", "flat", start))
+    world.step("agent", rotate(90))
+    assert made[0].horizon == 30.0
+    assert made[0].actions.count("Teleport") == 1, "nothing moves the camera back"
+
+
 def test_it_is_a_base_and_moves_as_the_simulated_one_does() -> None:
     one, two = started(1.0, 1.5, 0.0), simulated(1.0, 1.5, 0.0)
     assert isinstance(one.base, Base)

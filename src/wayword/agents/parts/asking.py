@@ -29,6 +29,10 @@ class Prompts:
     def __getitem__(self, name: str) -> str:
         return _text(self._agent, self._folder, name)
 
+    def get(self, name: str) -> str:
+        """The text, empty where there is none of that name."""
+        return self[name] if name in _shipped(self._agent) else ""
+
     def fill(self, name: str, **slots: str) -> str:
         """The text with its slots filled in one pass, so that a value is never read as a slot."""
         text = self[name]

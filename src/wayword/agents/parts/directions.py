@@ -332,7 +332,8 @@ class SceneNotes:
         fresh = [each for each in sights if each not in first]
         first.update(dict.fromkeys(fresh, direction.id))
         same = " and ".join(map(str, before))
-        parts = [*fresh, f"In part as in direction {same}." if same else ""]
+        alike = "In part as" if fresh or len(before) > 1 else "As"
+        parts = [*fresh, f"{alike} in direction {same}." if same else ""]
         parts += [f"[{tags}]"] if tags else []
         marks = "; ".join((side_of(direction.id), *direction.marks))
         open_to = "" if direction.action else " (no way)"

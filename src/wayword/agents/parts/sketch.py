@@ -48,6 +48,11 @@ class Sketch:
             east, north = unit(way.heading)
             self._places.setdefault(way.viewpoint, (x + flat * east, y + flat * north))
 
+    @property
+    def known(self) -> bool:
+        """Whether there is anything to draw."""
+        return bool(self._visited)
+
     def drawn(self, ways: Mapping[str, int]) -> str:
         """The map, with the numbers of ``ways``; or a line that says why there is none."""
         if not self._visited:

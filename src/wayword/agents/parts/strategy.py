@@ -67,7 +67,7 @@ def system_text(
     others = [name for name in episode.actors if name != actor]
     if others:
         blocks.append(prompts.fill("actors", actor=actor, others=", ".join(others)))
-    blocks += [task_rules(episode, actor)]
+    blocks += [task_rules(episode, actor) or prompts.get(f"goal_{voice.name}")]
     catalogue = prompts.fill(f"actions_{voice.name}", **told)
     blocks += [prompts.fill("actions", actions=actions(catalogue, space)), form]
     return "\n\n".join(block for block in blocks if block.strip())

@@ -74,7 +74,9 @@ class Said:
 
 def said(choice: Mapping[str, Any], request: Request) -> Said:
     """One sample, read as its request needs: unwrapped, matched, cut at stop sequences."""
-    text, reasoning = _content(choice) if request.chat else (choice.get("text"), "")
+    text, reasoning = (
+        _content(choice, "tools" in request.body) if request.chat else (choice.get("text"), "")
+    )
     text = redacted(text) if isinstance(text, str) else ""
     finish = str(choice.get("finish_reason") or "")
     if request.chat:
@@ -90,7 +92,8 @@ def said(choice: Mapping[str, Any], request: Request) -> Said:
     return Said(text, redacted(reasoning), finish)
 
 
-def _content(choice: Mapping[str, Any]) -> tuple[object, str]:
+def _content(choice: Mapping[str, Any], tools: bool) -> tuple[object, str]:
+    """What was said, or put into the tool that was asked for, and what was thought before it."""
     message = choice.get("message")
     if not isinstance(message, Mapping):
         return "", ""
@@ -98,10 +101,21 @@ def _content(choice: Mapping[str, Any]) -> tuple[object, str]:
     if isinstance(content, list):  # parts, as some servers send them
         texts = [p.get("text") for p in content if isinstance(p, Mapping)]
         content = "".join(text for text in texts if isinstance(text, str))
+    if tools:
+        content = content or _called(message)
     if content is None:
         content = message.get("refusal")
     thought = message.get("reasoning_content") or message.get("reasoning") or ""
     return content, thought if isinstance(thought, str) else ""
+
+
+def _called(message: Mapping[str, Any]) -> object:
+    """The arguments of the one tool that was called."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list) or len(calls) != 1 or not isinstance(calls[0], Mapping):
+        return None
+    function = calls[0].get("function")
+    return function.get("arguments") if isinstance(function, Mapping) else None
 
 
 def _unwrapped(said: str) -> str:

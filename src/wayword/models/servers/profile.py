@@ -22,6 +22,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.settings import load_yaml, make
 
+Schema = Literal["json_schema", "tool_call", "json_object", "none"]
 SHIPPED = Path(__file__).parent.parent / "profiles.yaml"
 
 
@@ -33,7 +34,7 @@ class Profile:
     stop: int = 16
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     max_length: bool = True
-    schema: Literal["json_schema", "json_object", "none"] = "json_schema"
+    schema: Schema = "json_schema"
     logprobs: int = 20
     samples: bool = True
     seed: bool = True
@@ -132,13 +133,12 @@ REASONING: Mapping[str, Any] = {
 """All that servers of reasoning models refuse. Once one of them is refused in a way that tells such
 a server, the others go with it: one refusal instead of six."""
 
-Schema = Literal["json_schema", "json_object", "none"]
-_WEAKER: Mapping[Schema, Schema] = {"json_schema": "json_object", "json_object": "none"}
+_WEAKER: Mapping[Schema, Schema] = {"json_schema": "json_object"}
 
 _FIELD = re.compile(
     r"\b(max_completion_tokens|max_tokens|temperature|top_p|top_logprobs|logprobs|response_format"
-    r"|json_schema|json_object|structured_outputs|max_?length|min_?length|stop(?=[ '\"`])|seed"
-    r"|top_k|min_p|cache_prompt|n(?=['\"`]))\b",
+    r"|json_schema|json_object|structured_outputs|tool_choice|tools|max_?length|min_?length|seed"
+    r"|stop(?=[ '\"`])|top_k|min_p|cache_prompt|n(?=['\"`]))\b",
     re.IGNORECASE,
 )
 _LENGTHS = re.compile(r"(?:max|min)_?length", re.IGNORECASE)
@@ -180,7 +180,7 @@ def _lesson(
         return None
     if name in ("max_tokens", "max_completion_tokens"):
         return _renamed(profile, name)
-    if name == "response_format":
+    if name in ("response_format", "tools", "tool_choice"):
         weaker = _WEAKER.get(profile.schema, "none")
         return replace(profile, schema=weaker), f"JSON is asked for by {weaker}"
     if name == "temperature":

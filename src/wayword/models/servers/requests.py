@@ -133,7 +133,8 @@ def request(
     if plain and sampling.json_schema is not None and profile.schema == "json_object":
         constraint = {"response_format": {"type": "json_object"}}
     options = (sampling.choices or ()) if plain else ()
-    wrapped = "response_format" in constraint and sampling.choices is not None
+    held = {"response_format", "tools"} & constraint.keys()
+    wrapped = bool(held) and sampling.choices is not None
     extra = {name: value for name, value in settings.extra.items() if name != HEADERS}
     body |= constraint | extra
     for name in (*settings.omit, *profile.without):
@@ -153,7 +154,7 @@ def _as_text(sampling: Sampling, settings: ServerSettings, profile: Profile) -> 
 
 def _in_words(sampling: Sampling, settings: ServerSettings, profile: Profile) -> str:
     """What is added to the prompt where the server cannot be held to a form; else empty."""
-    if settings.dialect != "openai" or profile.schema == "json_schema":
+    if settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call"):
         return ""
     if sampling.choices:
         return listed_in_words(sampling.choices)
@@ -270,15 +271,22 @@ def _openai(sampling: Sampling, chat: bool, profile: Profile) -> dict[str, Json]
         field = {"type": "string", "enum": list(sampling.choices)}
         schema: Mapping[str, Any] = {"type": "object", "properties": {ANSWER: field}}
         schema = tightened({**schema, "required": [ANSWER]}, guidance=False)
-        return {"response_format": _format(schema), **unstopped}
+        return {**_held(schema, profile), **unstopped}
     wanted = tightened(sampling.json_schema or {}, guidance=False)
     if not profile.max_length:
         wanted = without_lengths(wanted)
-    return {"response_format": _format(wanted)}
+    return _held(wanted, profile)
 
 
-def _format(schema: Mapping[str, Json]) -> dict[str, Json]:
-    """``strict`` only where the schema is one that strict mode takes: every key required."""
+def _held(schema: Mapping[str, Json], profile: Profile) -> dict[str, Json]:
+    """What holds an answer to a schema: a response format, or a tool that has to be called.
+
+    ``strict`` only where the schema is one that strict mode takes: every key required.
+    """
     strict = set(schema.get("properties", {})) == set(schema.get("required", ()))
-    wanted = {"name": "answer", "schema": dict(schema), "strict": strict}
-    return {"type": "json_schema", "json_schema": wanted}
+    if profile.schema == "tool_call":
+        tool = {"name": ANSWER, "description": "Give the answer.", "parameters": dict(schema)}
+        called = {"type": "function", "function": {"name": ANSWER}}
+        return {"tools": [{"type": "function", "function": tool}], "tool_choice": called}
+    wanted = {"name": ANSWER, "schema": dict(schema), "strict": strict}
+    return {"response_format": {"type": "json_schema", "json_schema": wanted}}

@@ -12,8 +12,9 @@ import io
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
+from typing import overload
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
@@ -95,19 +96,85 @@ def questions_path(folder: Path, split: str, kind: str) -> Path:
         raise DataError(folder / name, "", "no such file (nor .gz)", remedy) from None
 
 
-def read_questions(
-    folder: Path, split: str, kinds: Sequence[str] = KINDS
-) -> list[PublishedQuestion]:
-    """The questions of a split, the types taking turns, each in its file's order.
+@dataclass(frozen=True)
+class _Table:
+    """The rows of one file; ``at`` are the places of ``FIELDS`` in them."""
 
-    Raises ``DataError`` naming file, line and field.
-    """
-    columns = [_read(questions_path(folder, split, kind), split, kind) for kind in kinds]
-    longest = max(map(len, columns))
-    return [column[n] for n in range(longest) for column in columns if n < len(column)]
+    path: Path
+    split: str
+    kind: str
+    rows: list[list[str]]
+    at: Sequence[int]
+
+    def question(self, number: int) -> PublishedQuestion:
+        """Raises ``DataError`` naming file and line."""
+        return _asked(self.path, self.split, self.kind, number, self.rows[number], self.at)
+
+    def check(self) -> None:
+        """Raises ``DataError`` as ``question`` does for the first row that is none. By the values
+        of each column, few of which differ: questions one by one take ten times as long."""
+        try:
+            found = [{row[column] for row in self.rows} for column in self.at]
+            scenes, seeds, answers, things, places = found
+            for numbers in (scenes, seeds, answers if self.kind == COUNTS else ()):
+                for text in numbers:
+                    int(text)
+            known = self.kind == COUNTS or answers <= {"True", "False"}
+            known &= {int(t) for t in things} <= {*THINGS} and {int(p) for p in places} <= {*PLACES}
+        except (IndexError, ValueError):
+            known = False
+        if not known:
+            for number in range(len(self.rows)):
+                self.question(number)
+
+    def scenes(self) -> set[str]:
+        """The kitchens that are asked about."""
+        if self.split == REDRAWN:
+            return set(UNSEEN[: len(self.rows)])
+        return {f"FloorPlan{int(text)}" for text in {row[self.at[0]] for row in self.rows}}
 
 
-def _read(path: Path, split: str, kind: str) -> list[PublishedQuestion]:
+class PublishedQuestions(Sequence[PublishedQuestion]):
+    """The questions of a split, the types taking turns, each in its file's order. Each is made
+    when it is looked at: a run of one has no use for 76,800."""
+
+    def __init__(self, tables: Sequence[_Table]) -> None:
+        self._tables = tables
+        longest = max(len(table.rows) for table in tables)
+        self._order = [
+            (table, n) for n in range(longest) for table in tables if n < len(table.rows)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, index: int) -> PublishedQuestion: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[PublishedQuestion]: ...
+    def __getitem__(self, index: int | slice) -> PublishedQuestion | list[PublishedQuestion]:
+        if isinstance(index, slice):
+            return [table.question(number) for table, number in self._order[index]]
+        table, number = self._order[index]
+        return table.question(number)
+
+    def id(self, index: int) -> str:
+        """``{split}_{kind}_{number}``."""
+        table, number = self._order[index]
+        return f"{table.split}_{table.kind}_{number}"
+
+    def scenes(self) -> list[str]:
+        """The kitchens that are asked about, sorted."""
+        return sorted(set().union(*(table.scenes() for table in self._tables)))
+
+
+def read_questions(folder: Path, split: str, kinds: Sequence[str] = KINDS) -> PublishedQuestions:
+    """The questions of a split. Raises ``DataError`` naming file, line and field."""
+    tables = [_read(questions_path(folder, split, kind), split, kind) for kind in kinds]
+    return PublishedQuestions(tables)
+
+
+def _read(path: Path, split: str, kind: str) -> _Table:
     try:
         text = read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -117,8 +184,9 @@ def _read(path: Path, split: str, kind: str) -> list[PublishedQuestion]:
     missing = [name for name in FIELDS if name not in head]
     if missing:
         raise DataError(path, f"column {missing[0]!r}", "is missing", "fetch it again")
-    at = [head.index(name) for name in FIELDS]
-    return [_asked(path, split, kind, number, row, at) for number, row in enumerate(rows)]
+    table = _Table(path, split, kind, list(rows), [head.index(name) for name in FIELDS])
+    table.check()
+    return table
 
 
 def _asked(
@@ -177,8 +245,7 @@ class Questions:
         self._folder, self._split, self._body = folder, split, body
         self._kinds = (kind,) if kind else KINDS
         self._asked = read_questions(folder, split, self._kinds)
-        self._number = {self._name(asked): n for n, asked in enumerate(self._asked)}
-        self.tasks = DrawnTasks(len(self._asked), self._task)
+        self.tasks = DrawnTasks(len(self._asked), self._task, self._asked.id)
         self._scene = lru_cache(maxsize=KEPT)(self._build)
 
     @property
@@ -186,7 +253,7 @@ class Questions:
         """The questions, and what the kitchens are read from."""
         paths = [questions_path(self._folder, self._split, kind) for kind in self._kinds]
         own = {str(path.relative_to(self._folder)): path for path in paths}
-        return own | ithor.files(self._folder, sorted({asked.scene for asked in self._asked}))
+        return own | ithor.files(self._folder, self._asked.scenes())
 
     def world(self, episode: Episode) -> HouseholdWorld:
         """A fresh world; what never moves is shared by all questions about a kitchen."""
@@ -194,13 +261,14 @@ class Questions:
         home = kitchen(self._folder, scene.name).home
         return HouseholdWorld(scene, self._body, layout=home.with_things(scene))
 
-    def _name(self, asked: PublishedQuestion) -> str:
-        return f"{self._split}_{asked.kind}_{asked.number}"
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {self._asked.id(number): number for number in range(len(self._asked))}
 
     def _task(self, number: int) -> Task:
         """Which things there are tells the answer; where they lie is drawn with the world."""
         asked = self._asked[number]
-        name, there = self._name(asked), kitchen(self._folder, asked.scene)
+        name, there = self._asked.id(number), kitchen(self._folder, asked.scene)
         rng = random.Random(f"{_seed(asked)}/words")
         start, words = start_in(rng, there.home, name), _say(rng, asked)
         look, enough = _look(there, asked)

@@ -24,16 +24,24 @@ MORE_TOGETHER = (
     "the followers do it. What is said to one of you begins with a name."
 )
 """What all are told where there are several followers."""
+HOW = (
+    "How things come by their states: clean, and vessels filled with water, in a sink_basin whose "
+    "faucet is switched on; filled with coffee, in or on a coffee_machine that is switched on; "
+    "sliced, by a knife in the hand; cooked, in a toaster or a closed microwave that is switched "
+    "on, or in a pan or pot on a stove_burner that is; boiled in water, the same in a pot filled "
+    "with water."
+)
+"""What both have to know of the world."""
 COMMANDER = (
     "You are the commander. You cannot touch or move anything yourself: tell the follower by chat "
     "what to do, one thing at a time, and answer its questions. It does not know the task. Stop "
-    "when all is done."
-)
+    "when all is done. "
+) + HOW
 FOLLOWER = (
     "You are the follower. Only the commander knows what is to be done: wait for its messages, do "
     "what they say, tell it by chat when that is done, and ask it where things are. Stop when it "
-    "says that all is done."
-)
+    "says that all is done. "
+) + HOW
 WORDS: dict[Trait, str] = {
     ("dirty", False): "clean",
     ("filled", True): "filled with water",

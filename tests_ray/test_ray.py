@@ -172,9 +172,11 @@ def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
     assert RunFolder.read(tmp_path / "run").scores()
 
 
-def test_a_cluster_that_is_not_there_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_is_not_there_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from wayword.core.errors import UsageError
 
     monkeypatch.setenv("RAY_ADDRESS", "127.0.0.1:1")
     with pytest.raises(UsageError, match="Ray did not start"):
-        run(Plan("random", "houses", engine="ray", out=Path("never")))
+        run(Plan("random", "houses", engine="ray", out=tmp_path / "never"))

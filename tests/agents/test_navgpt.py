@@ -183,6 +183,23 @@ def test_sub_instructions_are_told_in_their_order() -> None:
     assert played.noted("clauses") == [{"texts": ["go ahead", "turn right"], "begins": []}]
 
 
+def test_the_sub_instruction_that_a_thought_names_is_marked_and_no_other() -> None:
+    house = SmallHouse()
+    first = house.tasks[0]
+    extra = {"sub_instructions": ["go ahead past the sofa", "turn right"]}
+    task = Task(replace(first.episode, extra=extra), first.reference)
+    thoughts = ("I go ahead past the sofa.", "Now sub-instruction 2.", "Nothing said.")
+    answers = [f'Thought: {each}\nAction: action_maker\nAction Input: "{to}"'
+               for each, to in zip(thoughts, "bab", strict=False)]  # fmt: skip
+    setup = Setup(
+        house, lambda toolkit, actor: NavGPT(FREE, toolkit), {"main": Scripted([*answers, STOP])}
+    )
+    played = asyncio.run(rollout(task, setup))
+    numbers = [note.details["number"] for step in played.steps for note in step.notes
+               if note.kind == "followed"]  # fmt: skip
+    assert numbers == [1, 2, 0, 0], "0: its thought does not say"
+
+
 def test_own_prompts_replace_the_shipped_ones(tmp_path: Path) -> None:
     (tmp_path / "principle.txt").write_text("Follow me.")
     model = Scripted([STOP])

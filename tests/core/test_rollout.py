@@ -1,21 +1,27 @@
-"""The run loop by itself: one episode's turns, many episodes at once, and how each may end."""
+"""The run loop by itself: one episode's turns, and how it may end."""
 
 from __future__ import annotations
 
 import asyncio
 import random
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
 
-from wayword.core.action import STOP, Action, ActionSpace, Decision
+from helpers.small_hall import (
+    Goer,
+    Halls,
+    Reader,
+    Seen,
+    Watching,
+    played,
+    setup,
+)
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode, PathReference
+from wayword.core.episode import Episode
 from wayword.core.errors import (
     BudgetExhausted,
     DataError,
@@ -23,134 +29,11 @@ from wayword.core.errors import (
     RecordingError,
     UsageError,
 )
-from wayword.core.family import Family
-from wayword.core.model import Completion, Prompt, Sampling, user
-from wayword.core.rollout import Outcome, Setup, actor_seed, first_error, rollout, run
-from wayword.core.trajectory import Step, Trajectory
-from wayword.core.world import Feedback, Observation
+from wayword.core.model import Sampling, user
+from wayword.core.recording import Continued
+from wayword.core.rollout import actor_seed, run
+from wayword.core.trajectory import Step, Trajectory, Verdict
 from wayword.models.scripted import ScriptedModel
-
-ON = Action("on")
-
-
-class Hall:
-    """A world of two actors who go on, each until it stops or ``ends`` is reached."""
-
-    actors = ("ann", "bob")
-
-    def __init__(self, ends: int = 99) -> None:
-        self.at: dict[str, int] = {}
-        self.stopped: set[str] = set()
-        self.ends = ends
-
-    def reset(self, episode: Episode) -> None:
-        self.at = dict.fromkeys(self.actors, 0)
-
-    def observe(self, actor: str) -> Observation:
-        return Observation()
-
-    def action_space(self, actor: str) -> ActionSpace:
-        return ActionSpace((ON, STOP))
-
-    def step(self, actor: str, action: Action) -> Feedback:
-        if action == STOP:
-            self.stopped.add(actor)
-        else:
-            self.at[actor] += 1
-        return Feedback()
-
-    def done(self, actor: str) -> bool:
-        return actor in self.stopped or self.at[actor] >= self.ends
-
-    def pose(self, actor: str) -> Mapping[str, Any]:
-        return {"at": self.at[actor]}
-
-    def state(self) -> Mapping[str, Any]:
-        return {"sum": sum(self.at.values())}
-
-
-@dataclass
-class Halls:
-    """Halls of one length; the last episode of ``broken`` cannot be opened."""
-
-    count: int = 4
-    ends: int = 99
-    broken: Exception | None = None
-    family: Family = field(default_factory=lambda: Family("hall"))
-    files: Mapping[str, Path] = field(default_factory=dict)
-
-    @property
-    def tasks(self) -> Sequence[Task]:
-        names = [f"e{number}" for number in range(self.count)]
-        return [Task(Episode(n, "go", "", {}), PathReference(n, ("0",))) for n in names]
-
-    def world(self, episode: Episode) -> Hall:
-        if self.broken and episode.id == f"e{self.count - 1}":
-            raise self.broken
-        return Hall(self.ends)
-
-    def perceiver(self) -> None:
-        return None
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Any]:
-        return []
-
-
-@dataclass
-class Goer:
-    """Goes on and stops after ``steps``; asks its model where it has one."""
-
-    toolkit: Toolkit
-    actor: str
-    steps: int = 3
-    raises: Exception | None = None
-    gone: int = 0
-
-    families: ClassVar[frozenset[str]] = frozenset()
-
-    async def begin(self, episode: Episode) -> None:
-        self.toolkit.note("began", who=self.actor)
-
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision:
-        self.gone += 1
-        if self.toolkit.models:
-            await self.toolkit.model().complete([user("on?")], Sampling(max_tokens=1))
-        self.toolkit.note("turn", number=self.gone, drawn=self.toolkit.rng.random())
-        if self.raises and self.gone > 1:
-            raise self.raises
-        await asyncio.sleep(0)
-        return Decision(STOP if self.gone > self.steps else ON)
-
-    def on_feedback(self, decision: object, feedback: Feedback) -> None:
-        return None
-
-
-def setup(halls: Halls | None = None, **given: Any) -> Setup:
-    own = {key: given.pop(key) for key in ("steps", "raises") if key in given}
-    make = given.pop("make", lambda toolkit, actor: Goer(toolkit, actor, **own))
-    return Setup(halls or Halls(), make, **given)  # type: ignore[arg-type]
-
-
-def played(halls: Halls | None = None, **given: Any) -> Trajectory:
-    halls = halls or Halls()
-    return asyncio.run(rollout(halls.tasks[0], setup(halls, **given)))
-
-
-def all_played(
-    halls: Halls, concurrency: int = 2, **given: Any
-) -> tuple[Outcome, list[tuple[str, str]]]:
-    """The outcome, and id and end of each episode in the order they were handed over."""
-    ended: list[tuple[str, str]] = []
-    outcome = asyncio.run(
-        run(
-            halls.tasks,
-            setup(halls, **given),
-            lambda task, told: ended.append((task.episode.id, told.ended)),
-            concurrency,
-        )
-    )
-    return outcome, ended
-
 
 # One episode.
 
@@ -199,7 +82,7 @@ def test_a_bug_fails_its_episode_and_names_the_line() -> None:
     model = ScriptedModel(answers=lambda prompt, sampling: "yes")
     told = played(raises=KeyError("left"), models={"main": model})
     assert (told.ended, len(told.steps), told.state) == ("failed", 2, {})
-    assert re.fullmatch(r"KeyError: 'left' \(.*test_rollout\.py:\d+\)", told.error)
+    assert re.fullmatch(r"KeyError: 'left' \(.*small_hall\.py:\d+\)", told.error)
     # what the broken turn did until then is kept, behind what came before the first turn
     kinds = [note.kind for note in told.opening_notes]
     assert (kinds, len(told.opening_calls)) == (["began", "began", "turn"], 1)
@@ -240,170 +123,123 @@ def test_an_agent_has_what_the_run_shares() -> None:
     assert {tuple(toolkit.models) for toolkit in given} == {("main", "judge")}
     assert {id(toolkit.shared) for toolkit in given} == {id(shared.shared)}
     assert given[0].demonstrations == halls.demonstrations
+    assert given[0].perceiver is None
     drawn: Any = lambda count, seed: ["mine"]  # noqa: E731
     assert played(halls, make=make, demonstrations=drawn).steps
     assert list(given[-1].demonstrations(1, 0)) == ["mine"]
 
 
-# Many episodes.
+def test_a_turn_holds_what_the_world_showed_and_answered_its_actor() -> None:
+    told = played(Watching(), steps=1, models={"judge": ScriptedModel("echo")}, make=Reader)
+    assert [step.observation for step in told.steps] == [
+        Seen("ann", 0), Seen("bob", 0), Seen("ann", 1), Seen("bob", 1)
+    ]  # fmt: skip
+    answers = [dict(step.feedback.details) for step in told.steps]
+    assert answers == [{"who": "ann"}, {"who": "bob"}, {}, {}]
+    assert [step.percept and step.percept.summary for step in told.steps] == [
+        "e0 ann", "e0 bob", "e0 ann", "e0 bob"
+    ]  # fmt: skip
+    assert {call.role for step in told.steps for call in step.calls} == {"judge"}
+    assert told.episode_id == "e0"
 
 
-def test_every_episode_is_played_once_and_counted() -> None:
-    outcome, ended = all_played(Halls(7, broken=OSError("gone")), 3)
-    assert sorted(ended) == [(f"e{n}", "stopped") for n in range(6)] + [("e6", "failed")]
-    assert outcome == Outcome(finished=6, failed=1)
-    assert not outcome.complete
-    whole, _ = all_played(Halls(7), 3)
-    assert whole.complete
-    assert whole == Outcome(finished=7)
+def test_an_actor_is_told_its_own_instruction_alone() -> None:
+    heard: dict[str, Any] = {}
+
+    class Listener(Goer):
+        async def begin(self, episode: Episode) -> None:
+            heard[self.actor] = episode.extra["instructions"]
+
+    halls = Watching(extra={"instructions": {"ann": "left", "bob": "right"}})
+    played(halls, make=Listener)
+    assert heard == {"ann": {"ann": "left"}, "bob": {"bob": "right"}}
 
 
-@pytest.mark.parametrize(("concurrency", "most"), [(0, 1), (1, 1), (3, 3), (8, 5)])
-def test_so_many_episodes_are_under_way(concurrency: int, most: int) -> None:
-    now, highest = set[str](), 0
+def test_an_oracle_is_shown_the_answer_the_world_and_a_plan_for_its_actor() -> None:
+    shown: dict[str, Any] = {}
 
-    async def answer(prompt: Prompt, sampling: Sampling) -> str:
-        await asyncio.sleep(0)
-        return "yes"
+    class Sage(Goer):
+        sees_answer: ClassVar[bool] = True
 
-    def note(episode: str, step: Step) -> None:
-        nonlocal highest
-        now.add(episode)
-        highest = max(highest, len(now))
+        def reveal(self, reference: Any, world: Any, plan: Any) -> None:
+            shown[self.actor] = reference, dict(world.at), plan("best")
 
-    halls = Halls(5)
-    shared = setup(halls, models={"main": ScriptedModel(answers=answer)}, on_step=note)
-    asyncio.run(
-        run(halls.tasks, shared, lambda task, told: now.discard(task.episode.id), concurrency)
-    )
-    assert highest == most
+    halls = Watching()
+    played(halls, make=Sage)
+    start, reference = {"ann": 0, "bob": 0}, halls.tasks[0].reference
+    assert shown == {actor: (reference, start, f"{actor} best e0 0") for actor in start}
 
 
-def test_eight_are_under_way_where_nothing_is_said() -> None:
-    begun: list[str] = []
-    halls = Halls(12)
+def test_an_episode_goes_on_from_recorded_turns() -> None:
+    whole = played(Watching(), steps=3)
+    before = Continued(whole.steps[:3])
+    seen: list[tuple[str, Step]] = []
+    began: list[str] = []
+
+    class Free(Goer):
+        needs_model: ClassVar[bool] = False
+
+        async def begin(self, episode: Episode) -> None:
+            began.append(f"{self.actor} begins at {len(seen)}")
+
+    class Sage(Free):
+        sees_answer: ClassVar[bool] = True
+
+        def reveal(self, reference: Any, world: Any, plan: Any) -> None:
+            return None
 
     def make(toolkit: Toolkit, actor: str) -> Goer:
-        begun.append(actor)
-        return Goer(toolkit, actor)
+        return (Sage if actor == "bob" else Free)(toolkit, actor)
 
-    def stop(task: Task, told: Trajectory) -> None:
-        raise RecordingError("full")
-
-    with pytest.raises(RecordingError, match="full"):
-        asyncio.run(run(halls.tasks, setup(halls, make=make), stop))
-    assert begun.count("ann") == 8
-
-
-class Dry:
-    """A model that answers ``good`` times, then raises ``error`` with a number."""
-
-    name = "dry"
-
-    def __init__(self, good: int, error: type[Exception]) -> None:
-        self.good, self.error, self.asked = good, error, 0
-
-    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        self.asked += 1
-        number = self.asked
-        await asyncio.sleep(0)
-        if number > self.good:
-            raise self.error(f"refusal {number - self.good}")
-        return Completion(("yes",))
-
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Any:
-        raise NotImplementedError
-
-    async def aclose(self) -> None:
-        return None
+    told = played(
+        Watching(),
+        make=make,
+        continued={"e0": before, "e1": Continued(())},
+        on_step=lambda episode, step: seen.append((episode, step)),
+    )
+    assert began == ["ann begins at 0", "bob begins at 3"]
+    assert seen == [("e0", step) for step in told.steps]
+    assert [step.actor for step in told.steps[:6]] == ["ann", "bob", "ann", "bob", "ann", "bob"]
+    kinds = [[note.kind for note in step.notes] for step in told.steps]
+    assert kinds[:4] == [["recorded_before"]] * 3 + [["turn"]]
+    # two of ann's three turns were recorded, and none of bob's is his own
+    assert [step.actor for step in told.steps].count("ann") == 4
+    assert told.ended == "stopped"
 
 
-@pytest.mark.parametrize(
-    ("error", "field"), [(BudgetExhausted, "exhausted"), (ModelUnusable, "unusable")]
-)
-def test_a_run_that_cannot_go_on_begins_no_more(error: type[Exception], field: str) -> None:
-    model = Dry(16, error)
-    outcome, ended = all_played(Halls(20), 2, models={"main": model}, steps=3)
-    assert len(ended) == outcome.finished == 2
-    assert getattr(outcome, field) == "refusal 1", "the first one counts"
-    assert {"exhausted", "unusable"} - {field} == {
-        name for name in ("exhausted", "unusable") if not getattr(outcome, name)
-    }
-    assert not outcome.complete
-    assert model.asked <= 16 + 2
+def test_a_trial_is_judged_by_what_happened_in_it() -> None:
+    judged: list[tuple[str, str, int]] = []
+
+    class Eager(Goer):
+        async def reflect(self, verdict: Verdict) -> bool:
+            assert verdict == Verdict(len(judged) - 1, 3, False, "stopped", 2)
+            return True
+
+    def judge(task: Task, trial: Trajectory) -> bool:
+        judged.append((task.episode.id, trial.episode_id, len(trial.steps)))
+        return False
+
+    told = played(make=lambda toolkit, actor: Eager(toolkit, actor, 0), trials=3, judge=judge)
+    assert judged == [("e0", "e0", 2)] * 2
+    assert [trial.start for trial in told.trials()] == [told.start] * 3
+    rngs = [[n.details["drawn"] for s in trial.steps for n in s.notes] for trial in told.trials()]
+    assert rngs[1] == [random.Random(f"0/e0/{actor}/1").random() for actor in ("ann", "bob")]
 
 
-def test_those_under_way_end_where_the_budget_lets_them() -> None:
-    class Slow(Goer):
+def test_what_fails_before_it_starts_is_a_record_of_that_episode() -> None:
+    told = played(Halls(1, broken=OSError("gone")))
+    assert (told.episode_id, told.start, told.earlier) == ("e0", {}, [])
+
+    class Odd(Goer):
         async def begin(self, episode: Episode) -> None:
-            await asyncio.sleep(0)
-            if episode.id == "e0":
-                raise BudgetExhausted("spent")
+            await self.toolkit.model().complete([user("on?")], Sampling(max_tokens=1))
+            if self.raises:
+                raise self.raises
 
-    outcome, ended = all_played(Halls(9), 3, make=Slow)
-    assert sorted(ended) == [("e1", "stopped"), ("e2", "stopped")]
-    assert (outcome.exhausted, outcome.finished) == ("spent", 2)
+    for error, calls in ((OSError("odd"), 1), (None, 3)):
 
+        def make(toolkit: Toolkit, actor: str, error: Exception | None = error) -> Goer:
+            return Odd(toolkit, actor, raises=error)
 
-def test_agents_that_never_wait_let_the_others_have_their_turn() -> None:
-    class Rash(Goer):
-        async def act(self, observation: Observation, space: ActionSpace) -> Decision:
-            return Decision(STOP)
-
-    turns: list[str] = []
-    halls = Halls(3)
-
-    async def both() -> None:
-        async def other() -> None:
-            for _ in range(3):
-                turns.append("other")
-                await asyncio.sleep(0)
-
-        task = asyncio.create_task(other())
-        shared = setup(halls, make=Rash)
-        await run(halls.tasks, shared, lambda task, told: turns.append(task.episode.id), 1)
-        await task
-
-    asyncio.run(both())
-    assert turns.index("other") < turns.index("e1") < turns.index("e2")
-    assert turns[turns.index("e1") - 1] == "other"
-
-
-@dataclass
-class Watched:
-    """A purse that writes down what it is told."""
-
-    told: list[str] = field(default_factory=list)
-    enough: int = 99
-
-    def begin(self) -> None:
-        if len(self.told) // 2 == self.enough:
-            raise BudgetExhausted("not for another")
-        self.told.append("begin")
-
-    def end(self, whole: bool) -> None:
-        self.told.append("whole" if whole else "cut")
-
-
-@pytest.mark.parametrize(
-    ("broken", "told"),
-    [(None, ["begin", "whole"] * 2), (OSError("x"), ["begin", "whole", "begin", "cut"])],
-)
-def test_the_purse_hears_of_both_ends(broken: Exception | None, told: list[str]) -> None:
-    purse = Watched()
-    all_played(Halls(2, broken=broken), 1, purse=purse)
-    assert purse.told == told
-
-
-def test_the_purse_hears_of_an_episode_that_is_cut_short() -> None:
-    purse = Watched()
-    outcome, ended = all_played(Halls(2), 1, purse=purse, raises=BudgetExhausted("spent"))
-    assert (purse.told, ended, outcome.exhausted) == (["begin", "cut"], [], "spent")
-    purse = Watched(enough=3)
-    outcome, ended = all_played(Halls(9), 1, purse=purse)
-    assert (len(ended), outcome.exhausted) == (3, "not for another")
-
-
-def test_the_error_that_ended_a_run_is_found_in_its_groups() -> None:
-    inner = ExceptionGroup("b", [ValueError("first"), KeyError("second")])
-    assert str(first_error(ExceptionGroup("a", [inner, OSError("third")]))) == "first"
+        told = played(Halls(unseen=True), make=make, models={"main": ScriptedModel("echo")})
+        assert (told.ended, len(told.opening_calls), told.steps) == ("failed", calls, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.cli import main
+from wayword.cli import SELDOM, main
 from wayword.runs.folder import RunFolder
 
 
@@ -57,6 +58,16 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
         done = wayword("run", agent, "--on", "houses", "--limit", 12, "--out", folder / agent)
         assert done.returncode == 0, done.stderr
     return folder
+
+
+def test_garbage_is_looked_for_seldom() -> None:
+    before = gc.get_threshold()
+    try:
+        gc.set_threshold(700, 10, 10)
+        assert wayword("--help").returncode == 0
+        assert gc.get_threshold() == SELDOM
+    finally:
+        gc.set_threshold(*before)
 
 
 def test_run_ends_in_a_table_and_the_folder(tmp_path: Path) -> None:
@@ -211,7 +222,7 @@ def test_a_full_disk_ends_in_one_line_and_keeps_what_was_finished(tmp_path: Path
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
         "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)); "
         f"sys.argv = ['wayword', 'run', 'random', '--on', 'houses', '--out', {str(out)!r}]; "
-        "from wayword.cli import main; main()"
+        "from wayword.cli import SELDOM, main; main()"
     )
     done = subprocess.run(
         [sys.executable, "-c", script], check=False, capture_output=True, text=True

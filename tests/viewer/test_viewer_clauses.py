@@ -54,6 +54,11 @@ def test_each_step_has_the_clause_it_noted_or_else_the_one_before() -> None:
     assert [chip is not None for chip in chips] == [True, False, True], "where one begins"
 
 
+def test_a_step_may_say_that_it_does_not_say() -> None:
+    told = walk(TEXTS, [], {"number": 1}, {"number": 0}, {"number": 2})
+    assert [each.number for each in Clauses.of(told).steps] == [1, 0, 2]
+
+
 def test_the_page_marks_what_its_script_moves() -> None:
     page = shown(walk(TEXTS, BEGINS, {"number": 1, "done": []}, {"number": 2, "done": [1]}))
     check_safe(page)

@@ -156,3 +156,16 @@ def test_signs_say_at_which_step_they_show() -> None:
     no: dict[str, object] = {"actor": "a", "decision": {"rejected": "too_long"}, "pose": {}}
     written = {"start": {}, "steps": [step("forward", 1), no, step("stop", 1)], "ended": "stopped"}
     assert signs(written, {"osr": 1.0}) == {"passed_goal": 0, "rejected": 2, "truncated": 2}
+
+
+def test_an_actor_who_waits_for_another_does_not_go_in_circles() -> None:
+    def turn(actor: str, action: str) -> dict[str, object]:
+        return {"actor": actor, "decision": {"action": action}, "pose": {"x": 0, "y": 0}}
+
+    start = {"a": {"x": 0, "y": 0}, "b": {"x": 0, "y": 0}}
+    waits = [turn("a", "turn_left"), turn("b", "go_explore")] * 5
+    written = {"start": start, "steps": waits[:7], "ended": "step_limit"}
+    assert signs(written, {"sr": 0.0})["looped"] == 4, "the other one does"
+    waits = [turn("a", "turn_left"), turn("b", "go_explore"), turn("a", "wait")] * 2
+    written = {"start": start, "steps": [*waits, turn("a", "turn_left")], "ended": "step_limit"}
+    assert "looped" not in signs(written, {"sr": 0.0})

@@ -21,6 +21,7 @@ from typing import ClassVar, Literal
 from wayword.agents.parts.answers import Reply, replies
 from wayword.agents.parts.asking import Prompts, both
 from wayword.agents.parts.choice import choice_schema, read_choice
+from wayword.agents.parts.clauses import named, note_followed
 from wayword.agents.parts.conversation import History, TokenRate, answer_tokens, context_tokens
 from wayword.agents.parts.listing import ask, read_pick
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -147,12 +148,15 @@ class NavGPT:
         self._event = START
         self._opening, self._sought = "", "route"
         self._viewpoint = self._summary = ""
+        self._parts: tuple[str, ...] = ()
+        self._marked = False
 
     async def begin(self, episode: Episode) -> None:
-        parts = episode.extra.get("sub_instructions", ())
+        self._marked = False
+        self._parts = parts = tuple(map(str, episode.extra.get("sub_instructions", ())))
         listed = "".join(f"\n{number}. {part}" for number, part in enumerate(parts, 1))
         if parts:
-            self._toolkit.note(CLAUSES, texts=[str(part) for part in parts], begins=[])
+            self._toolkit.note(CLAUSES, texts=list(parts), begins=[])
         self._opening = self._prompts.fill("begin", instruction=f"{episode.instruction}{listed}")
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
@@ -171,11 +175,18 @@ class NavGPT:
         self._known.update(legal, [observation.viewpoint])
         if isinstance(answer, Rejection):
             return answer
+        self._mark(named(answer.thought, self._parts))
         if answer.choice is not None:
             return Decision(Action("goto", (answer.choice,)), answer.thought)
         if isinstance(observation, ObjectsObservation) and observation.objects:
             return await self._named(observation, answer.thought)
         return Decision(STOP, answer.thought)
+
+    def _mark(self, number: int) -> None:
+        """Note the sub-instruction that a thought names; none again where the next does not say."""
+        if number or self._marked:
+            note_followed(self._toolkit.note, number, ())
+        self._marked = self._marked or number > 0
 
     async def recall(
         self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection

@@ -6,6 +6,7 @@ answers at once.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -13,11 +14,15 @@ from types import FrameType
 
 INTERRUPTED = 130
 """The exit code of a command that was stopped with Ctrl-C."""
+SELDOM = (50_000, 20, 20)
+"""When Python looks for cycles of garbage: a start makes hundreds of thousands of objects that
+stay, and to look through them again and again took a fifth of its time."""
 KEPT = "finished episodes are kept, the same command goes on from here"
 
 
 def main() -> None:
     """The ``wayword`` command. Errors a user can mend are one line on stderr and exit code 2."""
+    gc.set_threshold(*SELDOM)
     from wayword.cli.app import app
     from wayword.core.errors import WaywordError
 

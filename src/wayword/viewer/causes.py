@@ -38,6 +38,8 @@ _PASSED = ("osr", "ever_seen")
 """Metrics that are 1 where the goal was reached or seen at some time."""
 _SPEECH = frozenset({"chat", "ask"})
 _PICKING = frozenset({"pick_up", "pickup", "pick", "grab"})
+_PASSING = frozenset({"turn_left", "turn_right", "wait"})
+"""What one of several actors does while it waits for another."""
 _FEW, _TIMES = 10, 3.0
 _STUCK = 3
 
@@ -140,13 +142,16 @@ def _poses(written: Mapping[str, Any], actor: str, steps: Sequence[Any]) -> list
 def _looped(written: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> int | None:
     """The second of the steps that did the same in the same pose, of those with a third."""
     found: list[int] = []
-    for actor in dict.fromkeys(str(step.get("actor")) for step in steps):
+    actors = dict.fromkeys(str(step.get("actor")) for step in steps)
+    for actor in actors:
         poses = _poses(written, actor, steps)
         mine = [(n, step) for n, step in enumerate(steps, 1) if step.get("actor") == actor]
         done: dict[tuple[str, ...], list[int]] = {}
         for pose, (number, step) in zip(poses, mine, strict=False):
             if pose and "action" in (decision := step.get("decision", {})):
                 action = str(decision["action"]), repr(decision.get("arguments"))
+                if len(actors) > 1 and action[0] in _PASSING:
+                    continue
                 done.setdefault((repr(sorted(pose.items())), *action), []).append(number)
         found += [numbers[1] for numbers in done.values() if len(numbers) >= _STUCK]
     return min(found, default=None)

@@ -27,7 +27,7 @@ _CHARACTER = re.compile(r"\S|(?<=\S)\s+(?=\S)")
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """The clause that is followed at a step, from 1, and those done; 0 where nothing is known."""
+    """The clause that is followed at a step, from 1, and those done; 0 where it is not said."""
 
     number: int = 0
     done: tuple[int, ...] = ()
@@ -139,7 +139,7 @@ def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
 
 def _followed(details: Mapping[str, Any], count: int) -> Followed | None:
     number = details.get("number")
-    if not isinstance(number, int) or not 1 <= number <= count:
+    if not isinstance(number, int) or not 0 <= number <= count:
         return None
     return Followed(number, tuple(n for n in _whole(details.get("done")) if 1 <= n <= count))
 

@@ -92,6 +92,31 @@ def note_followed(note: Callable[..., None], number: int, done: Iterable[int]) -
     note(FOLLOWED, number=number, done=sorted(done))
 
 
+_BY_NUMBER = re.compile(r"\b(?:sub-?instruction|instruction|clause|part)\s*#?\s*(\d{1,2})\b", re.I)
+_LEAST_WORDS = 3
+"""Words of a part that is quoted: fewer could stand in any thought."""
+
+
+def named(thought: str, parts: Sequence[str]) -> int:
+    """The one part, from 1, that a thought names by its number or quotes; 0 for none, or several.
+
+    >>> named("I follow instruction 2.", ["leave the room", "go up the stairs"])
+    2
+    """
+    numbers = {int(number) for number in _BY_NUMBER.findall(thought)}
+    said = f" {_words_alone(thought)} "
+    numbers |= {
+        number for number, words in enumerate(map(_words_alone, parts), 1)
+        if words.count(" ") + 1 >= _LEAST_WORDS and f" {words} " in said
+    }  # fmt: skip
+    there = [number for number in numbers if 1 <= number <= len(parts)]
+    return there[0] if len(there) == 1 else 0
+
+
+def _words_alone(text: str) -> str:
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
 def clauses(instruction: str) -> tuple[Clause, ...]:
     """The clauses of an instruction, in order, one at least."""
     found = _settled(list(_pieces(instruction)))

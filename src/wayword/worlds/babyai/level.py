@@ -6,8 +6,13 @@ Source: BabyAI (Chevalier-Boisvert et al. 2019, arXiv:1810.08272), as ``minigrid
 from __future__ import annotations
 
 import io
-from contextlib import redirect_stdout
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from functools import lru_cache
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 
 from wayword.core.errors import UsageError, suggest
@@ -236,10 +241,35 @@ def state_of(thing: Any) -> str:
     return "open" if thing.is_open else "locked" if thing.is_locked else "closed"
 
 
+class _Later(ModuleType):
+    """Stands for a package that is imported when something of it is first used, if ever."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(import_module(self.__name__), name)
+
+
+@contextmanager
+def _later(package: str) -> Iterator[None]:
+    """Whoever imports the package meanwhile gets a stand-in for it."""
+    if package in sys.modules or find_spec(package) is None:
+        yield
+        return
+    stand_in = sys.modules[package] = _Later(package)
+    try:
+        yield
+    finally:
+        if sys.modules.get(package) is stand_in:
+            del sys.modules[package]
+
+
 def _make(name: str) -> Any:
     try:
         import gymnasium
-        import minigrid
+
+        with _later("networkx"):  # half a second, for levels that are none of BabyAI's
+            import minigrid
     except ImportError as error:
         raise UsageError(
             "levels of BabyAI need the package minigrid; install wayword[babyai]"

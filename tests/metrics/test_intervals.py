@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from math import inf, isnan, nan
 
 import numpy as np
@@ -132,3 +133,34 @@ def test_parts_drawn_one_after_the_other_give_the_interval_of_all_at_once(
     assert parted.half == pytest.approx(whole.half, rel=0.1)
     assert endless.mean == parted_endless.mean == np.inf
     assert np.isnan(parted_endless.low)
+
+
+def test_a_permutation_test_is_seeded_and_turns_whole_clusters() -> None:
+    differences = np.array([[1.0], [0.4], [2.0], [-0.7], [0.5], [0.1]])
+    clusters = ["a", "b", "a", "b", "c", "c"]
+    (one,) = permutation_test(differences, clusters)
+    assert [one] == permutation_test(differences, clusters)
+    assert [one] != permutation_test(differences, clusters, seed=1)
+    sums = [3.0, -0.3, 0.6]
+    every = [abs(sum(s * t for s, t in zip(sums, signs, strict=True)))
+             for signs in product((-1, 1), repeat=3)]  # fmt: skip
+    assert one == pytest.approx(np.mean([total >= 3.3 - 1e-9 for total in every]), abs=0.02)
+    assert permutation_test(differences)[0] < one, "episodes alone have more ways to differ"
+
+
+def test_what_a_part_is_drawn_is_what_its_share_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intervals, "_CELLS", 12)  # two resamples a chunk
+    shares = np.array([3, 0, 5, 7, 2])
+    drawn = list(intervals._draws(6, 5, np.random.default_rng(0), shares))
+    assert [len(chunk) for chunk in drawn] == [2, 2, 1]
+    weights = np.concatenate(drawn)
+    assert weights.dtype == np.float64
+    assert weights.sum(axis=1).tolist() == shares.tolist()
+    assert weights[:, 0].sum() > 0, "the first one is drawn too"
+
+
+def test_so_many_resamples_are_drawn_as_are_asked_for() -> None:
+    values = np.arange(40.0)[:, None]
+    (few,), (many,) = bootstrap(values, resamples=2), bootstrap(values)
+    assert few.half < many.half
+    assert bootstrap(values, seed=0, resamples=2) == [few]

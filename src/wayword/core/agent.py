@@ -204,6 +204,13 @@ class Paced(Protocol):
 
 
 @runtime_checkable
+class Restarting(Protocol):
+    """An agent's class that says whether a prompt that has grown too long is begun anew."""
+
+    begins_anew: ClassVar[bool]
+
+
+@runtime_checkable
 class ManyModels(Protocol):
     """An agent's class that asks models of their own in the ``roles`` it names."""
 
@@ -218,6 +225,11 @@ def needs_person(cls: object) -> bool:
 def ends_itself(cls: object) -> bool:
     """Whether the program of agents of this class, not a model, ends their episodes."""
     return isinstance(cls, Paced) and cls.ends_itself
+
+
+def begins_anew(cls: object) -> bool:
+    """Whether an episode's prompts may be several texts, each of them growing."""
+    return isinstance(cls, Restarting) and cls.begins_anew
 
 
 def roles_of(cls: object) -> tuple[str, ...]:

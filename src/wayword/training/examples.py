@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from wayword.agents.parts.clauses import FOLLOW, YES
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, check_family
+from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, begins_anew, check_family
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
@@ -316,11 +316,10 @@ class ExampleMaker:
     def _first_text(self, questions: Sequence[AskedQuestion]) -> Sequence[AskedQuestion]:
         """The questions up to where an agent that says so began its text anew: one example is one
         growing text."""
-        anew = getattr(self._cls, "begins_anew", False)
         ends = [
             n for n, (a, b) in enumerate(pairwise(questions), 1) if len(b.prompt) < len(a.prompt)
         ]
-        return questions[: ends[0]] if anew and ends else questions
+        return questions[: ends[0]] if ends and begins_anew(self._cls) else questions
 
 
 def written(

@@ -2,7 +2,10 @@
 
 The plain version reads the same connectivity files and computes the same all-pairs distances with
 networkx, as the common R2R evaluation scripts do. Both must agree to 1e-9. With ``$WAYWORD_DATA``
-the eleven largest R2R scans of val_seen size are used, otherwise generated files of like size.
+eleven of the R2R scans are used, small and large ones, otherwise generated files of like size.
+
+Loaded anew, half of the time goes into unzipping and parsing, which the plain version does in the
+same way; so the bound is low there, and it is the cache that makes starts fast.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ import networkx as nx
 
 from wayword.worlds.indoor import graph as viewpoints
 
-SCANS, FRESH_BOUND, CACHED_BOUND = 11, 10.0, 50.0
+SCANS, FRESH_BOUND, CACHED_BOUND = 11, 7.0, 50.0
 
 
 def plain(path: Path) -> dict[str, dict[str, float]]:

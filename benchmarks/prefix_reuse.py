@@ -15,7 +15,7 @@ import time
 from dataclasses import dataclass
 
 from wayword.models.local import LocalModel, Settings
-from wayword.models.parts.options import continued
+from wayword.models.parts.decoding import continued
 
 STEPS = 40
 ACTIONS = ("forward", "left", "right", "stop", "around")

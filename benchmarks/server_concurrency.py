@@ -24,10 +24,9 @@ from wayword.core.action import Action, ActionSpace, Decision
 from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.core.family import Family
 from wayword.core.model import Model, Sampling, user
 from wayword.core.rollout import Setup, run
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import Family, Feedback, Observation
 from wayword.models.middleware.budget import Account
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.models.scripted import ScriptedModel

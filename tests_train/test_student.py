@@ -23,11 +23,10 @@ from wayword.training import student as training_student
 from wayword.training import together as training_together
 from wayword.training.examples import Source, read
 from wayword.training.export import write
-from wayword.training.lean import LeanPass
 from wayword.training.loop import Run
 from wayword.training.recipes import Recipe, Task
 from wayword.training.shape import Shape, pruned
-from wayword.training.student import ADAPTER, Student, StudentModel, halves
+from wayword.training.student import ADAPTER, LeanPass, Student, StudentModel, halves
 from wayword.training.together import BatchedStudent, gathered
 
 HOUSES = {"houses": 2, "episodes": 4}

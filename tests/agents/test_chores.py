@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.chores import AskedChore, Lexicon
+from wayword.agents.parts.prompting import Prompts
 
 
 def read(request: str) -> AskedChore:

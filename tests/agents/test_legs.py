@@ -8,8 +8,15 @@ from dataclasses import replace
 import pytest
 
 from helpers.small_street import SmallStreet
-from wayword.agents.parts.counting import RouteProgress, Since, goal_part
-from wayword.agents.parts.legs import counted, legs, place_told, steps_told
+from wayword.agents.parts.legs import (
+    RouteProgress,
+    Since,
+    counted,
+    goal_part,
+    legs,
+    place_told,
+    steps_told,
+)
 from wayword.agents.velma import Velma, VelmaSettings
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Task

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.small_street import Eyes, Script, SmallStreet, play
-from wayword.agents.parts.landmarks import LONGEST, MOST, Landmarks, parse, tidy
+from wayword.agents.parts.velma_answers import LONGEST, MOST, Landmarks, parse, tidy
 from wayword.agents.velma import VelmaSettings
 
 SEEN = {("s0", 0, "a park"): 9.0}

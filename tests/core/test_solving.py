@@ -13,12 +13,11 @@ from helpers.two_in_a_flat import TwoInAFlat
 from wayword.agents.gold import GoldOracle, GoldSettings
 from wayword.agents.oracle import OracleSettings, ShortestPathOracle
 from wayword.core.action import Action
-from wayword.core.dataset import Task
+from wayword.core.dataset import Task, Training
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.replay import PlanningFailed, replay
 from wayword.core.rollout import Setup, rollout
-from wayword.core.solving import Training
 from wayword.datasets.two_phase import TwoPhase
 from wayword.worlds.household.goals import Held, HouseholdReference
 

@@ -16,11 +16,10 @@ from wayword.core.agent import Learner, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import BudgetExhausted, UsageError
-from wayword.core.family import Family
 from wayword.core.model import Completion, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory, Verdict
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import Family, Feedback, Observation
 from wayword.metrics import scoring
 from wayword.metrics.scoring import judge, score
 

@@ -10,9 +10,8 @@ import pytest
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.procedural.homes.furniture import furnish
-from wayword.datasets.procedural.homes.home import build_home, home_name
+from wayword.datasets.procedural.homes.home import build_home, draw, home_name
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
-from wayword.datasets.procedural.homes.plan import draw
 from wayword.worlds.household.scene import from_json, validate
 from wayword.worlds.household.world import HouseholdWorld
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from helpers.thor_records import COUNTER, DRAWER, FLOOR, FRIDGE, FURNITURE, TABLE, small
+from wayword.datasets.rearrangement import request
 from wayword.datasets.sources.ithor.furnish import add
 from wayword.datasets.sources.ithor.objects import ObjectRecord, Point3
 from wayword.datasets.sources.ithor.rearrangement import (
@@ -15,7 +16,6 @@ from wayword.datasets.sources.ithor.rearrangement import (
     cause,
     judge,
 )
-from wayword.datasets.sources.ithor.rearranging import request
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.goals import Restored
 

@@ -14,10 +14,9 @@ import pytest
 from wayword.core.action import Action
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
-from wayword.datasets.procedural.towns.instructions import instruct
 from wayword.datasets.procedural.towns.routes import WORDS, TownLeg, TownRoute
 from wayword.datasets.procedural.towns.town import LIGHT
-from wayword.datasets.towns import Towns, TownsSettings
+from wayword.datasets.towns import Towns, TownsSettings, instruct
 from wayword.perception.landmarks import visible
 from wayword.verbalize.street import DIRECTIONS, VIEWS
 from wayword.worlds.street.world import StreetWorld

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 
-from wayword.core.dataset import Dataset
+from wayword.core.dataset import Dataset, Solvable
 from wayword.core.errors import UsageError
-from wayword.core.solving import Solvable
 from wayword.envs import Environment, Info, make
 from wayword.metrics.scoring import score
 

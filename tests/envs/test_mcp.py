@@ -11,8 +11,7 @@ from mcp.client.client import Client
 
 from wayword.core.errors import RecordingError
 from wayword.envs import make
-from wayword.envs.mcp import server
-from wayword.envs.recording import Recorder
+from wayword.envs.mcp import Recorder, server
 from wayword.runs import RunFolder
 
 

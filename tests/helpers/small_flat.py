@@ -13,10 +13,9 @@ from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.agent import Agent, Demonstration, Toolkit
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, Json, Reference
-from wayword.core.family import Family
 from wayword.core.rollout import Judge, Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import Family, Feedback, Observation
 from wayword.worlds import household
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene

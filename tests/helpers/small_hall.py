@@ -10,15 +10,13 @@ from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision
 from wayword.core.agent import Toolkit
-from wayword.core.dataset import Task
+from wayword.core.dataset import Solvable, Task
 from wayword.core.episode import Episode, PathReference
-from wayword.core.family import Family
 from wayword.core.model import Sampling, user
 from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.rollout import Outcome, Setup, rollout, run
-from wayword.core.solving import Solvable
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import Family, Feedback, Observation
 
 ON = Action("on")
 

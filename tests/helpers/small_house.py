@@ -16,11 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayword.core.dataset import Task
+from wayword.core.dataset import SolvableWalks, Task
 from wayword.core.episode import Episode, PathReference
-from wayword.core.family import Family
 from wayword.core.perceiver import Perceiver, Percept, Sector, Sighting
-from wayword.core.solving import SolvableWalks
+from wayword.core.world import Family
 from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph, build
 from wayword.worlds.indoor.world import IndoorWorld

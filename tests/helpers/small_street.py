@@ -23,11 +23,11 @@ from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError
-from wayword.core.family import Family
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
 from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import Family
 from wayword.perception.landmarks import Scores
 from wayword.worlds import street
 from wayword.worlds.street.graph import StreetGraph, build

@@ -12,7 +12,7 @@ import pytest
 from wayword.core import registry
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
-from wayword.core.family import Family
+from wayword.core.world import Family
 from wayword.worlds import household
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.expert import SolvableHousehold

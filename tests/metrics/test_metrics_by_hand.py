@@ -16,9 +16,8 @@ from wayword.core.action import Rejection
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
-from wayword.core.family import Family
 from wayword.core.trajectory import Step, Trajectory
-from wayword.core.world import Feedback
+from wayword.core.world import Family, Feedback
 from wayword.metrics import accounting
 from wayword.metrics.indoor import OF_OBJECTS
 from wayword.metrics.predictions import trajectory_from_places

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import DataError, UsageError
-from wayword.core.family import Family
+from wayword.core.world import Family
 from wayword.metrics import predictions, table
 from wayword.metrics.indoor import OF_OBJECTS
 from wayword.metrics.predictions import Predictions, trajectory_from_actions

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.models.parts.options import choice_grammar, continued, longest, tightened
+from wayword.models.parts.decoding import choice_grammar, continued, longest, tightened
 
 
 def test_every_object_is_closed_and_free_white_space_is_off() -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from helpers.loopback import Loopback, chat, serving
-from wayword.models.llamacpp.door import GuardedDoor
+from wayword.models.parts.llamacpp import GuardedDoor
 
 
 @pytest.fixture(scope="module")

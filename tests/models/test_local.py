@@ -13,11 +13,11 @@ import pytest
 
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Image, Message, Sampling, system, user
-from wayword.models.llamacpp.engine import serve
 from wayword.models.local import LocalModel, Settings
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts import weights as known
 from wayword.models.parts.fetch import checked, fetch, statuses
+from wayword.models.parts.llamacpp import serve
 from wayword.models.parts.weights import SMOLLM2, verified
 
 pytestmark = pytest.mark.local_model

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.models.llamacpp.engine import serve
+from wayword.models.parts.llamacpp import serve
 from wayword.models.parts.weights import located
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.plan import Plan

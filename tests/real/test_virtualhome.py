@@ -17,7 +17,7 @@ from wayword.core.errors import DataError
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.ma_wah import MaWah
 from wayword.datasets.sources.virtualhome.episodes import HOMES, Files
-from wayword.datasets.sources.virtualhome.graph import BOXES, is_thing
+from wayword.datasets.sources.virtualhome.files import BOXES, is_thing
 from wayword.datasets.sources.virtualhome.house import Imported, reachable
 from wayword.worlds.household.goals import Held, HouseholdReference, Inside
 

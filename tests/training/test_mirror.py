@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
 from helpers.training_walks import played
+from wayword.training.batches import mirrored
 from wayword.training.examples import Choosing, Example
-from wayword.training.mirror import mirrored
 
 WALK = """Now: Turn left at the sofa
 Here: hall; at sofa: one step, at all. Done? no

@@ -10,8 +10,8 @@ from wayword.core.errors import UsageError
 from wayword.core.replay import ActionPlan, PlanningFailed
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
-from wayword.training.crops import cropped
-from wayword.training.planned import UNKNOWN, PlanGuide
+from wayword.training.batches import cropped
+from wayword.training.labels import UNKNOWN, PlanGuide
 
 WALK = {"layout": "walk"}
 

@@ -13,10 +13,11 @@ from wayword.metrics.indoor import METRICS
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
-from wayword.viewer import figures, maps
+from wayword.viewer import figures
 from wayword.viewer.content import Content
 from wayword.viewer.data import open_sources
 from wayword.viewer.library import Library
+from wayword.viewer.maps import generic
 
 NE = next(metric for metric in METRICS if metric.key == "ne")
 
@@ -86,10 +87,10 @@ def test_places_of_both_walks_are_on_the_map(top: Path) -> None:
     runs = [RunFolder.read(top / name) for name in names]
     walks = [next(r for r in each.records() if r.episode_id == episode).trajectory for each in runs]
     sources = open_sources(runs[0].config, [episode], None)
-    one, two = (maps.geography(walk, sources) for walk in walks)
+    one, two = (generic.geography(walk, sources) for walk in walks)
     assert one is not None
     assert two is not None
-    drawn = maps.together(list(zip(names, walks, strict=True)), sources, apart=1)
+    drawn = generic.together(list(zip(names, walks, strict=True)), sources, apart=1)
     page = Page.parse(f"<body>{drawn}</body>")
     assert len(page.all("circle", class_="place")) >= len({*one.places, *two.places}) - 2
     (ring,) = page.all("circle", class_="parted")

@@ -18,11 +18,11 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
 from wayword.runs.folder import EpisodeRecord
-from wayword.viewer import figures, maps, words
+from wayword.viewer import figures, words
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.letters import Letters, Room
-from wayword.viewer.maps import drawing, household, indoor, street, two_phase
+from wayword.viewer.maps import drawing, generic, household, indoor, street, two_phase
 from wayword.viewer.maps.generic import letters_of
 from wayword.viewer.markup import tag
 from wayword.worlds.two_phase.world import TwoPhaseReference
@@ -144,9 +144,9 @@ def test_actors_with_coordinates_get_a_line_each() -> None:
 
 
 def test_places_of_no_kind_have_no_map() -> None:
-    assert maps.draw(Trajectory("1", {"agent": {"room": "kitchen"}}), Sources()) is None
-    assert maps.draw(Trajectory("1", {}), Sources()) is None
-    assert maps.draw(Trajectory("1", {"agent": {"x": math.inf, "y": "3"}}), Sources()) is None
+    assert generic.draw(Trajectory("1", {"agent": {"room": "kitchen"}}), Sources()) is None
+    assert generic.draw(Trajectory("1", {}), Sources()) is None
+    assert generic.draw(Trajectory("1", {"agent": {"x": math.inf, "y": "3"}}), Sources()) is None
 
 
 def test_a_dial_shows_the_way_that_was_taken() -> None:

@@ -26,9 +26,7 @@ from typing import ClassVar, Literal
 from wayword.agents.parts import deciding
 from wayword.agents.parts import discussion as progress
 from wayword.agents.parts.answers import Reply, replies
-from wayword.agents.parts.asking import Prompts, both
 from wayword.agents.parts.choice import choice_schema
-from wayword.agents.parts.conversation import History, TokenRate, answer_tokens, context_tokens
 from wayword.agents.parts.deciding import Opinion
 from wayword.agents.parts.directions import (
     Direction,
@@ -40,6 +38,14 @@ from wayword.agents.parts.directions import (
     number_of,
 )
 from wayword.agents.parts.discussion import EXPERTS, Analysis, Meeting, analyse
+from wayword.agents.parts.prompting import (
+    History,
+    Prompts,
+    TokenRate,
+    answer_tokens,
+    both,
+    context_tokens,
+)
 from wayword.core.action import STOP, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.agents.parts.planned import PlannedWalk
+from wayword.agents.oracle import PlannedWalk
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,13 +4,15 @@
     wayword play household --browser
 
 The person is told what a strategy would be told, and what is legal now; a slip of the keyboard
-costs no step. ``quit`` or the end of the input ends the run in order.
+costs no step. ``quit`` or the end of the input ends the run in order. On graphs, a map in
+characters shows what was seen.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,24 +20,97 @@ from wayword.agents.parts.commands import ASKED_OF
 from wayword.agents.parts.legal import Legal
 from wayword.agents.parts.partner_knowledge import UNDERSTOOD
 from wayword.agents.parts.person import Face, Left, Seated, Situation, hear, person_of
-from wayword.agents.parts.sketch import Sketch
 from wayword.agents.parts.strategy import instruction, task_rules
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
+from wayword.core.geometry import Point, unit
 from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
+from wayword.verbalize.generic import compass
+from wayword.worlds.indoor.world import IndoorObservation
+
+WIDE, TALL = 64, 20
+_ASPECT = 2.0
+"""A character is about twice as tall as it is wide."""
+_LONGEST = 4.0
+"""Columns a metre, at most: a short walk is not blown up."""
+
+
+class Sketch:
+    """A map in characters of what was seen of a graph, step by step.
+
+    >>> from wayword.worlds.indoor.graph import Neighbor
+    >>> way = Neighbor("b", heading=90.0, elevation=0.0, distance=2.0)
+    >>> sketch = Sketch()
+    >>> sketch.look(IndoorObservation("scene", "a", 0.0, 0.0, (way,)))
+    >>> print(sketch.drawn({"b": 1}))
+    @       1
+    @ you, facing 0° (north); o where you were; numbers: the ways of goto; . seen before
+
+    Places are reckoned from the headings and lengths of the ways, north up.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, Point] = {}
+        self._visited: list[str] = []
+        self._heading = 0.0
+
+    def look(self, observation: Observation) -> None:
+        """Add an observation; those of other worlds say nothing."""
+        if not isinstance(observation, IndoorObservation):
+            return
+        x, y = self._places.setdefault(observation.viewpoint, (0.0, 0.0))
+        self._visited.append(observation.viewpoint)
+        self._heading = observation.heading
+        for way in observation.neighbors:
+            flat = way.distance * math.cos(math.radians(way.elevation))
+            east, north = unit(way.heading)
+            self._places.setdefault(way.viewpoint, (x + flat * east, y + flat * north))
+
+    @property
+    def known(self) -> bool:
+        """Whether there is anything to draw."""
+        return bool(self._visited)
+
+    def drawn(self, ways: Mapping[str, int]) -> str:
+        """The map, with the numbers of ``ways``; or a line that says why there is none."""
+        if not self._visited:
+            return "no map here: this world is no graph of places; what you see is in the text"
+        xs, ys = zip(*self._places.values(), strict=True)
+        span = max(max(xs) - min(xs), (max(ys) - min(ys)) * WIDE / (TALL * _ASPECT), 0.1)
+        scale = min(_LONGEST, (WIDE - 1) / span)
+        grid: dict[tuple[int, int], str] = {}
+        marks = dict.fromkeys(self._places, ".") | dict.fromkeys(self._visited, "o")
+        marks |= {name: str(number) for name, number in ways.items() if name in marks}
+        marks[self._visited[-1]] = "@"
+        for name, (x, y) in self._places.items():
+            column, row = (x - min(xs)) * scale, (max(ys) - y) * scale / _ASPECT
+            _put(grid, round(row), round(column), marks[name])
+        last = max(row for row, _ in grid)
+        lines = [
+            "".join(grid.get((row, column), " ") for column in range(WIDE + 4)).rstrip()
+            for row in range(last + 1)
+        ]
+        facing = compass(self._heading)
+        told = f"@ you, facing {facing}; o where you were; numbers: the ways of goto; . seen before"
+        return "\n".join([*lines, told])
+
+
+def _put(grid: dict[tuple[int, int], str], row: int, column: int, mark: str) -> None:
+    """A mark; what says more stays where two fall on one square."""
+    order = ".o"
+    for at, letter in enumerate(mark):
+        old = grid.get((row, column + at), ".")
+        if old == "." or (old in order and letter not in order) or letter == "@":
+            grid[row, column + at] = letter
+
 
 # What a person types -> an action: a number, the action as a model may write it, or the beginnings
 # of its words, which a model may not: a person is asked again at once.
 #
-# >>> from wayword.core.action import STOP, Action, ActionSpace
-# >>> menu = ActionSpace((Action("turn_left"), Action("goto", ("fridge_1",)), STOP), ("chat",))
-# >>> [str(read(words, menu)) for words in ("1", "go fr", "tl", "chat Where are you?")]
-# ['turn_left', 'goto[fridge_1]', 'turn_left', 'chat[Where are you?]']
-# >>> read("go mi", menu)
-# 'no goto of mi here; there are: fridge_1'
+# of its words, which a model may not: a person is asked again at once.
 
 NAMED = 12
 """Choices that an answer names at most."""
@@ -44,7 +119,15 @@ _TYPED = re.compile(r"([^\s\[]+)\s*\[?\s*(.*?)\s*\]?", re.DOTALL)
 
 
 def read(words: str, space: ActionSpace) -> Action | str:
-    """The action that the input names, or one line saying why it names none."""
+    """The action that the input names, or one line saying why it names none.
+
+    >>> from wayword.core.action import STOP, Action, ActionSpace
+    >>> menu = ActionSpace((Action("turn_left"), Action("goto", ("fridge_1",)), STOP), ("chat",))
+    >>> [str(read(words, menu)) for words in ("1", "go fr", "tl", "chat Where are you?")]
+    ['turn_left', 'goto[fridge_1]', 'turn_left', 'chat[Where are you?]']
+    >>> read("go mi", menu)
+    'no goto of mi here; there are: fridge_1'
+    """
     words = " ".join(words.split())
     if words.isdecimal():
         number, last = int(words), len(space.listed)

@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.listing import (
     QUARTERS,
     Decoding,
@@ -24,6 +23,7 @@ from wayword.agents.parts.listing import (
     quarters,
     read_pick,
 )
+from wayword.agents.parts.prompting import Prompts
 from wayword.agents.parts.searcher import NextPoint
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit

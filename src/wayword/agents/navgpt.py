@@ -19,11 +19,17 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from wayword.agents.parts.answers import Reply, replies
-from wayword.agents.parts.asking import Prompts, both
 from wayword.agents.parts.choice import choice_schema, read_choice
 from wayword.agents.parts.clauses import named, note_followed
-from wayword.agents.parts.conversation import History, TokenRate, answer_tokens, context_tokens
 from wayword.agents.parts.listing import ask, read_pick
+from wayword.agents.parts.prompting import (
+    History,
+    Prompts,
+    TokenRate,
+    answer_tokens,
+    both,
+    context_tokens,
+)
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -37,20 +43,21 @@ from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 
 # A map in words: the places visited and seen so far, and what joins them, growing with the walk.
 #
-#     >>> known = WalkMap()
-#     >>> known.arrive("hall", ["lobby", "stairs"])
-#     >>> known.arrive("lobby", ["hall", "lab"])
-#     >>> print(known.text())
-#     Walked so far: hall, lobby
-#     hall (visited) leads to: lobby, stairs
-#     lobby (here) leads to: hall, lab
-#     Seen but not visited: stairs, lab
-#
 # Source: the topological map of MapGPT (Chen et al. 2024), section 3.2.
 
 
 class WalkMap:
-    """The part of a graph that one walk has seen: nothing that was not offered as a way."""
+    """The part of a graph that one walk has seen: nothing that was not offered as a way.
+
+    >>> known = WalkMap()
+    >>> known.arrive("hall", ["lobby", "stairs"])
+    >>> known.arrive("lobby", ["hall", "lab"])
+    >>> print(known.text())
+    Walked so far: hall, lobby
+    hall (visited) leads to: lobby, stairs
+    lobby (here) leads to: hall, lab
+    Seen but not visited: stairs, lab
+    """
 
     def __init__(self) -> None:
         self._ways: dict[str, tuple[str, ...]] = {}

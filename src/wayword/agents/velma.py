@@ -28,14 +28,11 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from wayword.agents.parts.answers import replies
-from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.clauses import NO, YES, Clause, if_done, note_clauses, note_followed
-from wayword.agents.parts.continuation import read_actions
-from wayword.agents.parts.conversation import TokenRate, context_tokens
-from wayword.agents.parts.counting import RouteProgress
-from wayword.agents.parts.landmarks import Landmarks, extract, released, tidy
-from wayword.agents.parts.legs import legs
+from wayword.agents.parts.legs import RouteProgress, legs
+from wayword.agents.parts.prompting import Prompts, TokenRate, context_tokens
 from wayword.agents.parts.sentences import quotable
+from wayword.agents.parts.velma_answers import Landmarks, extract, read_actions, released, tidy
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode

@@ -34,7 +34,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.clauses import (
     NO,
     YES,
@@ -48,6 +47,7 @@ from wayword.agents.parts.clauses import (
     plain_words,
     turn_of,
 )
+from wayword.agents.parts.prompting import Prompts
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode

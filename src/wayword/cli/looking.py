@@ -117,7 +117,7 @@ def models_serve(
     """
     import time
 
-    from wayword.models.llamacpp.engine import serve
+    from wayword.models.parts.llamacpp import serve
     from wayword.models.parts.weights import located
 
     with serve(located(name), port) as address:

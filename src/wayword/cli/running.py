@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from threading import Timer
 
     from wayword.agents.parts.person import Person
-    from wayword.runs.plan import Plan
-    from wayword.runs.recipe import RunRecipe
+    from wayword.runs.plan import Plan, RunRecipe
     from wayword.runs.running import RunResult
 
 Agent = Annotated[
@@ -175,8 +174,7 @@ def run(
     # before the imports, which take half of the time until a run begins
     slow = show.saying(f"{Path(agent).stem} on {on}: reading the data …")
     context.call_on_close(slow.cancel)
-    from wayword.runs.plan import pairs, read_config
-    from wayword.runs.recipe import RunRecipe, is_recipe, read_recipe
+    from wayword.runs.plan import RunRecipe, is_recipe, pairs, read_config, read_recipe
     from wayword.runs.remote import url_of
     from wayword.settings import merge, parse
 

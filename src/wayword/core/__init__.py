@@ -5,14 +5,14 @@ Read in this order; it takes ten minutes:
     episode     Episode (what an agent may know) and Reference (what only judges may)
     action      Action, the ActionSpace of those that are legal now, and what an agent's answer
                 amounted to: a Decision or a Rejection
-    world       World, Observation, Feedback: state and rules, one actor at a time
-    family      Family: a kind of world, and what belongs to it in every layer
+    world       World, Observation, Feedback: state and rules, one actor at a time; Family: a kind
+                of world, and what belongs to it in every layer
     model       Model: complete and choose
     perceiver   Perceiver: a place in, words and sightings out
     agent       Agent, Oracle and the Toolkit they are handed
     trajectory  Trajectory: the whole truth of one episode
-    dataset     Dataset: episodes, references and the worlds they need
-    solving     datasets whose tasks can be solved by one who knows the answers
+    dataset     Dataset: episodes, references, the worlds they need, and how tasks are solved by
+                one who knows the answers
     replay      a recorded episode, played again turn by turn
     rollout     one episode: world + agents -> trajectory; and many at once
     metric      Metric: what a score is called and which way is better

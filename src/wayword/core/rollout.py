@@ -26,7 +26,7 @@ from wayword.core.agent import (
     check_family,
     sees_answer,
 )
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Task, plan_of
 from wayword.core.errors import (
     BudgetExhausted,
     ModelUnusable,
@@ -38,7 +38,6 @@ from wayword.core.model import Model
 from wayword.core.perceiver import WatchedPerceiver
 from wayword.core.recording import Continued, Log, RecordedModel, retake
 from wayword.core.replay import carry_out
-from wayword.core.solving import plan_of
 from wayword.core.trajectory import Step, Trajectory, Verdict
 from wayword.core.world import World
 

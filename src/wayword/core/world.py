@@ -1,19 +1,55 @@
-"""World: state and rules. No prompt text, no model, no image network.
+"""World: state and rules, and the family that it belongs to. No prompt text, no model, no network.
 
 A world is deterministic for an episode. It steps one actor at a time, so one actor and several
 are the same loop. Headings are degrees clockwise from north (+y) in [0, 360); relative angles
 lie in (-180, 180], right positive; elevations are degrees, up positive; lengths are metres.
+
+A family is declared once, beside its world, and its observations carry it. Its verbalizer, scorer
+and map are found by its name in the parallel folders (``verbalize/indoor.py``,
+``metrics/indoor.py``, ``viewer/maps/indoor.py``). A family from outside the tree brings its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
+from wayword.core import registry
 from wayword.core.action import Action, ActionSpace
 from wayword.core.episode import Episode, Json
-from wayword.core.family import Family
+
+FamilyPart = Literal["verbalizer", "scorer", "map"]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """What a kind of world is called, and which metric says that an episode was solved.
+
+    >>> Family("lift", success="sr").name
+    'lift'
+
+    ``success`` is the key of that metric; tables, pages, judges of trials, exports and retellings
+    go by it. ``place`` is the field of a pose that names a place of the scene's graph, where there
+    is one. ``goal_radius`` is how near to the goal an episode has to end, metres, as maps draw
+    it; 0 where nearness is not judged that way. ``verbalizer``, ``scorer`` and ``map`` are the
+    parts of a family that lies outside the tree.
+    """
+
+    name: str
+    success: str = "sr"
+    place: str = ""
+    goal_radius: float = 0.0
+    verbalizer: Any = None
+    scorer: Any = None
+    map: Any = None
+
+    def part(self, kind: FamilyPart) -> Any:
+        """The family's own part, else the one of its name in the tree, else None."""
+        own = getattr(self, kind)
+        if own is not None:
+            return own
+        return registry.load(kind, self.name) if self.name in registry.names(kind) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,11 @@ from typing import ClassVar
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import UsageError
-from wayword.core.family import Family
 from wayword.core.geometry import Point
+from wayword.core.world import Family
 from wayword.datasets.procedural.homes.episodes import check_split, home_of
-from wayword.datasets.procedural.homes.home import home_name
+from wayword.datasets.procedural.homes.home import FEWEST, MOST, home_name
 from wayword.datasets.procedural.homes.objects import arrange
-from wayword.datasets.procedural.homes.plan import FEWEST, MOST
 from wayword.worlds import objectnav
 from wayword.worlds.household.scene import HouseObject
 from wayword.worlds.objectnav.ground import length

@@ -8,11 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import ClassVar
 
-from wayword.core.dataset import DrawnTasks, Task
+from wayword.core.dataset import DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
-from wayword.core.family import Family
-from wayword.core.solving import Training
+from wayword.core.world import Family
 from wayword.worlds import babyai
 from wayword.worlds.babyai.expert import SolvableLevels
 from wayword.worlds.babyai.level import Level

@@ -11,13 +11,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayword.core.dataset import DrawnTasks, Task
+from wayword.core.dataset import DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.family import Family
 from wayword.core.files import find, read_field, read_json_lines
 from wayword.core.geometry import Point
-from wayword.core.solving import Training
+from wayword.core.world import Family
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS
 from wayword.worlds import objectnav

@@ -22,16 +22,20 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-from wayword.core.dataset import Task
+from wayword.core.dataset import SolvableWalks, Task, Training
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.family import Family
 from wayword.core.files import cache_folder, find, find_any, read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.perceiver import Perceiver
-from wayword.core.solving import SolvableWalks, Training
-from wayword.perception.recorded import RecordedPerceiver, pack_sightings, reverie_sightings
-from wayword.perception.scans import ScanPictures, camera_headings
+from wayword.core.world import Family
+from wayword.perception.recorded import (
+    RecordedPerceiver,
+    ScanPictures,
+    camera_headings,
+    pack_sightings,
+    reverie_sightings,
+)
 from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -56,7 +60,7 @@ class R2RSettings:
 
     ``annotations`` is a file in either format that takes the place of the split's: MapGPT's 216,
     say. ``observations`` is a folder in the layout of NavGPT's pack, captioned anew. ``pictures``
-    is a folder of pictures by scan and viewpoint: see ``wayword.perception.scans``.
+    is a folder of pictures by scan and viewpoint: see ``wayword.perception.recorded``.
     """
 
     objects: Literal["pack", "reverie"] = "pack"

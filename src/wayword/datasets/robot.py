@@ -13,7 +13,7 @@ from typing import ClassVar
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Extra, Reference
 from wayword.core.errors import UsageError
-from wayword.core.family import Family
+from wayword.core.world import Family
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings
 from wayword.worlds.objectnav.rosbridge import Link

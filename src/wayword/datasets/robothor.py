@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.family import Family
 from wayword.core.files import find_any, read_bytes, read_field, remembered
 from wayword.core.geometry import Point, absolute
+from wayword.core.world import Family
 from wayword.datasets.sources.robothor.apartments import (
     EPISODE,
     METADATA,

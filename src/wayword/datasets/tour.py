@@ -24,15 +24,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayword.core.dataset import Task
+from wayword.core.dataset import SolvableWalks, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import DataError, UsageError
-from wayword.core.family import Family
 from wayword.core.files import read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver, Percept
-from wayword.core.solving import SolvableWalks
+from wayword.core.world import Family
 from wayword.perception import panorama as pictures
 from wayword.perception.panorama import view
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings

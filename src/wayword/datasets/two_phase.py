@@ -11,7 +11,7 @@ from typing import ClassVar
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, suggest
-from wayword.core.family import Family
+from wayword.core.world import Family
 from wayword.worlds import two_phase
 from wayword.worlds.two_phase.world import (
     HALLWAY,

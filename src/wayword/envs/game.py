@@ -13,11 +13,10 @@ from functools import cached_property
 from typing import Any
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Solvable, Task, plan_of
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.replay import ActionPlan, PlanningFailed, carry_out, follow
-from wayword.core.solving import Solvable, plan_of
 from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import Feedback, Observation, World
 from wayword.metrics.scoring import Judged, Standing, scorer

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.legal import Legal, written_out
+from wayword.agents.parts.prompting import Prompts
 from wayword.agents.parts.reading import StrategyRecipe, read, read_answer
 from wayword.agents.parts.strategy import REMEMBERED, instruction, system_text
 from wayword.core.action import Action, Decision, Rejection

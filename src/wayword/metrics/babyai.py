@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wayword.core.action import Rejection
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Solvable, Task
 from wayword.core.metric import Metric
-from wayword.core.solving import Solvable
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
 from wayword.metrics.scoring import Pair, Standing

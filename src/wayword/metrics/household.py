@@ -19,10 +19,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wayword.core.action import STOP, Decision
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Solvable, Task
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
-from wayword.core.solving import Solvable
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import World
 from wayword.metrics.scoring import Pair, Standing
@@ -103,7 +102,7 @@ class HouseholdScorer:
             return None
         state = world.now()
         if isinstance(reference, AnswerReference):
-            right = bool(answered(state, reference.answer))
+            right = bool(answer_is_right(state, reference.answer))
             return Standing(right, int(right))
         met, parts = reference.met(state), reference.parts()
         return Standing(met == parts, met, parts)
@@ -129,7 +128,7 @@ class HouseholdScorer:
 def judged(reference: HouseholdReference, state: Mapping[str, Json]) -> dict[str, float]:
     """Scores of a final state, whatever the path to it; an empty state met no condition."""
     if isinstance(reference, AnswerReference):
-        right = answered(state, reference.answer)
+        right = answer_is_right(state, reference.answer)
         return {"sr": right, f"acc_{reference.kind}": right, "acc": right}
     share = reference.met(state) / reference.parts() if state else 0.0
     found = {"sr": float(share == 1.0), "goal_sr": share}
@@ -156,7 +155,7 @@ def _stops(step: Step) -> bool:
     return isinstance(step.decision, Decision) and step.decision.action.name == STOP.name
 
 
-def answered(state: Mapping[str, Json], right: str) -> float:
+def answer_is_right(state: Mapping[str, Json], right: str) -> float:
     """Whether an actor stopped with the right answer."""
     given = [record["answer"] for record in state.get("actors", {}).values()]
     return float(any(_plain(answer) == _plain(right) for answer in given if answer is not None))

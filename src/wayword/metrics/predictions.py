@@ -26,12 +26,11 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.family import Family
 from wayword.core.files import read_json, read_json_lines
 from wayword.core.metric import Metric
 from wayword.core.replay import replay
 from wayword.core.trajectory import Step, Trajectory
-from wayword.core.world import Feedback
+from wayword.core.world import Family, Feedback
 from wayword.metrics.scoring import Pair, PlaceScorer, scorer
 
 NAMES = ("instr_id", "id", "episode_id", "path_id")

@@ -1,7 +1,7 @@
 """Scorer: the metrics of one family, and everything that an episode is scored by.
 
 ``metrics/indoor.py`` scores the family ``indoor``: the module's attribute ``scorer``. A family from
-outside the tree brings its own: see :class:`~wayword.core.family.Family`.
+outside the tree brings its own: see :class:`~wayword.core.world.Family`.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import Protocol, runtime_checkable
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
-from wayword.core.family import Family
 from wayword.core.metric import Metric
 from wayword.core.rollout import Judge
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import World
+from wayword.core.world import Family, World
 from wayword.metrics import accounting, state_accuracy
 
 # Trials: how often an episode was tried, and how much of the answer the agent was told.

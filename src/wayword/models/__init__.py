@@ -1,7 +1,6 @@
 """One model backend a file; its name is the registered name. See ``wayword.core.registry``.
 
-parts/        opening by name, weights, constrained answers
+parts/        opening by name, weights, llama.cpp inside this process, constrained answers
 middleware/   cache, budget, rate limits, retries
 servers/      requests to and answers from servers with OpenAI's interface
-llamacpp/     llama.cpp inside this process
 """

@@ -22,8 +22,7 @@ from typing import Any, Literal
 
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, TokenLogprob, Usage
-from wayword.models.parts.options import continued, longest, schema_in_words
-from wayword.models.parts.reasoning import thought_apart
+from wayword.models.parts.decoding import continued, longest, schema_in_words, thought_apart
 
 
 @dataclass(frozen=True, slots=True)

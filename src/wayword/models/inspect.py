@@ -28,7 +28,7 @@ from wayword.core.model import (
     user,
 )
 from wayword.core.secrets import redacted
-from wayword.models.parts.options import listed_in_words, matched, schema_in_words
+from wayword.models.parts.decoding import listed_in_words, matched, schema_in_words
 from wayword.models.servers.profile import profile_of
 
 UNRANKED = -1000.0

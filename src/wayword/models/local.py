@@ -21,10 +21,9 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.files import sha256
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, TokenLogprob, Usage
-from wayword.models.llamacpp.engine import Engine, EngineSettings, rank
-from wayword.models.llamacpp.requantise import faster, trained_window
-from wayword.models.parts.options import choice_grammar, longest, tightened
-from wayword.models.parts.reasoning import thought_apart
+from wayword.models.parts.decoding import choice_grammar, longest, thought_apart, tightened
+from wayword.models.parts.llamacpp import Engine, EngineSettings, rank
+from wayword.models.parts.requantise import faster, trained_window
 from wayword.models.parts.weights import KNOWN, located, shipped, verified
 
 _Result = TypeVar("_Result")
@@ -114,7 +113,7 @@ class LocalModel:
         """Rank options by their exact log-probability as next words. Raises ``ModelError``.
 
         Options of several tokens are scored whole. A blank between prompt and option is put in
-        where it is missing; see ``wayword.models.parts.options``.
+        where it is missing; see ``wayword.models.parts.decoding``.
         """
         return await self._in_thread(lambda: self._choose(prompt, tuple(options)))
 

@@ -20,7 +20,7 @@ from wayword.core.errors import ModelError, UsageError
 from wayword.core.loopback import is_loopback_url
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage, user
 from wayword.core.secrets import MASK, is_secret, remember
-from wayword.models.parts.options import continued
+from wayword.models.parts.decoding import continued
 from wayword.models.servers import answers
 from wayword.models.servers.answers import Said, Unranked, ranked
 from wayword.models.servers.connection import Connection, Refused

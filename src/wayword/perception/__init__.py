@@ -1,8 +1,8 @@
 """Views to words and scores: recorded, from the world's truth, and by networks.
 
-recorded       NavGPT's text pack, REVERIE's boxes
+recorded       NavGPT's text pack, REVERIE's boxes, pictures of viewpoints
 panorama       views out of whole-sphere pictures
-eyes           what a network makes of pictures, one protocol a kind; opening finds them by name
+opening        networks by name, one protocol a kind
 survey         every view of a layout, nothing asked twice
 detectors      named things in a view; eye_detector puts a network behind them
 landmarks      which landmarks are in view

@@ -80,7 +80,7 @@ def _recorded(scores: str) -> Perceiver:
     from wayword.perception.landmarks import RecordedScores
 
     if Path(scores).is_dir():
-        from wayword.perception.features import FeatureArchive
+        from wayword.perception.landmarks import FeatureArchive
 
         return FeatureArchive(Path(scores))
     return RecordedScores(Path(scores), cache_folder() / "landmarks")

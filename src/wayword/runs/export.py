@@ -27,7 +27,7 @@ from wayword.core.action import STOP
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import RecordingError, UsageError
-from wayword.core.family import Family
+from wayword.core.world import Family
 from wayword.runs.config import Checksums
 from wayword.runs.folder import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.parts import cast_of, open_dataset

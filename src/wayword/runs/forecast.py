@@ -25,7 +25,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wayword.core.agent import ends_itself
-from wayword.core.dataset import Dataset, Task, task_id
+from wayword.core.dataset import Dataset, Solvable, Task, task_id
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.model import (
     Model,
@@ -35,7 +35,6 @@ from wayword.core.model import (
 )
 from wayword.core.replay import PlanningFailed
 from wayword.core.rollout import Setup, rollout
-from wayword.core.solving import Solvable
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.budget import Price, load_prices
 from wayword.models.servers.profile import Profile

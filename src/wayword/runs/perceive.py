@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.agents.parts.asking import Prompts, everyone
+from wayword.agents.parts.prompting import Prompts, everyone
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import read_json
 from wayword.core.geometry import absolute, sector

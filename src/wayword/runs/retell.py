@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.agents.parts.answers import Reply, fields, replies
-from wayword.agents.parts.asking import Prompts, both
+from wayword.agents.parts.prompting import Prompts, both
 from wayword.core.action import Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json

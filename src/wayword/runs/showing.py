@@ -14,10 +14,9 @@ from typing import Any
 from wayword.core import registry
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Agent, Demonstration, Demonstrations, Toolkit
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Solvable, Task
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
-from wayword.core.solving import Solvable
 from wayword.core.trajectory import Step, Trajectory
 
 _ACTION = re.compile(r"(\w+)(?:\[(.*)\])?", re.DOTALL)

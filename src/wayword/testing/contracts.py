@@ -15,11 +15,10 @@ from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Agent, Shared, Toolkit
 from wayword.core.dataset import Dataset, task_id
 from wayword.core.episode import Episode, Reference
-from wayword.core.family import Family
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, user
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import Observation, World
+from wayword.core.world import Family, Observation, World
 from wayword.settings import make
 
 NOISE = (

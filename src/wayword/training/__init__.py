@@ -4,10 +4,9 @@ labels     the action an agent should have taken: gold, VELMA's response-based l
 alignment  which clause belongs to which gold step
 examples   played episodes as text, with a label at every decision
 recipes    everything that decides about a run
-lean       a forward pass in few operations
-student    the network under training, a model that answers ``choose``
+student    the network under training, a model that answers ``choose``; its forward pass
 together   the same for many episodes at once
-batches    their order, and sequences as tensors
+batches    crops and mirror images of examples, their order, sequences as tensors
 loop       steps, dev scores, checkpoints
 export     GGUF file, model card, dev curve
 

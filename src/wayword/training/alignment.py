@@ -25,10 +25,9 @@ from wayword.agents.parts.clauses import Clause
 from wayword.agents.parts.legs import legs
 from wayword.agents.walker import STEEP
 from wayword.core.action import Action
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, Solvable, Task
 from wayword.core.episode import PathReference
 from wayword.core.geometry import relative, sector
-from wayword.core.solving import Solvable
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.street.graph import StreetGraph
 

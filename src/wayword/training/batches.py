@@ -1,16 +1,18 @@
-"""Batches: examples as tokens, their order, the rate's schedule, sequences as tensors."""
+"""Batches: examples as tokens, their crops and mirror images, their order, sequences as tensors."""
 
 from __future__ import annotations
 
 import math
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
+from wayword.agents.parts.clauses import YES
 from wayword.core.errors import DataError
-from wayword.training.examples import Example
+from wayword.training.examples import Choosing, Example
 from wayword.training.student import Batch
 
 
@@ -159,3 +161,76 @@ def tensors(
     told = torch.tensor([label for one in part for label in one.labels])
     lengths = torch.tensor([len(one.ids) for one in part])
     return Batch(*(each.to(device) for each in (ids, lengths, row_of, at, told)))
+
+
+# Single decisions of a walk as short texts: what a network of new layers learns to read first.
+#
+# A walk that asks whether a clause is done writes the clause down before each such question, so the
+# stretch from there to the next such place holds all that its answers hang on. Whole walks come
+# after.
+
+BEGINS = "Now: "
+"""What the line with the clause begins with, in the shipped prompts of `walker` and `velma`; with
+prompts of one's own that begin otherwise, walks stay whole."""
+
+
+def cropped(example: Example) -> list[Example]:
+    """The pieces of a walk; the walk itself where it asks about no clauses.
+
+    A piece begins with a clause that is asked about, goes on with the next where that one was done,
+    and ends before the next such line.
+    """
+    text = example.text
+    begins, done = [], False
+    for before, choice in zip([None, *example.choices], example.choices, strict=False):
+        line = text.rfind("\n" + BEGINS, before.at if before else 0, choice.at) + 1
+        if line and not done:
+            begins.append(line)
+        done = choice.taken.strip() == YES
+    if not begins:
+        return [example]
+    pieces = []
+    for begin, end in zip(begins, [*begins[1:], len(text)], strict=True):
+        inside = (
+            one for one in example.choices if begin < one.at < end or one.at == end == len(text)
+        )
+        moved = tuple(Choosing(one.at - begin, one.taken, one.label) for one in inside)
+        piece = text[begin:end]
+        pieces.append(Example(example.episode, example.source, piece, moved, example.success))
+    return pieces
+
+
+# An example seen in a mirror: left and right exchanged in every word.
+#
+# A building or a street plan has a mirror image in which the exchanged instruction is right, so
+# each walk is worth two, and no model can lean on a side. Neighbors that were listed from left to
+# right are listed from right to left in it.
+
+_SIDES = {"left": "right", "right": "left", "Left": "Right", "Right": "Left"}
+_SIDE = re.compile(r"\b(?:left|right|Left|Right)\b")
+
+MENU = "Action Space:"
+"""Begins the line that lists the actions, which has no sides."""
+
+
+def mirrored(example: Example) -> Example:
+    """The mirror image of an example."""
+    text, begin, choices = "", 0, []
+    for choice in example.choices:
+        text += _swapped(example.text[begin : choice.at])
+        begin = choice.at + len(choice.taken)
+        taken, label = (_SIDE.sub(_other, one) for one in (choice.taken, choice.label))
+        choices.append(Choosing(len(text), taken, label))
+        text += taken
+    text += _swapped(example.text[begin:])
+    return Example(example.episode, example.source, text, tuple(choices), example.success)
+
+
+def _swapped(text: str) -> str:
+    """A text with its sides exchanged; the list of actions is the same in the mirror."""
+    lines = text.split("\n")
+    return "\n".join(one if one.startswith(MENU) else _SIDE.sub(_other, one) for one in lines)
+
+
+def _other(side: re.Match[str]) -> str:
+    return _SIDES[side[0]]

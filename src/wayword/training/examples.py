@@ -8,7 +8,7 @@ holds the whole episode, and each decision is a position in it. The loss is on t
 An agent can be trained if it asks ``choose`` alone. Its options are the actions' names, or what its
 attribute ``answers`` (action -> option) says. An agent that cuts the instruction into ``clauses``
 may ask whether the one it follows is done: yes, where the gold step belongs to a later one. In
-homes the oracle is the expert's plan (:mod:`~wayword.training.planned`).
+homes the oracle is the expert's plan (:mod:`~wayword.training.labels`).
 """
 
 from __future__ import annotations
@@ -33,11 +33,18 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.core.rollout import Setup, rollout
 from wayword.core.world import Feedback, Observation, World
-from wayword.models.parts.options import continued
+from wayword.models.parts.decoding import continued
 from wayword.settings import make
 from wayword.training.alignment import Narrated, narrated
-from wayword.training.labels import Guide, LabeledDecision, Method, keeps_own, near_goal
-from wayword.training.planned import UNKNOWN, PlanGuide
+from wayword.training.labels import (
+    UNKNOWN,
+    Guide,
+    LabeledDecision,
+    Method,
+    PlanGuide,
+    keeps_own,
+    near_goal,
+)
 from wayword.worlds.household.goals import HouseholdReference
 
 

@@ -31,13 +31,14 @@ from wayword.settings import make
 from wayword.training.batches import (
     Encoded,
     batched,
+    cropped,
     encode_all,
     even_shape,
+    mirrored,
     parts,
     schedule,
     tensors,
 )
-from wayword.training.crops import cropped
 from wayword.training.examples import (
     Example,
     ExampleMaker,
@@ -48,7 +49,6 @@ from wayword.training.examples import (
     vocabulary,
 )
 from wayword.training.export import drawn
-from wayword.training.mirror import mirrored
 from wayword.training.recipes import Recipe, Task
 from wayword.training.shape import libraries
 from wayword.training.student import Student, StudentModel

@@ -33,7 +33,7 @@ class Task:
 class Recipe:
     """All that decides about a training run.
 
-    ``pieces``: epochs over single decisions (:mod:`~wayword.training.crops`) before all else,
+    ``pieces``: epochs over single decisions (:mod:`~wayword.training.batches`) before all else,
     in batches of four times as many. ``epochs`` over the gold walks; then ``rounds`` of student
     walks, one epoch each, with ``walks`` own walks a task, and ``mix`` times as many gold ones
     (VELMA's lambda of 0.5 is ``mix`` 1; its student walks with the newest weights, ours with
@@ -47,7 +47,7 @@ class Recipe:
     counts as success, not at the goal alone; gold walks go on to the goal all the same.
     ``evaluate`` and ``checkpoint``: steps and seconds between. ``patience``: evaluations without a
     better dev score before it stops (0: never). ``compiled``: a forward pass made for the machine
-    (:mod:`~wayword.training.lean`), worth its minute of compiling where all weights of a small
+    (:mod:`~wayword.training.student`), worth its minute of compiling where all weights of a small
     network are trained on a CPU. ``together``: how many episodes the student plays at once, dev
     ones and its own walks. On a GPU hundreds cost little more than one; on a CPU keep 1, as several
     read whole prompts anew at every question and one reads only what is new.

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from wayword.core.errors import ModelError
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
-from wayword.models.parts.options import continued
+from wayword.models.parts.decoding import continued
 from wayword.training.batches import Encoded, parts, tensors
 from wayword.training.student import Student, fast_bf16, halves
 

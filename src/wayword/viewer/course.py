@@ -20,10 +20,10 @@ from typing import Any
 
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import Trajectory
-from wayword.metrics.household import answered
+from wayword.metrics.household import answer_is_right
 from wayword.metrics.scoring import Judged, Standing, scorer
-from wayword.viewer import maps
 from wayword.viewer.data import Sources
+from wayword.viewer.maps import generic
 from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Html
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference
@@ -128,7 +128,7 @@ class Judge:
         known, told = self._standings, self._told
         left = _left(told, self._sources.gold(told.episode_id))
         if len(known) != len(told.steps) + 1:
-            return Course(tuple(maps.distances(told, self._sources)), left=left)
+            return Course(tuple(generic.distances(told, self._sources)), left=left)
         ways = [each.distance for each in known if each.distance is not None]
         if len(ways) == len(known):
             return Course(tuple(ways), unit=known[0].unit, left=left)
@@ -138,7 +138,7 @@ class Judge:
 def course_and_map(told: Trajectory, sources: Sources) -> tuple[Course, Html | None]:
     """The course of an episode, and its map: both out of the one time that it is played again."""
     judge = Judge(told, sources)
-    drawn = maps.draw(told, replace(sources, watchers=(judge.watch,)))
+    drawn = generic.draw(told, replace(sources, watchers=(judge.watch,)))
     if not judge.watched:
         with suppress(WaywordError, LookupError, TypeError, ValueError, AttributeError):
             sources.played(told, judge.watch)  # a map without a film
@@ -172,7 +172,7 @@ def conditions(reference: Any, state: Mapping[str, Any]) -> list[Wanted]:
     if not isinstance(reference, HouseholdReference):
         return []
     if isinstance(reference, AnswerReference):
-        right = bool(answered(state, reference.answer))
+        right = bool(answer_is_right(state, reference.answer))
         return [(f"the answer {reference.answer!r}", int(right), 1)]
     found: list[Wanted] = []
     for goal in reference.goals[:_MOST]:

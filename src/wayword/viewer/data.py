@@ -15,10 +15,10 @@ from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import PathReference
 from wayword.core.errors import WaywordError
-from wayword.core.family import Family
 from wayword.core.perceiver import Percept
 from wayword.core.replay import replay
 from wayword.core.trajectory import Trajectory
+from wayword.core.world import Family
 from wayword.runs.config import Checksums, success_of
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan

@@ -8,9 +8,9 @@ from typing import Any
 
 from wayword.agents.parts.person import answered
 from wayword.core.action import STOP, Action, Decision
+from wayword.core.dataset import Solvable
 from wayword.core.errors import WaywordError
 from wayword.core.replay import PlanningFailed, replay
-from wayword.core.solving import Solvable
 from wayword.core.trajectory import Step, Trajectory
 from wayword.runs.replaying import recorded_answers
 from wayword.viewer.data import Sources

@@ -19,9 +19,9 @@ from wayword.core.action import Action, Decision
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.runs.progress import NAME
-from wayword.viewer import maps
 from wayword.viewer.data import Sources
 from wayword.viewer.library import Rows
+from wayword.viewer.maps import generic
 from wayword.viewer.maps.generic import letters_of
 from wayword.viewer.markup import Html, join, page, tag
 
@@ -120,7 +120,7 @@ def moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
     ]  # fmt: skip
     told = tag("p", f"Step {step} of {now.get('of')}", class_="lead", id="at")
     walk = _so_far(str(now.get("id", "")), moves)
-    drawn = maps.draw(walk, sources)
+    drawn = generic.draw(walk, sources)
     part = tag(
         "div", tag("aside", drawn), tag("div", told, tag("ol", *lines, class_="moves")),
         class_="two", id="moves",

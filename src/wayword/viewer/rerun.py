@@ -21,8 +21,8 @@ from typing import Any
 from wayword.core.action import Rejection
 from wayword.core.errors import UsageError
 from wayword.runs.folder import EpisodeRecord, RunFolder
-from wayword.viewer import maps
 from wayword.viewer.data import Sources, open_sources
+from wayword.viewer.maps import generic
 from wayword.viewer.maps.drawing import Map
 
 ARROW = 0.6
@@ -68,7 +68,7 @@ def _episode(rerun: Any, stream: Any, record: EpisodeRecord, known: Sources, top
     told += [f"- {key}: {value:g}" for key, value in sorted(record.scores.items())]
     document = rerun.TextDocument("\n".join(told), media_type=rerun.MediaType.MARKDOWN)
     stream.log(f"{path}episode", document, static=True)
-    drawn = maps.geography(trajectory, known)
+    drawn = generic.geography(trajectory, known)
     if drawn is not None:
         _ground(rerun, stream, drawn, path)
         _walks(rerun, stream, drawn, path)

@@ -1,11 +1,9 @@
 """What several agents share.
 
-asking             prompt texts, and several questions to a model at once
+prompting          prompt texts, questions at once, chats that only grow within a token budget
 answers, reading, legal
                    from a model's answer to one legal action, or a rejection
-conversation       a chat that only grows, within a token budget
 strategy           act, ReAct and Reflexion in any world: with examples, reflecting
-planned            the oracles that walk a plan
 searcher           exploring agents: with costmap, approach, listing
 discussion         DiscussNav's experts: with directions, deciding
 commander follower partner

@@ -9,9 +9,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from wayword.agents.parts.answers import Reply
-from wayword.agents.parts.asking import everyone
 from wayword.agents.parts.choice import AskedFields, read_choice
 from wayword.agents.parts.discussion import AnswerForm, Field, Meeting
+from wayword.agents.parts.prompting import everyone
 from wayword.core.action import Rejection
 from wayword.core.episode import Json
 from wayword.core.model import Message, Sampling, system, user

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from wayword.agents.parts.asking import everyone
 from wayword.agents.parts.discussion import Meeting
+from wayword.agents.parts.prompting import everyone
 from wayword.core.action import Action, Decision
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute, relative

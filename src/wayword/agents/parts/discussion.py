@@ -19,10 +19,9 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
 from wayword.agents.parts.answers import fields, one_line, replies
-from wayword.agents.parts.asking import Prompts
 from wayword.agents.parts.clauses import note_followed, plain_words
-from wayword.agents.parts.conversation import History
 from wayword.agents.parts.legal import unmarked
+from wayword.agents.parts.prompting import History, Prompts
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from wayword.agents.parts.conversation import Turn
+from wayword.agents.parts.prompting import Turn
 from wayword.agents.parts.reading import ARGUMENT, StrategyRecipe
 from wayword.core.action import Action
 from wayword.core.agent import Demonstration, Demonstrations
@@ -24,9 +24,6 @@ from wayword.core.world import Observation
 from wayword.verbalize import generic
 
 # What an agent says about itself, as values that can be compared with the truth.
-#
-# >>> stated({"place": "the kitchen", "facing": "north-east", "holding": "a mug_1"})
-# {'place': 'the kitchen', 'heading': 45.0, 'holding': ['mug_1']}
 
 PLACE, FACING, HOLDING = "place", "facing", "holding"
 """The parts of a section that are compared with the truth; a recipe may have all or some."""
@@ -46,6 +43,9 @@ def stated(parts: Mapping[str, str]) -> dict[str, Json]:
     """``place`` (words), ``heading`` (degrees in [0, 360)), ``holding`` (names); None for not said.
 
     A heading is degrees, or one of the eight main directions; ``holding`` nothing is an empty list.
+
+    >>> stated({"place": "the kitchen", "facing": "north-east", "holding": "a mug_1"})
+    {'place': 'the kitchen', 'heading': 45.0, 'holding': ['mug_1']}
     """
     place = parts.get(PLACE, "").strip()
     held = parts.get(HOLDING)

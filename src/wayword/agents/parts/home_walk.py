@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.chores import AskedChore, Lexicon
+from wayword.agents.parts.chores import AskedChore, Belief, Lexicon, kind
 from wayword.agents.parts.clauses import NO, YES
-from wayword.agents.parts.home_belief import Belief, kind
 from wayword.agents.parts.housework import DOWN, ChoreState, Option
+from wayword.agents.parts.prompting import Prompts
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from wayword.agents.parts.chores import CARRIERS, KNIVES, LAMPS, AskedChore
-from wayword.agents.parts.home_belief import Belief, kind
+from wayword.agents.parts.chores import CARRIERS, KNIVES, LAMPS, AskedChore, Belief, kind
 from wayword.core.action import STOP, Action, ActionSpace
 
 SURFACES = ("counter_top", "dining_table", "side_table", "coffee_table", "desk", "dresser", "shelf")

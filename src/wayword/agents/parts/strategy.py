@@ -21,17 +21,17 @@ from typing import ClassVar, Literal
 from wayword.agents.parts import examples
 from wayword.agents.parts import reading as recipe
 from wayword.agents.parts.answers import Reply, one_line, replies
-from wayword.agents.parts.asking import Prompts
-from wayword.agents.parts.conversation import (
+from wayword.agents.parts.examples import FACING, HOLDING, PLACE, stated
+from wayword.agents.parts.legal import Legal
+from wayword.agents.parts.prompting import (
     Conversation,
+    Prompts,
     TokenRate,
     Turn,
     answer_tokens,
     context_tokens,
     window_known,
 )
-from wayword.agents.parts.examples import FACING, HOLDING, PLACE, stated
-from wayword.agents.parts.legal import Legal
 from wayword.agents.parts.reading import (
     Lengths,
     StrategyAnswer,

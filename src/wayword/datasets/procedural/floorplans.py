@@ -7,6 +7,7 @@ is then turned and mirrored at random, so that no heading is special.
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -295,3 +296,8 @@ def turned(rng: random.Random, plan: FloorPlan) -> FloorPlan:
 def _room(room: PlanRoom, move: Callable[[float, float], Point]) -> PlanRoom:
     (xa, ya), (xb, yb) = move(room.x0, room.y0), move(room.x1, room.y1)
     return PlanRoom(room.name, min(xa, xb), min(ya, yb), max(xa, xb), max(ya, yb))
+
+
+def kind_of(room: str) -> str:
+    """What a room is, whatever its number: ``kitchen 2`` is a ``kitchen``."""
+    return re.sub(r" \d+$", "", room)

@@ -23,13 +23,12 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from wayword.core import registry
-from wayword.core.dataset import Task
+from wayword.core.dataset import SolvableWalks, Task, Training
 from wayword.core.episode import Episode, Extra, Json, PathReference
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.family import Family
 from wayword.core.files import cache_folder, find, read_field, read_json, read_json_lines
 from wayword.core.perceiver import Perceiver
-from wayword.core.solving import SolvableWalks, Training
+from wayword.core.world import Family
 from wayword.worlds import street
 from wayword.worlds.street import graph as streetgraph
 from wayword.worlds.street.graph import StreetGraph

@@ -15,8 +15,7 @@ from typing import Any
 from wayword.core.errors import ModelError
 from wayword.core.model import Prompt, TokenLogprob, Usage, estimated_tokens
 from wayword.core.secrets import redacted
-from wayword.models.parts.options import matched
-from wayword.models.parts.reasoning import thought_apart
+from wayword.models.parts.decoding import matched, thought_apart
 from wayword.models.servers.requests import ANSWER, Request
 
 _MOST_TOKENS = 10**9

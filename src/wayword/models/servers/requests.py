@@ -14,7 +14,7 @@ from typing import Any, Literal
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Message, Prompt, Sampling, user
-from wayword.models.parts.options import (
+from wayword.models.parts.decoding import (
     choice_grammar,
     listed_in_words,
     longest,

@@ -9,6 +9,6 @@ Squares are the unit of length. x grows to the east and y to the south, as in th
 are degrees clockwise from north, so that up on its pictures is north.
 """
 
-from wayword.core.family import Family
+from wayword.core.world import Family
 
 family = Family("babyai")

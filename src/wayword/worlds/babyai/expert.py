@@ -13,10 +13,9 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 from wayword.core.action import Action
-from wayword.core.dataset import Task
+from wayword.core.dataset import Solvable, Task, able
 from wayword.core.errors import UsageError
 from wayword.core.replay import ActionPlan, PlanningFailed, follow
-from wayword.core.solving import Solvable, able
 from wayword.core.world import Feedback, World
 from wayword.worlds.babyai.level import DONE, TOGGLE, Level
 from wayword.worlds.babyai.motions import (

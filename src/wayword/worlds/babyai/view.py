@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, ClassVar
 
-from wayword.core.family import Family
-from wayword.core.world import Observation
+from wayword.core.world import Family, Observation
 from wayword.worlds import babyai
 from wayword.worlds.babyai.level import (
     AHEAD,

@@ -11,6 +11,6 @@ goals         goal conditions, references                  errands   fetch, put,
 expert        goals -> errands
 """
 
-from wayword.core.family import Family
+from wayword.core.world import Family
 
 family = Family("household")

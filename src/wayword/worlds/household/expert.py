@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.agent import Demonstration
-from wayword.core.dataset import Task
+from wayword.core.dataset import Solvable, Task, able, listed
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.replay import ActionPlan, PlanningFailed, ReasonedPlan, follow
-from wayword.core.solving import Solvable, able, listed
 from wayword.core.world import World
 from wayword.worlds.household.errands import TOOLS, Errands, PlannedReference, carry_out, cheapest
 from wayword.worlds.household.goals import (

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from wayword.core.family import Family
-from wayword.core.world import Observation
+from wayword.core.world import Family, Observation
 from wayword.worlds import household
 
 # Messages: what actors say to each other, and who answers their questions.

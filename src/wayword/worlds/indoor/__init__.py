@@ -1,6 +1,6 @@
 """Viewpoint graphs: ``graph`` has the places and their neighbors, ``world`` the rules."""
 
-from wayword.core.family import Family
+from wayword.core.world import Family
 
 SUCCESS_METRES = 3.0
 """An episode succeeds strictly within this distance of the goal (Anderson et al. 2018).

@@ -25,9 +25,9 @@ from wayword.core.files import keep, read_json
 from wayword.core.geometry import absolute, bearings, elevations
 
 CACHE_VERSION = 1
-SMALL = 200
-"""Viewpoints up to which Floyd-Warshall's plain loop beats a search from every place. The loop
-needs no scipy, whose import takes longer than all other work on a generated house."""
+SMALL = 100
+"""Viewpoints up to which Floyd-Warshall's plain loop is taken instead of a search from every place:
+it needs no scipy, whose import takes longer than all other work on a generated house."""
 _VISIBLE = re.compile(rb'"visible"\s*:\s*\[[^\]]*\]\s*,')
 """Half of every connectivity file, and never read."""
 

@@ -20,9 +20,8 @@ from typing import ClassVar
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.episode import Episode, Json, PathReference
 from wayword.core.errors import DataError
-from wayword.core.family import Family
 from wayword.core.geometry import absolute
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import Family, Feedback, Observation
 from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import Neighbor, ViewpointGraph
 

@@ -12,6 +12,6 @@ ROS has x forward or east, y left or north, angles counter-clockwise from x. Her
 north and headings are degrees clockwise from north. ``ros_messages`` converts, nothing else does.
 """
 
-from wayword.core.family import Family
+from wayword.core.world import Family
 
 family = Family("objectnav", success="success_visible")

@@ -10,16 +10,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.family import Family
-from wayword.core.world import Observation
+from wayword.core.world import Family, Observation
 from wayword.worlds import objectnav
 
-# Camera and DepthImage: how far the surfaces are, column by column.
-#
-# >>> import numpy as np
-# >>> image = DepthImage.of(np.array([[1.0, np.inf]]), (-1.0, 1.0), (0.0,), reach=5.0)
-# >>> np.round(image.metres(), 2).tolist()
-# [[1.0, inf]]
+# How far the surfaces are, column by column.
 
 Floats = NDArray[np.float64]
 NOTHING = 255
@@ -33,6 +27,11 @@ class DepthImage:
     ``elevations`` (E) of the rows and ``bearings`` (C) of the columns are degrees, up and right
     positive, relative to where the camera faces. ``levels`` holds a byte a pixel, row by row:
     metres along the ray in steps of ``reach`` / 254, 255 for nothing within ``reach``.
+
+    >>> import numpy as np
+    >>> image = DepthImage.of(np.array([[1.0, np.inf]]), (-1.0, 1.0), (0.0,), reach=5.0)
+    >>> np.round(image.metres(), 2).tolist()
+    [[1.0, inf]]
     """
 
     bearings: tuple[float, ...]
@@ -157,15 +156,6 @@ class View(Observation):
 
 # Depth images out of what cameras and lasers measure.
 #
-#     >>> import numpy as np
-#     >>> flat = np.full((60, 80), 2.0)  # a wall 2 m ahead
-#     >>> image = from_camera(flat, field_of_view=80, reach=5.0, rows=(0.0, -10.0))
-#     >>> image.elevations, np.round(image.metres()[0, [0, 20]], 1).tolist()
-#     ((0.0, -10.0), [2.6, 2.0])
-#     >>> scan = from_laser(np.full(4, 1.0), (-45.0, -15.0, 15.0, 45.0), 0.9, 5.0, (0.0, -60.0))
-#     >>> np.round(scan.metres()[:, 0], 2).tolist()
-#     [1.0, 1.04]
-#
 # Angles are degrees, bearings right positive, elevations up positive; lengths are metres.
 
 ROWS = Camera().rows
@@ -187,6 +177,15 @@ def from_camera(
     ``field_of_view`` is its width, ``tilt`` how far it looks up. Of the ``rows`` (elevations) those
     are kept that lie in the picture over its whole width, so that what was not looked at is not
     taken for empty.
+
+    >>> import numpy as np
+    >>> flat = np.full((60, 80), 2.0)  # a wall 2 m ahead
+    >>> image = from_camera(flat, field_of_view=80, reach=5.0, rows=(0.0, -10.0))
+    >>> image.elevations, np.round(image.metres()[0, [0, 20]], 1).tolist()
+    ((0.0, -10.0), [2.6, 2.0])
+    >>> scan = from_laser(np.full(4, 1.0), (-45.0, -15.0, 15.0, 45.0), 0.9, 5.0, (0.0, -60.0))
+    >>> np.round(scan.metres()[:, 0], 2).tolist()
+    [1.0, 1.04]
     """
     high, wide = depth.shape
     focal = wide / 2 / math.tan(math.radians(field_of_view / 2))

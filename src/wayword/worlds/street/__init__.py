@@ -7,6 +7,6 @@ moves   the transition functions; a path as actions, actions as a path
 world   state, rules, observation
 """
 
-from wayword.core.family import Family
+from wayword.core.world import Family
 
 family = Family("street", success="tc", place="panorama")

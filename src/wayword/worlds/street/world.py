@@ -23,9 +23,8 @@ from typing import ClassVar, Literal, cast
 from wayword.core.action import Action, ActionSpace
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
-from wayword.core.family import Family
 from wayword.core.geometry import relative
-from wayword.core.world import Feedback, Observation
+from wayword.core.world import Family, Feedback, Observation
 from wayword.worlds import street
 from wayword.worlds.street.moves import (
     WORDS,

@@ -26,13 +26,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace
-from wayword.core.dataset import Task
+from wayword.core.dataset import Solvable, Task, listed
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import DataError, UsageError
-from wayword.core.family import Family
 from wayword.core.replay import ActionPlan
-from wayword.core.solving import Solvable, listed
-from wayword.core.world import Feedback, Observation, World
+from wayword.core.world import Family, Feedback, Observation, World
 from wayword.worlds import two_phase
 
 HALLWAY = "hallway"

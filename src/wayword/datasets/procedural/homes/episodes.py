@@ -12,14 +12,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from wayword.core.dataset import DrawnTasks, Incomplete, Task
+from wayword.core.dataset import DrawnTasks, Incomplete, Task, Training
 from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import UsageError, suggest
-from wayword.core.family import Family
 from wayword.core.files import sha256
-from wayword.core.solving import Training
-from wayword.datasets.procedural.homes.home import Home, build_home, home_name
-from wayword.datasets.procedural.homes.plan import FEWEST, MOST
+from wayword.core.world import Family
+from wayword.datasets.procedural.homes.home import FEWEST, MOST, Home, build_home, home_name
 from wayword.worlds import household
 from wayword.worlds.household.expert import SolvableHousehold
 from wayword.worlds.household.scene import Point, Scene

@@ -9,8 +9,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from wayword.datasets.procedural.floorplans import FloorPlan, PlanDoor, PlanRoom
-from wayword.datasets.procedural.homes.plan import kind_of
+from wayword.datasets.procedural.floorplans import FloorPlan, PlanDoor, PlanRoom, kind_of
 from wayword.worlds.household.scene import Preposition
 
 HEATABLE = (

@@ -4,7 +4,6 @@
     furnish         records -> objects of a scene, and what each lies in or on
     rooms           the 120 iTHOR rooms: floor, outline, scenes, shared layouts
     rearrangement   the published rearrangement episodes, and what each asks for here
-    rearranging     ... as a source of episodes
     kitchens        the published questions, in kitchens laid out so that their answers are right
 
 AI2-THOR counts z to the north and y up, and turns clockwise from +z; here x is east, y north, z up,

@@ -24,9 +24,15 @@ from wayword.datasets.procedural.homes.furniture import (
     front_of,
     threshold,
 )
-from wayword.datasets.procedural.homes.home import Home, build_scene, home_name, reachable_starts
+from wayword.datasets.procedural.homes.home import (
+    FEWEST,
+    MOST,
+    Home,
+    build_scene,
+    home_name,
+    reachable_starts,
+)
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
-from wayword.datasets.procedural.homes.plan import FEWEST, MOST
 from wayword.datasets.sources.own.fields import Fields
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.scene import TEMPERATURES, HouseObject

@@ -28,7 +28,7 @@ from wayword.datasets.procedural.homes.episodes import HomesSettings, home_of, t
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.sources.ithor import rooms as ithor
-from wayword.datasets.sources.teach import telling
+from wayword.datasets.sources.teach import drawing
 from wayword.datasets.sources.teach.compiling import Unbuildable
 from wayword.datasets.sources.teach.definitions import (
     CLASSES,
@@ -87,7 +87,7 @@ class Pair:
         }
         together = replace(
             episode,
-            instruction=telling.MORE_TOGETHER,
+            instruction=drawing.MORE_TOGETHER,
             actors=(*episode.actors, *more),
             start={**episode.start, "poses": placed},
             extra=extra,
@@ -105,12 +105,12 @@ def pair(
 ) -> Pair:
     """The episode of that name; ``start`` says what its dataset needs to build it again."""
     told = {
-        COMMANDER: telling.commander_task(drawn, stage.room_at),
+        COMMANDER: drawing.commander_task(drawn, stage.room_at),
         FOLLOWER: "Do what the commander asks of you.",
     }
     extra: Extra = {
         "roles": {actor: actor for actor in ACTORS},
-        "rules": {COMMANDER: telling.COMMANDER, FOLLOWER: telling.FOLLOWER},
+        "rules": {COMMANDER: drawing.COMMANDER, FOLLOWER: drawing.FOLLOWER},
         "instructions": told,
     }
     begin = {
@@ -118,7 +118,7 @@ def pair(
         "poses": poses(rng, stage.starts),
         "bodies": {COMMANDER: {"actions": list(LOOKING), "radius": 0.0}},
     }
-    episode = Episode(name, telling.TOGETHER, drawn.scene.name, begin, ACTORS, extra)
+    episode = Episode(name, drawing.TOGETHER, drawn.scene.name, begin, ACTORS, extra)
     reference = PlannedReference(
         name, drawn.definition.name, drawn.compiled.goals, plan=drawn.plan, worker=FOLLOWER
     )

@@ -33,16 +33,18 @@ from wayword.datasets.procedural.homes.jobs import (
 )
 from wayword.datasets.procedural.homes.jobs import poses as drawn_poses
 from wayword.datasets.procedural.homes.objects import Arrangement
-from wayword.datasets.sources.virtualhome.goals import (
+from wayword.datasets.sources.virtualhome.files import (
     OUT_OF_REACH,
     SIT,
+    Graph,
     Predicate,
     condition,
     counted,
+    graph_of,
     predicates,
     spoken,
+    trimmed_of,
 )
-from wayword.datasets.sources.virtualhome.graph import Graph, graph_of, trimmed_of
 from wayword.datasets.sources.virtualhome.house import Imported, import_home, reachable
 from wayword.worlds.household.goals import GoalCondition, Held, HouseholdReference, Inside
 from wayword.worlds.household.layout import nearest_place

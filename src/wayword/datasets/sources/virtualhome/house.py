@@ -11,7 +11,7 @@ import numpy as np
 
 from wayword.core.errors import DataError
 from wayword.datasets.procedural.homes.home import Home
-from wayword.datasets.sources.virtualhome.graph import (
+from wayword.datasets.sources.virtualhome.files import (
     BOXES,
     AxisBox,
     Graph,

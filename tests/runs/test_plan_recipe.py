@@ -15,8 +15,7 @@ from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError
 from wayword.metrics.compare import compare, render
 from wayword.runs.folder import RunFolder
-from wayword.runs.plan import Plan
-from wayword.runs.recipe import RunRecipe, is_recipe, read_recipe
+from wayword.runs.plan import Plan, RunRecipe, is_recipe, read_recipe
 from wayword.runs.running import run
 
 WHOLE = """

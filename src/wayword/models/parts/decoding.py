@@ -1,4 +1,4 @@
-"""Constrained answers: JSON schemas that small models survive, and closed lists as grammars.
+"""Constrained answers of local engines: schemas, closed lists, and what is thought aloud before.
 
 Without ``additionalProperties: false`` a small model invents keys without end; without the
 whitespace rule it loops on blanks inside the JSON. Both are therefore added here, once.
@@ -7,6 +7,7 @@ whitespace rule it loops on blanks inside the JSON. Both are therefore added her
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -131,3 +132,27 @@ def continued(prompt: str, option: str) -> tuple[str, str]:
     if option[:1].isspace():
         return base, option
     return base, " " + option
+
+
+# What a reasoning model thinks aloud, told apart from what it answers.
+
+_TAGS = "think|thinking"
+_OPEN = re.compile(rf"\s*<({_TAGS})>", re.IGNORECASE)
+_CLOSE = re.compile(rf"</({_TAGS})>\s*", re.IGNORECASE)
+
+
+def thought_apart(text: str) -> tuple[str, str]:
+    """The answer, and the reasoning before it.
+
+    >>> thought_apart("<think>The lamp is left.</think>Go left.")
+    ('Go left.', 'The lamp is left.')
+
+    A thought that was cut off is all thought and no answer. Chat templates may open the thought in
+    the prompt, so that a closing tag alone ends it.
+    """
+    opened = _OPEN.match(text)
+    start = opened.end() if opened else 0
+    closed = _CLOSE.search(text, start)
+    if closed and (opened or not _OPEN.search(text, 0, closed.start())):
+        return text[closed.end() :], text[start : closed.start()].strip()
+    return ("", text[start:].strip()) if opened else (text, "")

@@ -19,7 +19,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback, Observation
 from wayword.datasets.household import Household
-from wayword.metrics.household import answered, rearranged
+from wayword.metrics.household import answer_is_right, rearranged
 from wayword.metrics.scoring import score
 from wayword.runs.plan import Plan
 from wayword.runs.reports import rows_of
@@ -138,8 +138,8 @@ def test_misplaced_and_fixed_strict(
 )
 def test_answers_are_exact_up_to_case_and_a_full_stop(said: str | None, right: float) -> None:
     state: dict[str, Any] = {"actors": {"agent": {"answer": said}}}
-    assert answered(state, "yes") == right
-    assert answered({}, "yes") == 0.0
+    assert answer_is_right(state, "yes") == right
+    assert answer_is_right({}, "yes") == 0.0
 
 
 def test_answers_are_scored_by_type(dataset: Household) -> None:

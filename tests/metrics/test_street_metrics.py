@@ -13,10 +13,9 @@ from wayword.agents.forward import ForwardAgent, ForwardSettings
 from wayword.agents.gold import GoldOracle, GoldSettings
 from wayword.core.action import Action, ActionSpace, Decision
 from wayword.core.agent import Oracle, Toolkit
-from wayword.core.dataset import Dataset, Task
+from wayword.core.dataset import Dataset, SolvableWalks, Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
-from wayword.core.solving import SolvableWalks
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Observation
 from wayword.metrics.predictions import trajectory_from_places

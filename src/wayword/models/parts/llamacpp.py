@@ -1,4 +1,4 @@
-"""One loaded GGUF file: continue text, tokenise, apply the file's chat template.
+"""A GGUF file in this process: continue text, tokenise, apply its chat template, serve it.
 
 xllamacpp runs llama.cpp's server inside this process. Completions go through the bindings, which
 leave the interpreter free meanwhile; tokenising and templates exist only as HTTP routes, so these
@@ -21,15 +21,17 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
+from wayword.core.loopback import asked_from_here
 from wayword.core.model import Usage
-from wayword.models.llamacpp.door import GuardedDoor
-from wayword.models.parts.options import continued
+from wayword.models.parts.decoding import continued
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +253,7 @@ def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> 
     """Serve the file while the context lasts; gives the address, ``http://127.0.0.1:PORT/v1``.
 
     ``port`` 0 takes any free one. No key is asked for, but only this machine's programs and pages
-    are answered (:mod:`~wayword.models.llamacpp.door`). Raises ``UsageError`` for a file that
+    are answered (:mod:`~wayword.models.parts.llamacpp`). Raises ``UsageError`` for a file that
     cannot be loaded and a port that is taken.
     """
     if port and _taken(port):
@@ -275,3 +277,88 @@ def serve(path: Path, port: int = 0, settings: EngineSettings | None = None) -> 
 def _taken(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+# The door of ``wayword models serve``: only programs of this machine may come in.
+#
+# What passes (see :mod:`wayword.core.loopback`) goes on to llama.cpp's server behind it, which is
+# locked with a random key.
+
+HOST = "127.0.0.1"
+MOST_BYTES = 64_000_000
+"""Of a request."""
+_PATIENCE = 30.0
+"""Seconds that a client may take for its request's next bytes."""
+_HOP = frozenset({"connection", "keep-alive", "transfer-encoding", "te", "trailer", "upgrade"})
+_OWN = frozenset({"server", "date", "access-control-allow-origin"})
+
+
+class GuardedDoor(ThreadingHTTPServer):
+    """Listens on 127.0.0.1 and passes requests on to ``inner``, with ``key``."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int, inner: tuple[str, int], key: str) -> None:
+        self.inner, self.key = inner, key
+        super().__init__((HOST, port), _Handler)
+
+    @property
+    def address(self) -> str:
+        """``http://127.0.0.1:PORT``."""
+        return f"http://{HOST}:{self.server_address[1]}"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: GuardedDoor
+    timeout = _PATIENCE
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self._pass(b"")
+
+    def do_POST(self) -> None:
+        length = self.headers.get("Content-Length") or ""
+        if not length.isdecimal() or int(length) > MOST_BYTES:
+            self._refuse(HTTPStatus.BAD_REQUEST, "send a Content-Length, at most 64 MB")
+            return
+        self._pass(self.rfile.read(int(length)))
+
+    def _pass(self, body: bytes) -> None:
+        if not asked_from_here(self.headers.get("Host") or "", self.headers.get("Origin")):
+            self._refuse(HTTPStatus.FORBIDDEN, "only programs and pages of this machine may ask")
+            return
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {self.server.key}"}
+        inner = http.client.HTTPConnection(*self.server.inner)
+        try:
+            inner.request(self.command, self.path, body or None, headers)
+            self._answer(inner.getresponse())
+        except OSError as error:
+            self._refuse(HTTPStatus.BAD_GATEWAY, f"the engine did not answer: {error}")
+        finally:
+            inner.close()
+
+    def _answer(self, told: http.client.HTTPResponse) -> None:
+        """The engine's answer as it comes, piece by piece where it streams."""
+        self.send_response(told.status)
+        for name, value in told.getheaders():
+            if name.lower() not in _HOP | _OWN:
+                self.send_header(name, value)
+        self.send_header("Connection", "close")
+        self.close_connection = True
+        self.end_headers()
+        while piece := told.read1(65_536):
+            self.wfile.write(piece)
+            self.wfile.flush()
+
+    def _refuse(self, status: HTTPStatus, why: str) -> None:
+        body = json.dumps({"error": {"message": why, "type": "refused"}}).encode()
+        self.close_connection = True
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *words: Any) -> None:
+        return None

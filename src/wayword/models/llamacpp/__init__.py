@@ -1,1 +1,0 @@
-"""llama.cpp inside this process, through the xllamacpp bindings."""

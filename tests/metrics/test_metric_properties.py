@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import exp, isclose
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,3 +105,10 @@ def test_staying_at_a_place_changes_nothing(
     flat, kept = paths.without_repeats(np.array([*stayed, *walk]), lengths)
     assert kept[0] == kept[1]
     assert flat[: kept[0]].tolist() == flat[kept[0] :].tolist()
+
+
+def test_a_path_without_any_place_is_refused_in_company_too() -> None:
+    with pytest.raises(ValueError, match="needs at least one place"):
+        paths.pad([[3, 4], []])
+    with pytest.raises(ValueError, match="needs at least one place"):
+        paths.without_repeats(np.array([3, 4]), np.array([2, 0]))

@@ -196,6 +196,25 @@ def test_a_viewpoint_of_another_scan_is_named(split: Callable[..., Any]) -> None
         scorer("indoor").score(dataset, [(dataset.tasks[0], lost)])
 
 
+def test_walks_scored_together_get_the_numbers_of_each(split: Callable[..., Any]) -> None:
+    """Walks of several lengths, with stays, each starting where the one before it ended.
+
+    * A A B B C D for A B C D: 10 m, at the goal.
+    * D E for D C: 6 m, and C is 8 m back; D was 2 m from it. DTW 0 + 8.
+    * E for E D: no move, 6 m short. DTW 0 + 6.
+    * X B A A B for X B: 11 m where 3 would do. DTW 0 + 0 + 4 + 0.
+    """
+    walked = ("AABBCD", "DE", "E", "XBAAB")
+    dataset = split(("1_0", "ABCD"), ("2_0", "DC"), ("3_0", "ED"), ("4_0", "XB"))
+    walks = [trajectory_from_places("x", list(places), "viewpoint") for places in walked]
+    found = scorer("indoor").score(dataset, list(zip(dataset.tasks, walks, strict=True)))
+    told = {key: [one[key] for one in found] for key in found[0]}
+    assert (told["sr"], told["osr"]) == ([1, 0, 0, 1], [1, 1, 0, 1])
+    assert (told["tl"], told["ne"]) == ([10, 6, 0, 11], [0, 8, 6, 0])
+    assert told["spl"] == pytest.approx([1, 0, 0, 3 / 11])
+    assert told["ndtw"] == pytest.approx([1, exp(-8 / 6), exp(-6 / 6), exp(-4 / 6)])
+
+
 def test_nothing_to_score_is_no_error(split: Callable[..., Any]) -> None:
     assert scorer("indoor").score(split(), []) == []
 

@@ -116,7 +116,8 @@ def test_the_released_rule_measures_to_the_nearest_target() -> None:
     ]
     assert released == [1, 0]
     nowhere = Trajectory("1", {}, ended="failed", error="the base is gone")
-    assert scores(task(middles=((0.0, 0.0),)), nowhere)["success_released"] == 0
+    found = scores(task(middles=((0.0, 0.0),)), nowhere)
+    assert (found["success_released"], found["tl"], found["motions"]) == (0, 0, 0)
 
 
 def test_an_earlier_trial_s_giving_up_and_turns_are_not_the_last_one_s() -> None:

@@ -50,6 +50,8 @@ def test_chance_is_the_share_of_views_with_a_target() -> None:
                  [shown("table_1", 1)])  # fmt: skip
     assert bounds(walk, MUG) == {"ever_seen": 1, "chance": 0.5}
     assert bounds(walk, frozenset({"vase_1"})) == {"ever_seen": 0, "chance": 0}
+    walk.steps.append(Step("agent", {}, Decision(STOP), Feedback(), {}))
+    assert bounds(walk, MUG)["chance"] == 0.5, "a turn without a view is none of its views"
     assert bounds(looks(), MUG) == {}, "nobody looked"
 
 
@@ -72,7 +74,7 @@ def test_a_detection_counts_where_it_is_a_target_in_that_view(
 
 @pytest.mark.parametrize("kind", ["turn", "gave_up"])
 def test_a_searcher_that_detects_nothing_has_grounded_nothing(kind: str) -> None:
-    walk = looks([shown("mug_1", 3)], notes={0: [Note(kind, {})]})
+    walk = looks([shown("mug_1", 3)], notes={0: [Note(kind, {"distance": 3})]})
     assert bounds(walk, MUG)["ever_grounded"] == 0
 
 
@@ -96,6 +98,7 @@ def test_spl_divides_the_published_length_by_the_longer_of_the_two() -> None:
     # l = 6 m: 8 m gone give 6 / 8; 5 m gone give 1. A search that needs no step is worth 1 (l = 0).
     assert scores(task(shortest=6.0), final(8, ("mug_1", 0.5)))["spl_challenge"] == 0.75
     assert scores(task(shortest=6.0), final(5, ("mug_1", 0.5)))["spl_challenge"] == 1
+    assert scores(task(shortest=0.5), final(2, ("mug_1", 0.5)))["spl_challenge"] == 0.25
     assert scores(task(shortest=0.0), final(5, ("mug_1", 0.5)))["spl_challenge"] == 1
     assert "spl_challenge" not in scores(task(), final(8, ("mug_1", 0.5)))
 

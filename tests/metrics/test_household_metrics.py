@@ -136,6 +136,12 @@ def test_misplaced_and_fixed_strict(
     assert found == {"misplaced": misplaced, "fixed_strict": fixed}
 
 
+def test_an_episode_without_a_final_state_has_put_nothing_right() -> None:
+    assert judged(_rearrangement(), {}) == {
+        "sr": 0, "goal_sr": 0, "sr_strict": 0, "misplaced": 1, "fixed_strict": 0
+    }  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("said", "right"), [("Yes", 1.0), (" yes. ", 1.0), ("no", 0.0), (None, 0.0), ("yes it is", 0.0)]
 )

@@ -112,3 +112,12 @@ def test_a_path_without_any_place_is_refused_in_company_too() -> None:
         paths.pad([[3, 4], []])
     with pytest.raises(ValueError, match="needs at least one place"):
         paths.without_repeats(np.array([3, 4]), np.array([2, 0]))
+
+
+def test_paths_of_less_than_a_metre_are_paths() -> None:
+    # Half a metre there; or there, back and there again: 1.5 m where 0.5 would do.
+    distances = np.array([[0.0, 0.5], [0.5, 0.0]])
+    straight, roaming = measure(
+        paths.align([distances], [0, 0], paths.pad([[0, 1], [0, 1, 0, 1]]), paths.pad([[0, 1]] * 2))
+    )["spl"].tolist()
+    assert (straight, roaming) == (1.0, 0.5 / 1.5)

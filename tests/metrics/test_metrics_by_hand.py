@@ -215,6 +215,29 @@ def test_walks_scored_together_get_the_numbers_of_each(split: Callable[..., Any]
     assert told["ndtw"] == pytest.approx([1, exp(-8 / 6), exp(-6 / 6), exp(-4 / 6)])
 
 
+def test_a_viewpoint_of_another_scan_is_named_in_company_too(split: Callable[..., Any]) -> None:
+    dataset = split(("1_0", "ABCD"), ("2_0", "ABCD"))
+    walks = [trajectory_from_places("x", list(places), "viewpoint") for places in ("ABCD", "AQB")]
+    pairs = list(zip(dataset.tasks, walks, strict=True))
+    with pytest.raises(DataError, match="flat: episode 2_0, path: 'Q' is not in this scan's graph"):
+        scorer("indoor").score(dataset, pairs)
+
+
+def test_steps_of_others_are_no_part_of_the_walk(split: Callable[..., Any]) -> None:
+    dataset = split(("1_0", "ABCD"))
+    guided = trajectory_from_places("1_0", list("ABCD"), "viewpoint")
+    said = Step("guide", {}, guided.steps[0].decision, Feedback(), {"viewpoint": "X"})
+    guided.steps.insert(1, said)
+    assert scorer("indoor").score(dataset, [(dataset.tasks[0], guided)])[0]["tl"] == 10
+
+
+def test_a_reference_with_a_gap_has_no_length(walk: Score) -> None:
+    # A B U, with no way to U: nearest places of the walk A at 0 m, 4 m and nowhere. To stay at A is
+    # as long as such a reference, 0 m; any step is too long.
+    assert walk("A", gold="ABU")["cls"] == pytest.approx((1 + exp(-4 / 3)) / 3)
+    assert walk("AB", gold="ABU")["cls"] == 0
+
+
 def test_nothing_to_score_is_no_error(split: Callable[..., Any]) -> None:
     assert scorer("indoor").score(split(), []) == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -58,6 +59,9 @@ def scores(walk: str, ended: Any = "stopped", route: tuple[str, ...] = ROUTE) ->
 def test_the_whole_route_scores_in_full() -> None:
     assert scores("abcde") == {"tc": 1, "spd": 0, "kpa": 1, "kpa_released": 1, "ndtw": 1}
     assert scores("aabbcccdee") == scores("abcde"), "staying counts once"
+    guided = trajectory_from_places("1", list(ROUTE), "panorama")
+    guided.steps.insert(2, replace(guided.steps[0], actor="guide", pose={"panorama": "h"}))
+    assert scorer("street").score(DATASET, [(task(), guided)]) == [scores("abcde")]
 
 
 def test_one_link_from_the_goal_either_way_completes_the_task() -> None:

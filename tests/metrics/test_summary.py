@@ -74,6 +74,7 @@ def row(name: str, **told: float) -> Row:
         (20.0, "20.0 s (2.0 episodes a second)"),
         (40.0, "40.0 s (1.0 episodes a second)"),
         (100.0, "100.0 s (2.5 s an episode)"),
+        (0.5, "0.5 s (80.0 episodes a second)"),
         (0.0, "0.0 s"),
     ],
 )
@@ -115,9 +116,7 @@ def test_a_caveat_names_the_rows_that_not_all_share() -> None:
 def test_trials_say_how_many_verdicts_were_told() -> None:
     told = footnote([row("r", sr=0.5, trials=2.25, verdicts=1.5)], (), ())
     none = footnote([row("r", sr=0.5, trials=2.0, verdicts=0.0), row("q", sr=0.5)], (), ())
-    assert (
-        "2.2 trials an episode, the last one scored; a judge told how 1.5 of them ended." in told
-    )
+    assert "2.2 trials an episode, the last one scored; a judge told how 1.5 of them ended." in told
     assert "r: 2.0 trials an episode, the last one scored; none was judged." in none
 
 

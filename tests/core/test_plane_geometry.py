@@ -1,4 +1,4 @@
-"""Plane geometry by hand, and against Shapely where a random case is worth more than a drawn one."""
+"""Plane geometry by hand, and against Shapely at random."""
 
 from __future__ import annotations
 

@@ -127,6 +127,11 @@ _SLACK = 1.25
 """Episodes differ, so a little more than their mean is kept for each one under way."""
 
 
+_SCARCE = 4.0
+"""The next calls may cost so many times more again than the only one known, half of that where two
+are known, and so on: what a reasoning model writes differs tenfold from call to call."""
+
+
 @dataclass(slots=True)
 class Meter:
     """What one episode under way has taken of the budget, as a share of it; ``number`` from 1."""
@@ -165,8 +170,9 @@ class Account:
 
     Several calls at once must not pass the limit together, and what a call costs is known only once
     it has been answered. So the first call of a limited run is made alone, and another joins those
-    under way only if the budget would still hold were each as dear as the dearest so far. A lone
-    call is always made: the budget is passed by that one, or where calls grow dearer.
+    under way only if the budget would still hold were each as dear as the dearest so far, or
+    dearer while few are known. A lone call is always made: the budget is passed by that one, or
+    where calls grow dearer.
 
     An episode that is cut short has been paid for in vain. So no episode begins (``begin``) that
     the rest of the budget cannot be expected to finish, and when those under way would together
@@ -258,7 +264,7 @@ class Account:
     def check(self) -> None:
         """Raises ``BudgetExhausted`` once a limit is reached."""
         if self.used >= 1.0:
-            raise BudgetExhausted(self._spent())
+            raise BudgetExhausted(self.spent())
         if self.max_dollars is not None and self.unpriced:
             raise BudgetExhausted(
                 "a limit in dollars needs prices, and this model has none; add it to a price file "
@@ -323,7 +329,8 @@ class Account:
             return True
         if self._dearest is None:
             return False
-        return self.used + (self.flying + 1) * self._dearest <= 1.0
+        dearest = self._dearest * (1.0 + _SCARCE / self.calls)
+        return self.used + (self.flying + 1) * dearest <= 1.0
 
     def _fits(self, own: Meter | None) -> bool:
         """Whether this episode can go on beside the older ones, by what each may still need."""
@@ -343,7 +350,8 @@ class Account:
             return f"the budget of {self.max_tokens:,} tokens"
         return f"the budget of {_dollars(self.max_dollars or 0.0)}"
 
-    def _spent(self) -> str:
+    def spent(self) -> str:
+        """That a limit is reached, in words."""
         limit = self._limit()
         late = f"; {self.late} calls were under way" if self.late else ""
         used = f"{self.tokens:,}" if limit.endswith("tokens") else f"${self.dollars:.4f}"

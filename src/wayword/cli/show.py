@@ -65,14 +65,13 @@ def _columns(width: int) -> list[ProgressColumn]:
         def render(self, task: Task) -> Text:
             return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
 
-    whole = {"table_column": Column(no_wrap=True)}
     return [
         TextColumn("{task.description}"),
         *([BarColumn()] if width >= _WIDE else []),
-        MofNCompleteColumn(**whole),
-        TimeElapsedColumn(**whole),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeElapsedColumn(table_column=Column(no_wrap=True)),
         TextColumn("left"),
-        TimeRemainingColumn(**whole),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
         Note(),
     ]
 

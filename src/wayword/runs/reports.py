@@ -142,9 +142,11 @@ def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
     left, right = dict(_scored(one).pairs()), dict(_scored(two).pairs())
     clusters = dict(zip(left, _clusters(list(left), family), strict=True))
     differ = _differences(one.config["identity"], two.config["identity"])
+    own = _clustered(family)
     found = comparing.compare(
         str(first), _only(left, keys), str(second), _only(right, keys),
         family=family, metrics=metrics_of(one.config), clusters=clusters,
+        unit=own.clustered if own else "",
     )  # fmt: skip
     return Compared(found, tuple(differ))
 

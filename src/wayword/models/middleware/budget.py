@@ -160,8 +160,13 @@ class Account:
     ``max_tokens`` and ``max_dollars`` are None for no limit; ``tokens``, ``dollars`` and ``calls``
     add up. Answers from the cache are free. ``unpriced`` counts answers without a known price:
     a limit in dollars cannot see them. ``retries`` counts requests that were made again, ``flying``
-    those under way now, and ``late`` those that were under way when the limit was reached: the
-    budget is passed by these alone. A resumed run starts with what was spent before.
+    those under way now, ``late`` those that were under way when the limit was reached. A resumed
+    run starts with what was spent before.
+
+    Several calls at once must not pass the limit together, and what a call costs is known only once
+    it has been answered. So the first call of a limited run is made alone, and another joins those
+    under way only if the budget would still hold were each as dear as the dearest so far. A lone
+    call is always made: the budget is passed by that one, or where calls grow dearer.
 
     An episode that is cut short has been paid for in vain. So no episode begins (``begin``) that
     the rest of the budget cannot be expected to finish, and when those under way would together
@@ -184,6 +189,7 @@ class Account:
     _running: dict[int, Meter] = field(default_factory=dict, repr=False, compare=False)
     _begun: int = field(default=0, repr=False, compare=False)
     _turn: asyncio.Event | None = field(default=None, repr=False, compare=False)
+    _dearest: float | None = field(default=None, repr=False, compare=False)
 
     @property
     def used(self) -> float:
@@ -213,7 +219,7 @@ class Account:
         need = self._need()
         owed = sum(max(0.0, need - meter.share) for meter in self._running.values())
         if self.used and self.used + owed + need > 1.0:
-            raise BudgetExhausted(f"{self._spent()}; the rest would not finish another episode")
+            raise BudgetExhausted(f"the rest of {self._limit()} would not finish another episode")
         self._begun += 1
         meter = Meter(self._begun)
         self._running[meter.number] = meter
@@ -225,16 +231,16 @@ class Account:
         if meter is not None and self._running.pop(meter.number, meter) and whole:
             self._ended.append(meter.share)
         _EPISODE.set(None)
-        if self._turn is not None:
-            self._turn.set()
+        self._wake()
 
     async def admit(self) -> None:
-        """Wait while older episodes need what is left. Raises ``BudgetExhausted`` once it is spent.
+        """Wait while older episodes, or calls under way, need what is left.
 
-        The oldest episode never waits, so there is always one that goes on.
+        Raises ``BudgetExhausted`` once it is spent. A call of the oldest episode waits for other
+        calls alone, so there is always one that goes on.
         """
         self.check()
-        while not self._fits(_EPISODE.get()):
+        while not (self._affords_call() and self._fits(_EPISODE.get())):
             if self._turn is None or self._turn.is_set():
                 self._turn = asyncio.Event()
             await self._turn.wait()
@@ -242,8 +248,9 @@ class Account:
         self.flying += 1
 
     def landed(self) -> None:
-        """A call that was admitted is over, whatever came of it."""
+        """A call that was admitted is over, whatever came of it, and paid where it was billed."""
         self.flying -= 1
+        self._wake()
 
     async def written(self) -> None:
         """Wait until what the caller paid is written down: at once, where ``on_spent`` does it."""
@@ -283,9 +290,11 @@ class Account:
             self.unpriced += dollars is None
             if passed:
                 self.late += 1
+        share = self._share(tokens, cost)
+        self._dearest = max(share, self._dearest or 0.0)
         meter = _EPISODE.get()
         if meter is not None:
-            meter.share += self._share(tokens, cost)
+            meter.share += share
         if self.on_spent is not None:
             self.on_spent(tokens, cost)
 
@@ -304,6 +313,18 @@ class Account:
         # nothing is known of whole episodes: the one that has taken most may be at its half
         return 2.0 * max((meter.share for meter in self._running.values()), default=0.0)
 
+    def _wake(self) -> None:
+        if self._turn is not None:
+            self._turn.set()
+
+    def _affords_call(self) -> bool:
+        """Whether the budget would hold if each call under way, and one more, were the dearest."""
+        if not self.flying or (self.max_tokens is None and self.max_dollars is None):
+            return True
+        if self._dearest is None:
+            return False
+        return self.used + (self.flying + 1) * self._dearest <= 1.0
+
     def _fits(self, own: Meter | None) -> bool:
         """Whether this episode can go on beside the older ones, by what each may still need."""
         if own is None or (self.max_tokens is None and self.max_dollars is None):
@@ -315,21 +336,31 @@ class Account:
             owed += max(0.0, need - meter.share)
         return True
 
-    def _spent(self) -> str:
+    def _limit(self) -> str:
+        """The tighter limit, in words."""
         tokens = self._share(self.tokens, 0.0) >= self._share(0, self.dollars)
-        late = f"; {self.late} calls were under way" if self.late else ""
         if self.max_tokens is not None and tokens:
-            return f"the budget of {self.max_tokens:,} tokens is spent ({self.tokens:,} used{late})"
-        limit = self.max_dollars or 0.0
-        return f"the budget of ${limit:.2f} is spent (${self.dollars:.4f} used{late})"
+            return f"the budget of {self.max_tokens:,} tokens"
+        return f"the budget of {_dollars(self.max_dollars or 0.0)}"
+
+    def _spent(self) -> str:
+        limit = self._limit()
+        late = f"; {self.late} calls were under way" if self.late else ""
+        used = f"{self.tokens:,}" if limit.endswith("tokens") else f"${self.dollars:.4f}"
+        return f"{limit} is spent ({used} used{late})"
+
+
+def _dollars(amount: float) -> str:
+    """``$2.00``; below a cent, as many digits as it takes not to read ``$0.00``."""
+    return f"${amount:.2f}" if not 0.0 < amount < 0.01 else f"${amount:.2g}"
 
 
 class BudgetedModel(Wrapper):
     """A model that is asked only while the account lasts.
 
-    The limit is checked before a request and the answer counted after it, so that calls in the
-    air when it is reached still come home: a run may overshoot by those. An answer that was billed
-    and could not be read is counted too. Raises ``BudgetExhausted``.
+    The limit is checked before a request and the answer counted after it, before the request ends
+    for the account. An answer that was billed and could not be read is counted too. Raises
+    ``BudgetExhausted``.
     """
 
     def __init__(self, inner: Model, account: Account) -> None:
@@ -348,6 +379,7 @@ class BudgetedModel(Wrapper):
         await self._account.admit()
         try:
             answer = await ask()
+            self._account.add(answer)
         except ModelError as error:
             if error.billed is not None:
                 self._account.pay(error.billed.prompt + error.billed.completion, error.cost)
@@ -355,6 +387,5 @@ class BudgetedModel(Wrapper):
             raise
         finally:
             self._account.landed()
-        self._account.add(answer)
         await self._account.written()
         return answer

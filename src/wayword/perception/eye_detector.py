@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.errors import DataError, UsageError, needing, suggest
 from wayword.core.model import Image
 from wayword.core.perceiver import Box, Detection, Grounding, Perceiver, Picture
 from wayword.perception.detectors import detector_named
@@ -153,10 +153,8 @@ def middle_of(image: bytes, field_of_view: float, width: float) -> Image:
 
 @lru_cache(maxsize=4)
 def _pixels(image: bytes) -> Picture:
-    try:
+    with needing("pictures need pillow", "images"):
         pillow: Any = import_module("PIL.Image")
-    except ImportError:
-        raise UsageError("pictures need pillow: pip install 'wayword[images]'") from None
     try:
         with pillow.open(io.BytesIO(image)) as picture:
             return np.asarray(picture.convert("RGB"))

@@ -12,13 +12,8 @@ import pytest
 
 from wayword.core.errors import BudgetExhausted, DataError, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
-from wayword.models.middleware.budget import (
-    Account,
-    BudgetedModel,
-    PricedModel,
-    Prices,
-    load_prices,
-)
+from wayword.models.middleware.budget import Account, BudgetedModel
+from wayword.models.middleware.prices import PricedModel, Prices, load_prices
 from wayword.models.middleware.rate import Limiter, RateLimitedModel, RetryingModel, RetryPolicy
 from wayword.models.parts.opening import Options, wrap
 from wayword.models.scripted import ScriptedModel
@@ -228,6 +223,26 @@ def test_calls_of_a_wide_budget_are_made_at_once() -> None:
     assert max(unlimited.most) == 20
 
 
+def test_calls_of_older_episodes_go_first() -> None:
+    """Eight begin at once; whatever order they ask in, the oldest is finished first."""
+    account, done = Account(max_tokens=80), []
+    model = BudgetedModel(Dear(10), account)
+
+    async def episode(number: int) -> None:
+        account.begin()
+        await asyncio.sleep(0.001 * (8 - number))  # the youngest asks first
+        for _ in range(4):
+            await model.complete("x", Sampling())
+        done.append(number)
+
+    async def run() -> None:
+        await asyncio.gather(*(episode(n) for n in range(8)), return_exceptions=True)
+
+    asyncio.run(run())
+    assert done[:1] == [0]
+    assert account.tokens <= 80
+
+
 def test_a_first_call_that_fails_lets_the_next_one_go() -> None:
     answers = _all_at_once(BudgetedModel(Dear(10), Account(max_tokens=99)), "refused", "x", "x")
     assert isinstance(answers[0], ModelError)
@@ -266,6 +281,14 @@ def test_a_bad_price_file_is_one_clear_line(tmp_path: Path, text: str, problem: 
     with pytest.raises(DataError, match=problem) as caught:
         load_prices(own)
     assert "\n" not in str(caught.value)
+
+
+def test_a_price_file_that_is_not_there_is_said_in_words(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        load_prices(tmp_path / "none.yaml")
+    assert str(caught.value).endswith(
+        "none.yaml: no such file or directory; name a YAML file of prices"
+    )
 
 
 def test_wrap_puts_the_cache_before_the_budget_and_retries_inside(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 
 from helpers.recorded import walk
 from wayword.core.errors import RecordingError
+from wayword.runs.config import Session, add_session, sessions
 from wayword.runs.folder import EpisodeRecord, RunFolder
 
 CONFIG: dict[str, Any] = {
@@ -114,6 +115,32 @@ def test_another_run_is_refused_by_its_first_difference(
     assert "give another folder, or the same settings" in str(refused.value)
     assert lines(tmp_path) == before
     RunFolder.open(tmp_path, CONFIG).close()  # and the lock was let go
+
+
+OTHER = {**CONFIG, "identity": {**CONFIG["identity"], "agent": "forward"}}
+
+
+def test_a_run_that_played_and_spent_nothing_is_replaced(tmp_path: Path) -> None:
+    """A mistyped model is noticed when it is asked: the folder has its config by then."""
+    written(tmp_path, episodes=0)
+    add_session(tmp_path, Session("now", 5.0, 0))
+    with RunFolder.open(tmp_path, OTHER) as run:
+        assert "left nothing; this one replaces it" in run.notices[0]
+        run.append(walk("e0"))
+    assert RunFolder.read(tmp_path).config["identity"]["agent"] == "forward"
+    assert list(sessions(tmp_path)) == []
+    with pytest.raises(RecordingError, match="'agent' was 'forward' and is now 'oracle'"):
+        RunFolder.open(tmp_path, CONFIG)
+
+
+@pytest.mark.parametrize("name", ["failures.jsonl", "spending.jsonl", "signature.json"])
+def test_a_run_that_failed_or_spent_or_was_signed_is_not_replaced(
+    tmp_path: Path, name: str
+) -> None:
+    written(tmp_path, episodes=0)
+    (tmp_path / name).write_text('{"tokens":1}\n')
+    with pytest.raises(RecordingError, match="holds another run"):
+        RunFolder.open(tmp_path, OTHER)
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:

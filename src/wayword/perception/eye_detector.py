@@ -81,6 +81,11 @@ class EyeDetector(Perceiver):
         best = self._detection(view, max(boxes, key=lambda box: box.score))
         return Grounding(best.score, best.bearing, best.distance)
 
+    def check_view(self, view: View) -> None:
+        """Raise ``UsageError`` where there is no picture to look at."""
+        if not view.image:
+            raise UsageError(f"{self.name} looks at pictures, and there are none here")
+
     @property
     def _grounds(self) -> bool:
         return self._family in EYES["grounder"]
@@ -89,8 +94,7 @@ class EyeDetector(Perceiver):
         return self._names or (_indoor_words() if self._grounds else ())
 
     def _boxes(self, view: View, phrases: Sequence[str]) -> list[Box]:
-        if not view.image:
-            raise UsageError(f"{self.name} looks at pictures, and there are none here")
+        self.check_view(view)
         picture = pixels(view.image)
         found: list[list[Box]]
         if self._grounds:

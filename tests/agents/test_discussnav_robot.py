@@ -171,7 +171,7 @@ def test_with_a_robot_the_scene_expert_sees_and_a_dropped_connection_is_told(
     picture = encode(np.full((60, 80, 3), 90, np.uint8))
     monkeypatch.setattr(Robot, "_image", lambda self: image_message(picture.data))
     voices = council(by_step([go(4)], [go(1)], [go("Stop")]))
-    settings = replace(FREE, scene="asked")
+    settings = replace(FREE, scene="asked", tags="")
     quick = {"settle": 0.0, "throttle": 0}
     with running(body) as url:
         walk = RobotSettings(url=url, instruction="Go ahead and turn right.", **quick)

@@ -12,9 +12,10 @@ import pytest
 
 from helpers.rosbridge_server import Robot, running, started
 from wayword.agents.lgx import LGX, LGXSettings
+from wayword.core import registry
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import UsageError
-from wayword.core.perceiver import Detection, Grounding
+from wayword.core.perceiver import Detection, Grounding, Perceiver
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.robot import RobotSettings, RobotTasks
@@ -23,6 +24,7 @@ from wayword.models.scripted import ScriptedModel
 from wayword.perception.detectors import detector_named
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
+from wayword.settings import make
 from wayword.worlds.objectnav.observation import Shown, View
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from worlds.objectnav.test_finding_world import flat
@@ -30,7 +32,7 @@ from worlds.objectnav.test_finding_world import flat
 QUICK = {"settle": 0.0, "throttle": 0, "answer": 20.0, "motion": 2.0}
 
 
-class ReadsPictures:
+class ReadsPictures(Perceiver):
     """The tests' pictures say what is in them; otherwise a simulated detector."""
 
     def __init__(self, name: str) -> None:
@@ -45,7 +47,7 @@ class ReadsPictures:
 
 
 def seen_in(view: View) -> View:
-    assert view.shown == ()  # a robot is told nothing but what its camera gives
+    assert view.shown is None  # a robot is told nothing but what its camera gives
     return replace(view, shown=tuple(Shown(*one) for one in json.loads(view.image)))
 
 
@@ -134,3 +136,40 @@ def test_episodes_are_typed_and_nobody_judges_them() -> None:
 def test_without_a_target_one_line_says_what_to_type() -> None:
     with pytest.raises(UsageError, match=r"robot: say what to look for: --set dataset.target="):
         open_dataset(Plan("robot", "robot"))
+
+
+@pytest.mark.parametrize(
+    ("agent", "settings"),
+    [
+        ("lgx", {}),
+        ("lgx", {"grounding": "owlv2:nowhere"}),
+        ("frontier", {}),
+        ("discussnav", {}),
+    ],
+)
+def test_a_detector_that_only_a_simulation_can_answer_moves_no_robot(
+    agent: str, settings: dict[str, str]
+) -> None:
+    """It would see nothing, search all the same, and ask about false alarms."""
+    cls = registry.load("agent", agent)
+    body = robot()
+    with running(body) as url:
+        chosen = RobotSettings(url=url, target="vase", **QUICK)
+        dataset = RobotTasks(settings=chosen)
+        made, models = make(cls.Settings, settings, agent), {"main": ScriptedModel("first")}
+        setup = Setup(dataset, lambda toolkit, actor: cls(made, toolkit), models, max_steps=60)
+        with pytest.raises(UsageError, match=r"simulated:\w+ reads what a simulation knows"):
+            asyncio.run(rollout(dataset.tasks[0], setup))
+    assert body.goals == 0
+
+
+def test_a_text_agent_is_not_told_that_nothing_is_in_view_of_a_robot() -> None:
+    from wayword.verbalize.objectnav import around
+
+    with running(robot()) as url:
+        dataset = RobotTasks(settings=RobotSettings(url=url, target="vase", **QUICK))
+        world = dataset.world(dataset.tasks[0].episode)
+        world.reset(dataset.tasks[0].episode)
+        told = around(world.observe("agent"))
+    assert told.startswith("Free way: ")
+    assert "in view" not in told

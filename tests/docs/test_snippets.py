@@ -8,6 +8,7 @@ keys or a model, so that only their commands, options and names are checked.
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from helpers.docs_pages import PAGES, Block, blocks, commands, links, name, spok
 from wayword.cli.app import app
 from wayword.core import registry
 
+ROOT = Path(__file__).parents[2]
 COMMAND: Any = typer.main.get_command(app)
 RUNS = [p for p in PAGES if any(b.language in ("python", "console") for b in blocks(p))]
 
@@ -105,6 +107,21 @@ def _check_dataset(where: str, on: str) -> None:
 def test_links_lead_somewhere(path: Path) -> None:
     dead = [link for link in links(path) if not (path.parent / link).exists()]
     assert not dead, f"{name(path)}: dead links {dead}"
+
+
+INVENTED = {"adding.md", "0002-part-registry.md", "LOG.md"}
+"""Pages that name files which a reader makes, or which were there once."""
+ELSEWHERE = {"scripts/run_eval.py"}
+"""Files of other projects."""
+
+
+@pytest.mark.parametrize("path", [p for p in PAGES if p.name not in INVENTED], ids=name)
+def test_files_named_in_the_text_exist(path: Path) -> None:
+    named = re.findall(r"`(\w+/[\w/]+\.(?:py|yaml|toml|txt))`", path.read_text(encoding="utf-8"))
+    source = ROOT / "src" / "wayword"
+    roots = (ROOT, ROOT / "src", source, source / path.stem)  # docstrings name files beside them
+    gone = [f for f in named if not any((root / f).exists() for root in roots)]
+    assert set(gone) <= ELSEWHERE, f"{name(path)}: no such files {gone}"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=name)

@@ -243,6 +243,9 @@ def test_others_play_along_by_an_agent() -> None:
     [
         ({"reward": "sucess"}, "did you mean 'success'"),
         ({"reward": {"speed": 1}}, "no reward term"),
+        ({"reward": {"success": "1e"}}, "weight of success must be a number, got '1e'"),
+        ({"reward": {"cost": float("nan")}}, "weight of cost must be a number, got nan"),
+        ({"episodes": -1}, "no episode is left"),
         ({"actions": "buttons"}, "actions='buttons'"),
         ({"vieuw": "text"}, "did you mean 'view'"),
         ({"episodes": ["nowhere"]}, "no episode 'nowhere'"),

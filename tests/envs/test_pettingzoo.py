@@ -6,6 +6,7 @@ import warnings
 
 import pytest
 
+from wayword.core.errors import UsageError
 from wayword.envs.pettingzoo import WaywordAEC, aec, parallel
 
 with warnings.catch_warnings():  # its tests import games of its own by deprecated names
@@ -46,3 +47,71 @@ def test_an_answer_that_is_no_action_is_rejected_and_told(turns: WaywordAEC) -> 
     turns.reset()
     turns.step("sing me a song")
     assert turns.infos["commander"]["rejected"]
+
+
+def test_who_stops_first_is_paid_for_the_teams_success() -> None:
+    """The commander has told all it knows and stops; the follower solves the task."""
+    env = parallel("ma_household", **{**SMALL, "max_steps": 200})
+    _, infos = env.reset(seed=0)
+    paid, over = dict.fromkeys(env.agents, 0.0), {}
+    waiting = 0
+    while env.agents:
+        waiting += len(env.agents) == 2 and infos["commander"]["steps"] == 1
+        said = {actor: infos[actor]["expert_action"] for actor in env.agents}
+        _, rewards, over, cut, infos = env.step({**said, "commander": "stop"})
+        paid = {actor: paid[actor] + rewards[actor] for actor in paid}
+    assert waiting > 1
+    assert infos["follower"]["success"]
+    assert paid == {"commander": 1.0, "follower": 1.0}
+    assert over == {"commander": True, "follower": True}
+    assert not any(cut.values())
+
+
+def test_in_turns_who_stops_first_is_paid_as_well(turns: WaywordAEC) -> None:
+    env = aec("ma_household", **{**SMALL, "max_steps": 200})
+    env.reset(seed=0)
+    paid = dict.fromkeys(env.agents, 0.0)
+    asked = dict.fromkeys(env.agents, 0)
+    for actor in env.agent_iter():
+        _, reward, over, cut, info = env.last()
+        paid[actor] += reward
+        asked[actor] += not (over or cut)
+        said = "stop" if actor == "commander" else info["expert_action"]
+        env.step(None if over or cut else said)
+    assert paid == {"commander": 1.0, "follower": 1.0}
+    assert asked["commander"] == 1, "nobody is asked for an action that is not read"
+
+
+def test_at_the_limit_who_has_stopped_is_terminated_and_others_are_truncated() -> None:
+    env = parallel("ma_household", **{**SMALL, "max_steps": 2})
+    env.reset(seed=0)
+    *_, over, cut, _ = env.step({"commander": "stop", "follower": "turn_left"})
+    assert not any((*over.values(), *cut.values()))
+    *_, over, cut, _ = env.step({"follower": "turn_left"})
+    assert over == {"commander": True, "follower": False}
+    assert cut == {"commander": False, "follower": True}
+    assert env.agents == []
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
+def test_menus_have_masks_that_policies_and_the_api_test_draw_by() -> None:
+    api_test(aec("ma_household", **SMALL, actions="menu"), num_cycles=20)
+    env = parallel("ma_household", **SMALL, actions="menu")
+    seen, infos = env.reset(seed=0)
+    for actor in env.agents:
+        mask = seen[actor]["action_mask"]
+        assert mask.sum() == len(infos[actor]["admissible_commands"])
+        assert env.observation_space(actor).contains(seen[actor])
+    *_, infos = env.step({a: env.action_space(a).sample(seen[a]["action_mask"]) for a in seen})
+    assert not any(info["rejected"] for info in infos.values())
+
+
+def test_what_cannot_be_played_together_is_said(turns: WaywordAEC) -> None:
+    with pytest.raises(UsageError, match="no episode 'nowhere'"):
+        turns.reset(options={"episode": "nowhere"})
+    with pytest.raises(UsageError, match="view='react' must be 'text' or 'structured'"):
+        aec("ma_household", **SMALL, view="react")
+    env = parallel("ma_household", **SMALL)
+    env.reset(seed=0)
+    with pytest.raises(UsageError, match="no action for 'follower'"):
+        env.step({"commander": "stop"})

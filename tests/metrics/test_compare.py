@@ -165,6 +165,41 @@ def test_markdown(found: Comparison) -> None:
     assert "| SR % | 50.0 | 75.0 | 25.0 [-50.0, 100.0] | 2 | 1 | 1 |" in text
 
 
+def test_latex_sets_every_number_in_math_mode() -> None:
+    first = {"1": {"sr": 0.0, "prompt_tokens": 1000.0}, "2": {"sr": 1.0, "prompt_tokens": 3000.0}}
+    second = {"1": {"sr": 0.0, "prompt_tokens": 100.0}, "2": {"sr": 1.0, "prompt_tokens": 300.0}}
+    text = render(compare("runs/my_a", first, "runs/b", second, family="indoor"), "latex")
+    lines = text.splitlines()
+    assert lines[0] == r"\begin{tabular}{lrrrrrrr}"
+    assert r"Difference [95\%]" in lines[2]
+    assert any(line.startswith(r"SR \% & $50.0$ & $50.0$ & $0.0 [") for line in lines)
+    assert any(r"Prompt & $2{,}000$ & $200$ & $-1{,}800 [" in line for line in lines)
+    assert lines[-4:-1] == ["% First: runs/my_a", "% Second: runs/b", "% 2 shared episodes."]
+
+
+def test_no_episode_is_better_by_a_metric_of_which_neither_way_is(found: Comparison) -> None:
+    lines = [line for line in render(found, "markdown").splitlines() if line.startswith("| TL")]
+    assert [part.strip() for part in lines[0].split("|")[5:8]] == ["–", "–", "1"]
+
+
+def test_clusters_are_counted_where_episodes_share_them() -> None:
+    paths = {"1": "a", "2": "a", "3": "b", "4": "b"}
+    both = compare("x", FIRST, "y", SECOND, family="indoor", clusters=paths, unit="path")
+    assert heading(both).startswith(
+        "4 shared episodes of 2 paths, each resampled and swapped whole"
+    )
+    alone = compare(
+        "x",
+        FIRST,
+        "y",
+        SECOND,
+        family="indoor",
+        clusters={each: each for each in FIRST},
+        unit="path",
+    )
+    assert heading(alone).startswith("4 shared episodes; not compared")
+
+
 def test_json_and_csv_say_the_same(found: Comparison) -> None:
     told = json.loads(render(found, "json"))
     assert (told["first"], told["second"], told["shared"]) == ("first", "second", 4)

@@ -191,5 +191,25 @@ def test_latex_escapes_and_marks_the_best(rows: Sequence[Row]) -> None:
     others = replace(rows[1], sees_answer=True), replace(rows[0], name="my_run")
     lines = render([rows[0], *others], "latex").splitlines()
     assert lines[0].startswith(r"\begin{tabular}{llll")
-    assert any(line.startswith(r"my\_run & local:smollm2") for line in lines)
+    assert any(line.startswith(r"my\_run & navgpt & local:smollm2") for line in lines)
     assert sum(r"\mathbf{" in line for line in lines) == 2  # a tie; none for one shown the answer
+
+
+def test_latex_keeps_every_number_in_math_mode() -> None:
+    """A run of one episode has no interval, and its best mean is bold all the same."""
+    one = summarize("one", [{"sr": 1.0, "prompt_tokens": 12345.0}], family="indoor", of=1)
+    two = summarize("two", [{"sr": 0.0, "prompt_tokens": 5.0}], family="indoor", of=1)
+    lines = render([one, two], "latex").splitlines()
+    line = next(line for line in lines if line.startswith("one &"))
+    assert r"& $\mathbf{100.0}$ &" in line
+    assert r"$12{,}345$" in line
+
+
+def test_the_agent_is_named_where_the_name_of_the_run_does_not_say_it(rows: Sequence[Row]) -> None:
+    renamed = [replace(rows[0], name="final"), rows[1]]
+    assert any(line.startswith("navgpt ") for line in terminal(renamed).splitlines())
+    assert not any(line.startswith("navgpt ") for line in terminal(rows).splitlines())
+    assert render(renamed, "latex").splitlines()[2].startswith("Run & Agent & Model &")
+    assert render(renamed, "markdown").startswith("| Run | Agent | Model | Dataset |")
+    assert "| final | navgpt | local:smollm2 |" in render(renamed, "markdown")
+    assert "Agent" not in render(rows, "latex")

@@ -84,6 +84,26 @@ def test_a_conversation_with_a_picture(serving: Any, reply: Any) -> None:
     assert "n" not in body
 
 
+@pytest.mark.parametrize(
+    ("settings", "unsent"),
+    [
+        ({}, ()),
+        ({"profile": "reasoning"}, ("temperature", "top_p")),
+        ({"omit": ["temperature"]}, ("temperature",)),
+        ({"extra": {"temperature": 1.0}}, ("temperature",)),
+        ({"profile": {"schema": "json_object"}}, ("json_schema",)),
+        ({"omit": ["response_format"]}, ("json_schema",)),
+    ],
+)
+def test_an_answer_says_what_of_its_sampling_was_not_sent(
+    serving: Any, reply: Any, settings: dict[str, Any], unsent: tuple[str, ...]
+) -> None:
+    asked = Asked(serving, reply(said("{}")), **settings)
+    schema = {"type": "object", "properties": {}}
+    sampling = Sampling(top_p=0.9, seed=3, stop=("\n",), json_schema=schema)
+    assert asked.complete([user("x")], sampling).unsent == unsent
+
+
 def test_raw_text_goes_to_the_completions_route(serving: Any, reply: Any) -> None:
     asked = Asked(serving, reply(listed(_left=-0.5, _right=-1.5)))
     answer = asked.complete("go", Sampling(logprobs=2))

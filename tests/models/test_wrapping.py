@@ -12,13 +12,8 @@ import pytest
 
 from wayword.core.errors import BudgetExhausted, DataError, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
-from wayword.models.middleware.budget import (
-    Account,
-    BudgetedModel,
-    PricedModel,
-    Prices,
-    load_prices,
-)
+from wayword.models.middleware.budget import Account, BudgetedModel
+from wayword.models.middleware.prices import PricedModel, Prices, load_prices
 from wayword.models.middleware.rate import Limiter, RateLimitedModel, RetryingModel, RetryPolicy
 from wayword.models.parts.opening import Options, wrap
 from wayword.models.scripted import ScriptedModel
@@ -170,8 +165,88 @@ def test_the_budget_in_dollars() -> None:
     asyncio.run(model.complete("x", Sampling()))
     # 60 fresh tokens at $2, 40 cached at $0.50, 20 written at $8 a million
     assert account.dollars == pytest.approx((60 * 2 + 40 * 0.5 + 20 * 8) / 1e6)
-    with pytest.raises(BudgetExhausted, match=r"\$0.00 is spent"):
+    with pytest.raises(BudgetExhausted, match=r"\$0.0002 is spent \(\$0.0003 used\)"):
         asyncio.run(model.complete("x", Sampling()))
+
+
+class Dear:
+    """Answers after a moment, at so many tokens a call."""
+
+    name = "dear:1"
+
+    def __init__(self, *tokens: int) -> None:
+        self.tokens, self.flying, self.most = list(tokens), 0, [0]
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        self.flying += 1
+        self.most.append(self.flying)
+        await asyncio.sleep(0.001)
+        self.flying -= 1
+        if prompt == "refused":
+            raise ModelError("no")
+        cost = self.tokens.pop(0) if len(self.tokens) > 1 else self.tokens[0]
+        return Completion(("done",), usage=Usage(cost, 0))
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        pass
+
+
+def _all_at_once(model: Model, *prompts: str) -> list[Completion | BaseException]:
+    async def go() -> list[Completion | BaseException]:
+        asked = [model.complete(prompt, Sampling()) for prompt in prompts]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    return asyncio.run(go())
+
+
+@pytest.mark.parametrize(("budget", "spent"), [(5, 10), (10, 10), (25, 30), (400, 200)])
+def test_calls_at_once_do_not_pass_the_budget_together(budget: int, spent: int) -> None:
+    account, inner = Account(max_tokens=budget), Dear(10)
+    answers = _all_at_once(BudgetedModel(inner, account), *["x"] * 20)
+    assert account.tokens == spent
+    refused = [answer for answer in answers if not isinstance(answer, Completion)]
+    assert all(isinstance(error, BudgetExhausted) for error in refused)
+    assert len(refused) == 20 - spent // 10
+    assert inner.most[1] == 1  # what a call costs is not known yet
+    assert account.flying == 0
+
+
+def test_calls_of_a_wide_budget_are_made_at_once() -> None:
+    inner = Dear(10)
+    _all_at_once(BudgetedModel(inner, Account(max_tokens=10_000)), *["x"] * 20)
+    assert max(inner.most) == 19
+    unlimited = Dear(10)
+    _all_at_once(BudgetedModel(unlimited, Account()), *["x"] * 20)
+    assert max(unlimited.most) == 20
+
+
+def test_calls_of_older_episodes_go_first() -> None:
+    """Eight begin at once; whatever order they ask in, the oldest is finished first."""
+    account, done = Account(max_tokens=80), []
+    model = BudgetedModel(Dear(10), account)
+
+    async def episode(number: int) -> None:
+        account.begin()
+        await asyncio.sleep(0.001 * (8 - number))  # the youngest asks first
+        for _ in range(4):
+            await model.complete("x", Sampling())
+        done.append(number)
+
+    async def run() -> None:
+        await asyncio.gather(*(episode(n) for n in range(8)), return_exceptions=True)
+
+    asyncio.run(run())
+    assert done[:1] == [0]
+    assert account.tokens <= 80
+
+
+def test_a_first_call_that_fails_lets_the_next_one_go() -> None:
+    answers = _all_at_once(BudgetedModel(Dear(10), Account(max_tokens=99)), "refused", "x", "x")
+    assert isinstance(answers[0], ModelError)
+    assert [type(answer) for answer in answers[1:]] == [Completion, Completion]
 
 
 def test_a_limit_in_dollars_needs_prices() -> None:
@@ -206,6 +281,14 @@ def test_a_bad_price_file_is_one_clear_line(tmp_path: Path, text: str, problem: 
     with pytest.raises(DataError, match=problem) as caught:
         load_prices(own)
     assert "\n" not in str(caught.value)
+
+
+def test_a_price_file_that_is_not_there_is_said_in_words(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        load_prices(tmp_path / "none.yaml")
+    assert str(caught.value).endswith(
+        "none.yaml: no such file or directory; name a YAML file of prices"
+    )
 
 
 def test_wrap_puts_the_cache_before_the_budget_and_retries_inside(tmp_path: Path) -> None:

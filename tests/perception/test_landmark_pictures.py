@@ -160,7 +160,7 @@ def test_without_the_packages_the_way_out_is_named(
 
     def without(name: str) -> Any:
         if name == missing:
-            raise ImportError(name)
+            raise ModuleNotFoundError(name)
         return object() if name in ("torch", "transformers") else real(name)
 
     monkeypatch.setattr("wayword.perception.networks.matching.import_module", without)

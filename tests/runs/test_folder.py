@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from helpers.recorded import walk
-from wayword.core.errors import RecordingError
+from wayword.core.errors import RecordingError, UsageError
+from wayword.runs.config import Session, add_session, sessions
 from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.reports import compare
 
 CONFIG: dict[str, Any] = {
     "identity": {"agent": "oracle", "settings": {"shots": 0, "history": "window"}, "seed": 0},
@@ -114,6 +116,32 @@ def test_another_run_is_refused_by_its_first_difference(
     assert "give another folder, or the same settings" in str(refused.value)
     assert lines(tmp_path) == before
     RunFolder.open(tmp_path, CONFIG).close()  # and the lock was let go
+
+
+OTHER = {**CONFIG, "identity": {**CONFIG["identity"], "agent": "forward"}}
+
+
+def test_a_run_that_played_and_spent_nothing_is_replaced(tmp_path: Path) -> None:
+    """A mistyped model is noticed when it is asked: the folder has its config by then."""
+    written(tmp_path, episodes=0)
+    add_session(tmp_path, Session("now", 5.0, 0))
+    with RunFolder.open(tmp_path, OTHER) as run:
+        assert "left nothing; this one replaces it" in run.notices[0]
+        run.append(walk("e0"))
+    assert RunFolder.read(tmp_path).config["identity"]["agent"] == "forward"
+    assert list(sessions(tmp_path)) == []
+    with pytest.raises(RecordingError, match="'agent' was 'forward' and is now 'oracle'"):
+        RunFolder.open(tmp_path, CONFIG)
+
+
+@pytest.mark.parametrize("name", ["failures.jsonl", "spending.jsonl", "signature.json"])
+def test_a_run_that_failed_or_spent_or_was_signed_is_not_replaced(
+    tmp_path: Path, name: str
+) -> None:
+    written(tmp_path, episodes=0)
+    (tmp_path / name).write_text('{"tokens":1}\n')
+    with pytest.raises(RecordingError, match="holds another run"):
+        RunFolder.open(tmp_path, OTHER)
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
@@ -322,3 +350,12 @@ def test_a_stranger_can_read_it_as_plain_json(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["identity"] == CONFIG["identity"]
     assert config["format"] == 1
+
+
+def test_a_run_without_a_finished_episode_cannot_be_compared(tmp_path: Path) -> None:
+    for name, episodes in (("one", 2), ("none", 0)):
+        with RunFolder.open(tmp_path / name, {**CONFIG, "family": "indoor"}) as run:
+            for at in range(episodes):
+                run.append(walk(f"e{at}"))
+    with pytest.raises(UsageError, match="none has no finished episode yet"):
+        compare(tmp_path / "one", tmp_path / "none", keys=["sr"])

@@ -45,7 +45,8 @@ def test_episodes_under_way_are_finished_with_what_is_left(tmp_path: Path) -> No
     with serving(_answer) as server:
         result = run(_plan(server, tmp_path / "run", tokens=budget))
     spent = len(server.asked) * TOKENS
-    assert result.outcome.exhausted.startswith(f"the budget of {budget:,} tokens is spent")
+    over = f"the rest of the budget of {budget:,} tokens would not finish another episode"
+    assert result.outcome.exhausted in (over, f"the budget of {budget:,} tokens is spent")
     assert 0.6 * budget <= spent <= budget
     assert _in_episodes(tmp_path / "run") >= 0.9 * spent
     assert any("0 calls were under way" in line for line in result.notices)
@@ -56,7 +57,7 @@ def test_a_budget_smaller_than_an_episode_each_still_finishes_some(tmp_path: Pat
     with serving(_answer) as server:
         run(_plan(server, tmp_path / "run", tokens=16 * TOKENS))
     assert _in_episodes(tmp_path / "run") >= 8 * TOKENS
-    assert len(server.asked) < 16 + 8  # by no more than was under way
+    assert len(server.asked) <= 16  # eight at once do not pass it together
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_what_was_spent_survives_every_signal(
     assert answered - 8 * TOKENS <= _logged(out) <= answered  # eight at most were in the air
     with serving(_answer) as server:
         result = run(_plan(server, out, tokens=20 * TOKENS, max_steps=30))
-    assert "tokens is spent" in result.outcome.exhausted
+    assert "the budget of 1,100 tokens is spent" in result.outcome.exhausted
     assert len(server.asked) == 0
     assert number == signal.SIGKILL or len(list(sessions(out))) == 2
 

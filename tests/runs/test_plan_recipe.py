@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from wayword.cli import reporting
-from wayword.cli.show import saying
+from wayword.cli.show import progress, saying
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError
 from wayword.metrics.compare import compare, render
@@ -123,3 +123,18 @@ def test_a_wait_is_explained_unless_it_is_over(capsys: pytest.CaptureFixture[str
     long.function(*long.args)
     long.cancel()
     assert capsys.readouterr().err == "reading\n"
+
+
+@pytest.mark.parametrize("width", [80, 100, 120, 200])
+def test_a_narrow_line_of_progress_cuts_no_number(
+    width: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    with progress("navgpt on r2r:val_seen") as tell:
+        tell(20, 1021, {"sr": 0.5, "rejection_rate": 0.08})
+        tell(20, 1021, {"steps_so_far": 1106, "retries_so_far": 2})
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith("navgpt on r2r:val_seen ")
+    assert " 20/1021 0:00:00 left " in line
+    assert "SR 50%  rejected 8%" in line
+    assert len(line) <= width

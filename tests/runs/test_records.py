@@ -16,7 +16,7 @@ import pytest
 from helpers.recorded import walk
 from wayword import viewer
 from wayword.core.errors import DataError, RecordingError, UsageError
-from wayword.models.middleware.budget import load_prices
+from wayword.models.middleware.prices import load_prices
 from wayword.runs import columns, lease, records, reports
 from wayword.runs.folder import EpisodeRecord, RunFolder
 from wayword.runs.names import Names

@@ -14,6 +14,7 @@ import pytest
 from helpers.loopback import Loopback, chat, refusal, serving
 from wayword import viewer
 from wayword.cli.show import _Means
+from wayword.core.model import Completion
 from wayword.runs import Plan, run
 from wayword.runs.folder import RunFolder
 from wayword.runs.running import RunResult
@@ -127,7 +128,7 @@ def test_nobody_listening_ends_the_run(tmp_path: Path, monkeypatch: pytest.Monke
 
     result = run(_plan(gone, tmp_path / "run", retries=1), tell)
     assert max(told) >= 1, "retries are told of while they are waited for"
-    assert shown.text().endswith("retries")
+    assert re.search("(1 retry|retries)$", shown.text())
     assert "start the server, or set model.base_url" in result.outcome.unusable
     assert result.outcome.failed <= 1
 
@@ -173,3 +174,23 @@ def test_the_command_line_says_the_remedy_and_fails(
     assert KEY not in told.out + told.err
     assert len(server.asked) <= 16
     assert json.loads((tmp_path / "run" / "config.json").read_text())["format"] == 1
+
+
+def test_the_page_of_a_step_says_what_was_sent_and_not_what_was_asked_for(tmp_path: Path) -> None:
+    """A reasoning model takes no temperature: the record must not claim that it had one."""
+
+    def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        return 200, chat('{"thought": "on", "arrived": true, "action": "stop"}')
+
+    for name, more in (("plain", {}), ("reasoning", {"profile": "reasoning"})):
+        with serving(answer) as server:
+            settings = {"model": {"base_url": server.address, **more}}
+            plan = Plan("navgpt", "houses", "openai:m", settings, limit=1, out=tmp_path / name)
+            result = run(plan)
+        (record,) = RunFolder.read(result.path).records()
+        (call, *_) = record.trajectory.calls()
+        assert isinstance(call.answer, Completion)
+        assert call.answer.unsent == (("temperature",) if more else ())
+        viewer.write(result.path)
+        text = next((result.path / "pages" / "episodes").glob("*.html")).read_text()
+        assert ("temperature 0" in text, "temperature not sent" in text) == (not more, bool(more))

@@ -121,7 +121,7 @@ def test_the_same_command_goes_on_and_tables_share_runs(tmp_path: Path) -> None:
     one, two = (json.loads(done.stdout)["rows"][0] for done in (first, again))
     assert one["runs"] == two["runs"]
     assert (one["n"], two["n"]) == (1, 2)
-    assert "1 episodes were finished before" in again.stderr
+    assert "1 episode was finished before" in again.stderr
     assert "played on houses:test, not on r2r:sample72" in first.stderr
     assert any("the first 1 episodes alone" in line for line in one["differs"])
 

@@ -65,13 +65,13 @@ class DiscussNavSettings:
     turned off is an ablation of Table II (without ``testing``, most votes win). ``scene``: a model
     is ``asked`` about each direction (about the picture where there are pictures, else it reads the
     recorded sentences), or the ``recorded`` sentences are told as they are and nobody is asked.
-    ``tags``: in the finding world and on robots,
-    the detector that names what lies in each direction, a simulated one (``yolo``, ``perfect``) or
-    a network (``owlv2:WEIGHTS``). ``samples`` predictions are made a step,
-    at ``temperature``; every expert writes at temperature 0. ``patience``: seconds until an
-    expert's answer is done without. ``decoding``: ``constrained`` (JSON) or ``free`` (labelled
-    lines). ``context``: tokens that a prompt may take before old steps are dropped;
-    0 for what the model holds.
+    ``tags``: in the finding world and on robots, the detector that names what lies in each
+    direction, a simulated one (``yolo``, ``perfect``; not on robots) or a network
+    (``owlv2:WEIGHTS``); empty for none, where a model that sees is shown the pictures.
+    ``samples`` predictions are made a step, at ``temperature``; every expert writes at
+    temperature 0. ``patience``: seconds until an expert's answer is done without. ``decoding``:
+    ``constrained`` (JSON) or ``free`` (labelled lines). ``context``: tokens that a prompt may take
+    before old steps are dropped; 0 for what the model holds.
     ``thought_length``: characters of a constrained thought, 0 for as many as leave the answer
     within ``max_tokens``. ``max_tokens``: of every answer; 0 for 400, or up to 2,000 with a model
     of a large window. ``prompts``: a folder of texts to use instead of the shipped ones.
@@ -126,7 +126,7 @@ class DiscussNav:
         self._around: Surroundings
         self._near = "near_place" if toolkit.perceiver is not None else "near_thing"
         if toolkit.perceiver is None:
-            self._around = OnBase(detector_called(settings.tags))
+            self._around = OnBase(detector_called(settings.tags) if settings.tags else None)
         else:
             self._around = OnViewpoints(toolkit.perceiver)
         self._prompts = Prompts("discussnav", settings.prompts)

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, needing
 from wayword.core.geometry import sector
 from wayword.core.perceiver import Percept, Sector
 from wayword.core.world import Feedback
@@ -42,7 +42,6 @@ LONGEST = {"instruction": 80, "caption": 48, "objects": 16, "summary": 64}
 """Words that are read of each kind of text; the rest is cut off."""
 FEATURES = 14
 """Numbers that describe an option beside its words."""
-INSTALL = "`pip install 'wayword[prior]'`"
 
 
 def words(text: str) -> list[str]:
@@ -130,10 +129,8 @@ def network(path: Path) -> PolicyWeights:
 
 
 def _session(path: Path) -> Any:
-    try:
+    with needing("the trained policy needs onnxruntime", "prior"):
         import onnxruntime  # type: ignore[import-untyped]
-    except ImportError:
-        raise UsageError(f"the trained policy needs onnxruntime; run {INSTALL}") from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # a step is a few million products: more threads only wait
     options.log_severity_level = 3

@@ -361,6 +361,7 @@ def carry_out(
     """Run a plan under a progress bar, and print what a person should know; ``slow`` as
     ``show.progress`` takes it."""
     from wayword.runs.parts import takes_a_person
+    from wayword.runs.running import counted
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked
 
@@ -372,11 +373,13 @@ def carry_out(
     ):
         result = run_plan(plan, progress, person)
     if result.resumed:
-        show.notice(f"{result.resumed} episodes were finished before and are kept")
+        kept = counted(result.resumed, "episode was", "episodes were")
+        show.notice(f"{kept} finished before, and kept")
     for line in result.notices:
         show.notice(line)
     if result.outcome.failed:
-        show.notice(f"{result.outcome.failed} episodes failed; the same command tries them again")
+        failed = counted(result.outcome.failed, "episode", "episodes")
+        show.notice(f"{failed} failed; the same command tries again")
     if result.outcome.exhausted:
         show.notice(f"{result.outcome.exhausted}; the same command goes on")
     if result.outcome.unusable:

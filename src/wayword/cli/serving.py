@@ -53,12 +53,10 @@ def serve_env(
       wayword serve-env household:generated_train --reward conditions
       wayword serve-env houses:train --view navgpt --port 9000
     """
-    from wayword.core.errors import UsageError
+    from wayword.core.errors import needing
 
-    try:
+    with needing("serving needs a web server", "serve"):
         from wayword.envs.openenv import serve
-    except ImportError:
-        raise UsageError("serving needs a web server: pip install 'wayword[serve]'") from None
     options = _options(set_, data) | {
         "view": view,
         "actions": actions,
@@ -104,13 +102,11 @@ def mcp(
     Example, for an assistant's list of servers:
       {"command": "wayword", "args": ["mcp", "household", "--out", "runs/assistant"]}
     """
-    from wayword.core.errors import UsageError
+    from wayword.core.errors import needing
     from wayword.envs import make
 
-    try:
+    with needing("this needs the protocol's package", "mcp"):
         from wayword.envs.mcp import server
-    except ImportError:
-        raise UsageError("this needs the protocol's package: pip install 'wayword[mcp]'") from None
     options = _options(set_, data) | {"episodes": limit, "max_steps": max_steps}
     made, sitting = server(make(name, actor=actor, others=others, **options), out)
     try:

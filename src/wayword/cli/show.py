@@ -8,6 +8,8 @@ from threading import Timer
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.progress import ProgressColumn
+
     from wayword.runs.active import OnProgress
 
 
@@ -18,27 +20,11 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
     ``slow`` is a wait that :func:`saying` has begun to explain; it ends with the first episode.
     """
     from rich.console import Console
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
+    from rich.progress import Progress
 
     console = Console(stderr=True)
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[note]}"),
-    )
     means = _Means()
-    bar = Progress(*columns, console=console, refresh_per_second=4)
+    bar = Progress(*_columns(console.width), console=console, refresh_per_second=4)
     row = bar.add_task(label, total=None, note="")
 
     def tell(done: int, total: int, scores: Mapping[str, float]) -> None:
@@ -55,6 +41,39 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
     finally:
         wait.cancel()
         bar.stop()
+
+
+_WIDE = 140
+"""Columns of a terminal from which there is room for a bar beside the numbers."""
+
+
+def _columns(width: int) -> list[ProgressColumn]:
+    """What a line of progress has. Where it is narrow the note is cut, never the numbers."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        ProgressColumn,
+        Task,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.table import Column
+    from rich.text import Text
+
+    class Note(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
+
+    return [
+        TextColumn("{task.description}"),
+        *([BarColumn()] if width >= _WIDE else []),
+        MofNCompleteColumn(table_column=Column(no_wrap=True)),
+        TimeElapsedColumn(table_column=Column(no_wrap=True)),
+        TextColumn("left"),
+        TimeRemainingColumn(table_column=Column(no_wrap=True)),
+        Note(),
+    ]
 
 
 SILENCE = 0.3
@@ -103,10 +122,10 @@ class _Means:
             for key, label in self.SHOWN
             if key in self._sums
         ]
-        if self._steps:
-            parts.append(f"{self._steps} steps")
         if self._retries:
-            parts.append(f"{self._retries:,} retries")
+            parts.append("1 retry" if self._retries == 1 else f"{self._retries:,} retries")
+        if self._steps:
+            parts.append(f"{self._steps:,} steps")
         return "  ".join(parts)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,3 +98,34 @@ def missing(error: ModuleNotFoundError, extra: str) -> ModuleNotFoundError:
     """
     line = f"no module is called {error.name!r} here; pip install 'wayword[{extra}]'"
     return ModuleNotFoundError(line, name=error.name, path=error.path)
+
+
+@contextmanager
+def needing(what: str, extra: str) -> Iterator[None]:
+    """Around the import of a library that an extra installs; ``extra`` may be a whole command.
+
+    A library that is not there, and one that is there and cannot be loaded, both become one line.
+
+    >>> with needing("levels of BabyAI need minigrid", "babyai"):
+    ...     import minigrid_is_not_here
+    Traceback (most recent call last):
+    wayword.core.errors.UsageError: levels of BabyAI need minigrid: pip install 'wayword[babyai]'
+    """
+    try:
+        yield
+    except ModuleNotFoundError:
+        remedy = extra if " " in extra else f"pip install 'wayword[{extra}]'"
+        raise UsageError(f"{what}: {remedy}") from None
+    except ImportError as error:
+        problem = " ".join(str(error).split())[:200]
+        raise UsageError(f"{what}, which cannot be loaded: {problem}{_system(problem)}") from None
+
+
+_OF_THE_SYSTEM = {"libgomp": "libgomp1", "libGL": "libgl1", "libstdc++": "libstdc++6"}
+"""Libraries that slim images lack, and the packages of Debian and Ubuntu that bring them."""
+
+
+def _system(problem: str) -> str:
+    """What to install where a library of the system is missing."""
+    packages = [p for name, p in _OF_THE_SYSTEM.items() if f"{name}.so" in problem]
+    return "".join(f"; on Debian and Ubuntu: apt-get install {each}" for each in packages)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import json
 import os
 import re
@@ -140,11 +142,15 @@ def find_any(folder: Path, name: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
+SOURCES = "docs/datasets.md says where to get it; `wayword data list` shows what is there"
+"""The remedy where published data is missing."""
+
+
 def find(folder: Path, name: str) -> Path:
     """``folder/name`` or ``folder/name.gz``. Raises ``DataError`` where neither is there."""
     path = find_any(folder, name)
     if path is None:
-        raise DataError(folder / name, "", "no such file (nor .gz)", "see `wayword data list`")
+        raise DataError(folder / name, "", "no such file (nor .gz)", SOURCES)
     return path
 
 
@@ -170,21 +176,26 @@ def read_bytes(path: Path) -> bytes:
 
 
 def _unzipped(path: Path) -> bytes:
-    """The members of a gzip file, one after the other; ``zlib`` checks each one's checksum."""
+    """What a gzip file holds: at one go where it has a single member, as published files do."""
     zipped = path.read_bytes()
     most = min(MOST_BYTES, max(_MOST_TIMES * len(zipped), 16 * _PIECE))
-    content: list[bytes] = []
-    while zipped:
-        member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
-        most_left = most - sum(map(len, content))
-        content.append(member.decompress(zipped, most_left + 1))
-        if len(content[-1]) > most_left:
-            problem = f"unzips to more than {most >> 20} MiB, which no published file does"
-            raise DataError(path, "", problem, "fetch it again")
-        if not member.eof:
-            raise EOFError("it ends within its compressed data")
-        zipped = member.unused_data.lstrip(b"\0")  # a file may be padded
-    return content[0] if len(content) == 1 else b"".join(content)
+    member = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    with suppress(zlib.error):
+        content = member.decompress(zipped, most)
+        if member.eof and not member.unused_data:
+            return content
+    return _unzipped_by_pieces(zipped, path, most)
+
+
+def _unzipped_by_pieces(zipped: bytes, path: Path, most: int) -> bytes:
+    content = bytearray()
+    with gzip.open(io.BytesIO(zipped)) as file:
+        while piece := file.read(_PIECE):
+            content += piece
+            if len(content) > most:
+                problem = f"unzips to more than {most >> 20} MiB, which no published file does"
+                raise DataError(path, "", problem, "fetch it again")
+    return bytes(content)
 
 
 def read_array(path: Path, mapped: bool = False) -> NDArray[Any]:

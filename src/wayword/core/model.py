@@ -119,7 +119,9 @@ class Completion:
     dollars, None where no price is known. ``seconds`` is the call's wall time. ``cached`` marks an
     answer taken from the response cache: it cost nothing now. ``reasoning`` holds what a reasoning
     model wrote to itself before each sample, where the backend shows it; it is never part of the
-    text.
+    text. ``unsent`` names the fields of the ``Sampling`` that a server was not sent, as it does not
+    take them or the user's settings say otherwise (``"temperature"``), or of which it was told in
+    words only (``"json_schema"``).
     """
 
     texts: tuple[str, ...]
@@ -130,6 +132,7 @@ class Completion:
     seconds: float = 0.0
     cached: bool = False
     reasoning: tuple[str, ...] = ()
+    unsent: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

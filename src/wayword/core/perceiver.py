@@ -194,6 +194,9 @@ class Perceiver:
         """
         return None
 
+    def check_view(self, view: Any) -> None:
+        """Raise ``UsageError`` where such views cannot be looked at. Asked before a body moves."""
+
     def detect(self, view: Any) -> list[Detection]:
         """The objects in a camera view (``worlds.objectnav.observation.View``), nearest first."""
         self._lack("detect")

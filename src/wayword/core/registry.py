@@ -3,9 +3,10 @@
 ``agents/mine.py`` is the agent ``mine``: a module directly inside ``wayword.agents`` (or
 ``datasets``, ``models``) is a part, and so is a folder with a module named for its kind, such as
 ``worlds/indoor/world.py``. The part is the module's attribute named for its kind: ``agent``,
-``world``, ``dataset``, ``model``, ``perceiver``. What belongs to a family of worlds is found in the
-same way, by the family's name: ``verbalizer``, ``scorer``, ``map``. The package ``perception``
-holds other modules too, so a module there is a part only if its text assigns ``perceiver``.
+``world``, ``dataset``, ``model``, ``perceiver``, ``base`` (a robot's). What belongs to a family of
+worlds is found in the same way, by the family's name: ``verbalizer``, ``scorer``, ``map``. The
+package ``perception`` holds other modules too, so a module there is a part only if its text assigns
+``perceiver``.
 Other distributions add parts through the entry-point groups ``wayword.agents`` and so on, and
 ``load("agent", "./mine.py")`` takes a file, ``load("agent", "./mine")`` a folder with an
 ``__init__.py``, and ``load("dataset", "./task.yaml")`` the task that a file describes.
@@ -39,6 +40,7 @@ Kind = Literal[
     "scorer",
     "map",
     "display",
+    "base",
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PACKAGES: Mapping[Kind, str] = {
@@ -52,6 +54,7 @@ PACKAGES: Mapping[Kind, str] = {
     "scorer": "wayword.metrics",
     "map": "wayword.viewer.maps",
     "display": "wayword.viewer",
+    "base": "wayword.worlds.objectnav",
 }
 OF_A_FAMILY: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
 """Kinds whose parts are named for a family; other modules beside them are not parts."""
@@ -119,7 +122,9 @@ def _modules(kind: Kind) -> Mapping[str, str]:
     for module in pkgutil.iter_modules([str(folder)]):
         name = f"{PACKAGES[kind]}.{module.name}"
         if not module.ispkg:
-            if kind not in ("perceiver", "display") or _assigns(folder / f"{module.name}.py", kind):
+            if kind not in ("perceiver", "display", "base") or _assigns(
+                folder / f"{module.name}.py", kind
+            ):
                 found[module.name] = name
         elif (folder / module.name / f"{kind}.py").is_file():
             found[module.name] = f"{name}.{kind}"

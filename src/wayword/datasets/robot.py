@@ -5,18 +5,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from wayword.core import registry
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode, Extra, Reference
+from wayword.core.episode import Episode, Extra, Json, Reference
 from wayword.core.errors import UsageError
 from wayword.core.world import Family
+from wayword.settings import make
 from wayword.worlds import objectnav
+from wayword.worlds.objectnav.base import Base, Moved
+from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings
-from wayword.worlds.objectnav.rosbridge import Link
+from wayword.worlds.objectnav.rosbridge import Link, RobotError
 from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches
 
 
@@ -24,12 +28,16 @@ from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches
 class RobotSettings(RosSettings):
     """``target`` is what to look for, in any words; several, divided by ``|``, are looked for one
     after the other. ``instruction`` is told instead of "Find the …", for agents that follow one.
+    ``base`` is a file of your own that drives another robot, ``base_settings`` its settings.
 
-    The rest says how to reach the robot: ``url``, topics, actions, the camera, limits in seconds.
+    The rest says how to reach a robot over rosbridge: ``url``, topics, actions, the camera, limits
+    in seconds.
     """
 
     target: str = ""
     instruction: str = ""
+    base: str = ""
+    base_settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def targets(self) -> list[str]:
@@ -37,10 +45,11 @@ class RobotSettings(RosSettings):
 
 
 class RobotTasks(SolvableSearches):
-    """Searches with a real robot: ROS 2 and Nav2 behind a rosbridge server.
+    """Searches with a real robot: ROS 2 and Nav2 behind a rosbridge server, or a base of your own.
 
         wayword run lgx --on robot --concurrency 1 --model openai:gpt-5-mini \\
             --set dataset.target="cat-shaped mug" --set grounding=owlv2:google/owlv2-base-patch16
+        wayword run lgx --on robot --concurrency 1 --set dataset.base=./cart.py …
 
     The robot starts where it stands. Nobody judges whether the thing was found, so that runs have
     no success rate; the trajectory says where the agent stopped and why. A token for a proxy is
@@ -68,11 +77,16 @@ class RobotTasks(SolvableSearches):
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """None: the world itself is read."""
-        return {}
+        """The file of a base of your own; otherwise the world itself is read."""
+        if not self.settings.base or not registry.is_path(self.settings.base):
+            return {}
+        path = Path(self.settings.base)
+        return {"base": path / "__init__.py" if path.is_dir() else path}
 
     def world(self, episode: Episode) -> ObjectNavWorld:
-        """The robot. All episodes share one connection: who starts last drives."""
+        """The robot. All episodes share it, and one connection: who starts last drives."""
+        if self.settings.base:
+            return ObjectNavWorld(_Turn(self._own, self._drivers))
         given = {f.name: getattr(self.settings, f.name) for f in fields(RosSettings)}
         return ObjectNavWorld(RosBase(RosSettings(**given), self._link))
 
@@ -84,12 +98,70 @@ class RobotTasks(SolvableSearches):
         s = self.settings
         return Link(s.url, os.environ.get(TOKEN, ""), s.patience, s.plain)
 
+    @cached_property
+    def _drivers(self) -> list[Base]:
+        """Whoever has a base of your own; the last one drives."""
+        return []
+
+    @cached_property
+    def _own(self) -> Base:
+        """The base that ``base`` names. Raises ``UsageError``."""
+        name, given = self.settings.base, self.settings.base_settings
+        cls = registry.load("base", name)
+        known = getattr(cls, "Settings", None)
+        if known is None and given:
+            raise UsageError(f"{name}: the base has no settings, got {', '.join(given)}")
+        base: Base = cls() if known is None else cls(make(known, given, name))
+        lacking = [method for method in METHODS if not callable(getattr(base, method, None))]
+        if lacking:
+            raise UsageError(f"{name}: a base needs the methods {', '.join(lacking)}")
+        return base
+
     def _task(self, number: int, target: str) -> Task:
         plain = re.sub(r"[^a-z0-9]+", "_", target.lower()).strip("_")[:40]
         name = f"{number}_{plain or 'follow'}"
         told = self.settings.instruction.strip() or f"Find the {target}."
         extra: Extra = {"target": target} if target else {}
         return Task(Episode(name, told, "robot", {}, extra=extra), Reference(name))
+
+
+METHODS = ("start", "capture", "rotate", "go_to", "pose", "report", "stop")
+"""What a base is asked for."""
+
+
+class _Turn:
+    """One episode's turn with a base of your own, over as soon as another episode starts."""
+
+    def __init__(self, base: Base, drivers: list[Base]) -> None:
+        self._base, self._drivers = base, drivers
+
+    def start(self, episode: Episode) -> None:
+        self._drivers[:] = [self]
+        self._base.start(episode)
+
+    def capture(self) -> View:
+        return self._mine().capture()
+
+    def rotate(self, degrees: float) -> Moved:
+        return self._mine().rotate(degrees)
+
+    def go_to(self, x: float, y: float) -> Moved:
+        return self._mine().go_to(x, y)
+
+    def pose(self) -> Mapping[str, Json]:
+        return self._base.pose()
+
+    def report(self) -> Mapping[str, Json]:
+        return self._base.report()
+
+    def stop(self) -> None:
+        if self._drivers == [self]:
+            self._base.stop()
+
+    def _mine(self) -> Base:
+        if self._drivers != [self]:
+            raise RobotError("the robot was given to another episode; run with --concurrency 1")
+        return self._base
 
 
 dataset = RobotTasks

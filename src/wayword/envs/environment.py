@@ -230,13 +230,7 @@ class Environment:
 
     def _pick(self, episode: str | int | None) -> Task:
         if isinstance(episode, str):
-            found = of_ids(self.tasks, {episode})
-            if episode not in found:
-                ids = [task.episode.id for task in self.tasks[:40]]
-                raise UsageError(
-                    f"{self.options.name} has no episode {episode!r}; {suggest(episode, ids)}"
-                )
-            return found[episode]
+            return self.task(episode)
         if episode is None:
             count = len(self.tasks)
             number = self._rng.randrange(count) if self._rng else self._next % count
@@ -246,6 +240,15 @@ class Environment:
             raise UsageError(f"episode={episode} must lie between 0 and {len(self.tasks) - 1}")
         self._next = episode + 1
         return self.tasks[episode]
+
+    def task(self, episode: str) -> Task:
+        """The task of that episode. Raises ``UsageError`` with a suggestion for an unknown id."""
+        found = of_ids(self.tasks, {episode})
+        if episode not in found:
+            ids = [task.episode.id for task in self.tasks[:40]]
+            name = self.options.name
+            raise UsageError(f"{name} has no episode {episode!r}; {suggest(episode, ids)}")
+        return found[episode]
 
     def _new_view(self) -> View:
         options = self.options
@@ -340,7 +343,7 @@ def _chosen(dataset: Dataset, options: Options) -> Sequence[Task]:
     if wanted is None:
         chosen: Sequence[Task] = tasks
     elif isinstance(wanted, int):
-        chosen = tasks[:wanted]
+        chosen = tasks[: max(wanted, 0)]
     else:
         found = of_ids(tasks, set(wanted))
         missing = [name for name in wanted if name not in found]

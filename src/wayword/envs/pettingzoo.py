@@ -6,33 +6,39 @@
     env = parallel("ma_household")     # everybody at once, carried out in turn order
 
 Actions are texts, and observations are ``{"text": ...}``: PettingZoo's own tests take no bare text
-for an observation. Each actor has its own task
-and view of the episode. The reward is each actor's own by the same terms; success is everybody's.
-Infos hold what environments tell, worked out when read.
+for an observation. With ``actions="menu"`` actions are numbers, and observations have an
+``action_mask`` as well. Each actor has its own task and view of the episode.
+
+The reward is each actor's own by the same terms; success is everybody's. An actor that has stopped
+waits for the others: it is asked nothing more, and is terminated with them, as it can be paid for
+the team's success only then. Infos hold what environments tell, worked out when read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
+
 from wayword.core.dataset import Task
-from wayword.core.errors import missing
-from wayword.envs.environment import Options, make
+from wayword.core.errors import UsageError, missing
+from wayword.envs.environment import make
 from wayword.envs.game import LAZY, Game, Info, Moment
 from wayword.envs.rewards import Meter, reward
 from wayword.envs.views import Structured, Words
 
 try:
     import pettingzoo
-    from gymnasium.spaces import Dict
+    from gymnasium.spaces import Box, Dict, Space
     from gymnasium.utils import seeding
 except ModuleNotFoundError as error:
     raise missing(error, "pettingzoo") from None
 
-from wayword.envs.gymnasium import FreeText, as_text
+from wayword.envs.gymnasium import MENU, FreeText, MenuNumber, as_text, mask_of
 
-Seen = dict[str, str]
+Seen = dict[str, Any]
 
 
 class _Table:
@@ -40,8 +46,13 @@ class _Table:
 
     def __init__(self, name: str, options: dict[str, Any]) -> None:
         self.inner = make(name, **options)
-        self._reward, self._structured = reward(options.get("reward", "success")), False
-        self._structured = Options(name, **options).view == "structured"
+        asked = self.inner.options
+        if asked.view not in ("text", "structured"):
+            raise UsageError(
+                f"view={asked.view!r} must be 'text' or 'structured' for several actors"
+            )
+        self._reward, self._view = reward(asked.reward), asked.view
+        self.menu, self._actions = asked.actions == "menu", asked.actions
         first = self.inner.tasks[0].episode
         self.actors: list[str] = list(first.actors)
         self._draw: Any = None
@@ -52,16 +63,16 @@ class _Table:
         if seed is not None:
             self._draw, _ = seeding.np_random(seed)
         self.game = game = Game(self.inner.dataset, self._task(episode), self.inner.max_steps)
-        cls = Structured if self._structured else Words
-        self.views = {actor: cls(actor) for actor in game.world.actors}
+        cls = Structured if self._view == "structured" else Words
+        self.views = {actor: cls(actor, self._actions) for actor in game.world.actors}
         self.meters = {actor: Meter(self._reward, actor) for actor in game.world.actors}
         for actor, view in self.views.items():
             view.begin(game)
             self.meters[actor].start(game)
 
-    def take(self, actor: str, said: str) -> bool:
+    def take(self, actor: str, said: Any) -> bool:
         """One actor's turn; whether its answer was rejected."""
-        decision = self.views[actor].read(said)
+        decision = self.views[actor].read(int(said) if self.menu else str(said))
         assert decision is not None  # these views ask nothing in between
         step = self.game.take(actor, decision)
         self.views[actor].told(step)
@@ -74,13 +85,13 @@ class _Table:
 
     def seen(self, actor: str) -> Seen:
         """What an actor is shown now."""
-        return {"text": as_text(self.views[actor].observe())}
+        seen: Seen = {"text": as_text(self.views[actor].observe())}
+        return {**seen, "action_mask": mask_of(len(self.legal(actor)))} if self.menu else seen
 
     def over(self, actor: str) -> tuple[bool, bool]:
-        """Whether an actor has stopped, and whether it was cut off."""
-        game = self.game
-        stopped = game.ended == "stopped" or game.world.done(actor)
-        return stopped, not stopped and not game.active(actor)
+        """Whether the episode is over for an actor that has stopped, or for one cut off."""
+        over, stopped = self.game.ended is not None, self.game.world.done(actor)
+        return over and stopped, over and not stopped
 
     def info(self, actor: str, rejected: bool = False) -> Info:
         """What is told beside an observation."""
@@ -103,14 +114,14 @@ class _Table:
     def _task(self, episode: str | None) -> Task:
         tasks = self.inner.tasks
         if episode is not None:
-            return next(task for task in tasks if task.episode.id == episode)
+            return self.inner.task(episode)
         number = int(self._draw.integers(len(tasks))) if self._draw else self._next % len(tasks)
         self._next = number + 1
         return tasks[number]
 
 
 class _Spaces:
-    """The spaces of both interfaces: free text, the same object for an agent each time."""
+    """The spaces of both interfaces, the same object for an agent each time."""
 
     metadata = {"name": "wayword_v0", "render_modes": [], "is_parallelizable": True}  # noqa: RUF012
     render_mode = None
@@ -118,15 +129,21 @@ class _Spaces:
     def _open(self, name: str, options: dict[str, Any]) -> None:
         self.table = table = _Table(name, options)
         self.possible_agents = list(table.actors)
-        self.observation_spaces = {a: Dict({"text": FreeText()}) for a in table.actors}
-        self.action_spaces = {actor: FreeText(_legal(table, actor)) for actor in table.actors}
+        seen: dict[str, Space[Any]] = {"text": FreeText()}
+        if table.menu:
+            seen["action_mask"] = Box(0, 1, (MENU,), np.int8)
+        self.observation_spaces = {actor: Dict(seen) for actor in table.actors}
+        kind: Any = MenuNumber if table.menu else FreeText
+        self.action_spaces: dict[str, Space[Any]] = {
+            actor: kind(partial(table.legal, actor)) for actor in table.actors
+        }
 
     def observation_space(self, agent: str) -> Dict:
-        """Any text, under the key ``text``."""
+        """Any text, under the key ``text``; for menus ``action_mask`` besides."""
         return self.observation_spaces[agent]
 
-    def action_space(self, agent: str) -> FreeText:
-        """Any text; a sample is a legal action."""
+    def action_space(self, agent: str) -> Space[Any]:
+        """Any text, or for menus a number; a sample is a legal action."""
         return self.action_spaces[agent]
 
     def render(self) -> None:
@@ -158,7 +175,7 @@ class WaywordAEC(_Spaces, pettingzoo.AECEnv):  # type: ignore[misc]
         """What an actor is shown now."""
         return self.table.seen(agent)
 
-    def step(self, action: str | None) -> None:
+    def step(self, action: Any) -> None:
         """The turn of ``agent_selection``; None takes one that is over away."""
         actor, table = self.agent_selection, self.table
         if self.terminations[actor] or self.truncations[actor]:
@@ -166,7 +183,7 @@ class WaywordAEC(_Spaces, pettingzoo.AECEnv):  # type: ignore[misc]
             return
         before = len(table.game.trajectory.steps)
         self._cumulative_rewards[actor] = 0.0
-        rejected = table.take(actor, str(action))
+        rejected = table.take(actor, action)
         self.rewards = {a: r for a, r in table.rewards(before).items() if a in self.agents}
         self.infos[actor] = table.info(actor, rejected)
         for other in self.agents:
@@ -178,10 +195,11 @@ class WaywordAEC(_Spaces, pettingzoo.AECEnv):  # type: ignore[misc]
         self._deads_step_first()
 
     def _after(self, actor: str) -> str:
-        """Who is next: the nearest in turn order who is still there."""
-        order = list(self.table.game.world.actors)
+        """Who is next: the nearest in turn order with turns left; anybody once it is over."""
+        order, game = list(self.table.game.world.actors), self.table.game
         at = order.index(actor)
-        return next(a for a in (*order[at + 1 :], *order[: at + 1]) if a in self.agents)
+        later = [a for a in (*order[at + 1 :], *order[: at + 1]) if a in self.agents]
+        return next((a for a in later if game.active(a)), later[0])
 
 
 class WaywordParallel(_Spaces, pettingzoo.ParallelEnv):  # type: ignore[misc]
@@ -201,14 +219,17 @@ class WaywordParallel(_Spaces, pettingzoo.ParallelEnv):  # type: ignore[misc]
         return seen, {actor: self.table.info(actor) for actor in self.agents}
 
     def step(
-        self, actions: dict[str, str]
+        self, actions: dict[str, Any]
     ) -> tuple[dict[str, Seen], dict[str, float], dict[str, bool], dict[str, bool], dict[str, Any]]:
-        """A turn of everybody who is left."""
+        """A turn of everybody who has turns left; others need no action, and none is read."""
         table, there = self.table, list(self.agents)
         before, refused = len(table.game.trajectory.steps), dict.fromkeys(there, False)
+        silent = [a for a in there if table.game.active(a) and actions.get(a) is None]
+        if silent:
+            raise UsageError(f"no action for {silent[0]!r}, whose turn it is")
         for actor in there:
             if table.game.active(actor):
-                refused[actor] = table.take(actor, str(actions[actor]))
+                refused[actor] = table.take(actor, actions[actor])
         rewards = table.rewards(before)
         over = {actor: table.over(actor) for actor in there}
         self.agents = [actor for actor in there if not any(over[actor])]
@@ -219,10 +240,6 @@ class WaywordParallel(_Spaces, pettingzoo.ParallelEnv):  # type: ignore[misc]
             {actor: cut for actor, (_, cut) in over.items()},
             {actor: table.info(actor, refused[actor]) for actor in there},
         )
-
-
-def _legal(table: _Table, actor: str) -> Any:
-    return lambda: table.legal(actor)
 
 
 def aec(name: str = "ma_household", **options: Any) -> WaywordAEC:

@@ -15,6 +15,7 @@ took, and going to and fro earns nothing (Ng et al. 1999).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -63,6 +64,8 @@ def reward(given: str | Mapping[str, float] | Reward) -> Reward:
     for name in given:
         if name not in TERMS:
             raise UsageError(f"no reward term is called {name!r}; {suggest(name, list(TERMS))}")
+        if not isinstance(given[name], int | float) or not math.isfinite(given[name]):
+            raise UsageError(f"reward: the weight of {name} must be a number, got {given[name]!r}")
     return Reward({name: float(weight) for name, weight in given.items()})
 
 

@@ -41,6 +41,8 @@ from wayword.envs.views import Said
 
 Autoreset = Literal["next", "same", "off"]
 PROTOCOL = pickle.HIGHEST_PROTOCOL
+Seed = int | Sequence[int | None] | None
+"""One that is counted up from environment to environment, or one for each."""
 DIED = "a worker has died; see its message above"
 Batch = tuple[list[Json], list[float], list[bool], list[bool], list[Any]]
 
@@ -82,7 +84,7 @@ class SyncVector:
         self.envs = [first, *(make(name, **shared) for _ in range(count - 1))]
         self._seats = [_Seat(env) for env in self.envs]
 
-    def reset(self, seed: int | None = None) -> tuple[list[Json], list[Info]]:
+    def reset(self, seed: Seed = None) -> tuple[list[Json], list[Info]]:
         """Begin an episode in each; without a seed they draw from a common beginning."""
         seeds = _seeds(seed, self.count)
         pairs = [seat.reset(own) for seat, own in zip(self._seats, seeds, strict=True)]
@@ -146,7 +148,7 @@ class WorkerVector:
             self._pipes.append(here)
             self._processes.append(process)
 
-    def reset(self, seed: int | None = None) -> tuple[list[Json], list[dict[str, Json]]]:
+    def reset(self, seed: Seed = None) -> tuple[list[Json], list[dict[str, Json]]]:
         """Begin an episode in each."""
         self._ask("reset", _seeds(seed, self.count))
         seen, infos = self._answers("reset", 2)
@@ -283,8 +285,14 @@ def _batch(stepped: Sequence[Any]) -> Batch:
     return columns[0], columns[1], columns[2], columns[3], columns[4]
 
 
-def _seeds(seed: int | None, count: int) -> list[int | None]:
-    return [None] * count if seed is None else [seed + number for number in range(count)]
+def _seeds(seed: Seed, count: int) -> list[int | None]:
+    if seed is None:
+        return [None] * count
+    if isinstance(seed, Sequence):
+        if len(seed) != count:
+            raise UsageError(f"{len(seed)} seeds for {count} environments")
+        return list(seed)
+    return [seed + number for number in range(count)]
 
 
 def _check(count: int, autoreset: str) -> None:

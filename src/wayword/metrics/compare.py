@@ -30,7 +30,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.metric import Metric
 from wayword.metrics import accounting, predictions, scoring, state_accuracy
 from wayword.metrics.intervals import Floats, Interval, bootstrap, permutation_test
-from wayword.metrics.table import label, number
+from wayword.metrics.table import label, latex_number, latex_text, number
 
 Scores = Mapping[str, Mapping[str, float]]
 """Episode id -> metric key -> value."""
@@ -59,7 +59,11 @@ class MetricDifference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two runs side by side; ``only_first`` and ``only_second`` count unshared episodes."""
+    """Two runs side by side; ``only_first`` and ``only_second`` count unshared episodes.
+
+    ``clusters`` counts what was resampled and swapped whole, ``unit`` names it (``"path"``); 0 and
+    empty where that were the episodes themselves.
+    """
 
     first: str
     second: str
@@ -67,6 +71,8 @@ class Comparison:
     only_first: int
     only_second: int
     lines: tuple[MetricDifference, ...]
+    clusters: int = 0
+    unit: str = ""
 
 
 def compare(
@@ -78,12 +84,13 @@ def compare(
     family: str,
     metrics: Sequence[Metric] | None = None,
     clusters: Mapping[str, Hashable] | None = None,
+    unit: str = "",
     seed: int = 0,
 ) -> Comparison:
     """Compare two runs on the episodes they share.
 
-    ``metrics`` are the family's own. ``clusters`` maps an episode to the path or scene it shares
-    with others. Raises ``UsageError`` where no episode is shared.
+    ``metrics`` are the family's own. ``clusters`` maps an episode to the path or scene (``unit``)
+    it shares with others. Raises ``UsageError`` where no episode is shared.
     """
     shared = [episode for episode in first if episode in second]
     if not shared:
@@ -112,7 +119,8 @@ def compare(
         if not np.isnan(differences[:, k]).all()
     ]
     unshared = len(first) - len(shared), len(second) - len(shared)
-    return Comparison(first_name, second_name, len(shared), *unshared, tuple(lines))
+    drawn = (len(set(groups)), unit) if groups and unit else (0, "")
+    return Comparison(first_name, second_name, len(shared), *unshared, tuple(lines), *drawn)
 
 
 def _matrix(scores: Scores, episodes: Sequence[str], metrics: Sequence[Metric]) -> Floats:
@@ -147,12 +155,16 @@ def _line(
 
 
 def render(found: Comparison, format: str = "rich", width: int = 100) -> str:  # noqa: A002
-    """As text: ``rich``, ``json``, ``csv`` or ``markdown``. Raises ``UsageError`` for others."""
+    """As text: ``rich``, ``json``, ``csv``, ``markdown`` or ``latex``.
+
+    Raises ``UsageError`` for another format.
+    """
     writers: dict[str, Callable[[], str]] = {
         "rich": lambda: _to_terminal(found, width),
         "json": lambda: json.dumps(_as_json(found), indent=2, allow_nan=False),
         "csv": lambda: _to_csv(found),
         "markdown": lambda: _to_markdown(found),
+        "latex": lambda: _to_latex(found),
     }
     if format not in writers:
         raise UsageError(f"no table format {format!r}; {suggest(format, list(writers))}")
@@ -162,6 +174,8 @@ def render(found: Comparison, format: str = "rich", width: int = 100) -> str:  #
 def heading(found: Comparison) -> str:
     """One sentence on what is compared and what is not."""
     text = f"{found.shared} shared episodes"
+    if found.unit and found.clusters < found.shared:
+        text += f" of {found.clusters} {found.unit}s, each resampled and swapped whole"
     if found.only_first or found.only_second:
         text += (
             f"; not compared: {found.only_first} only in {found.first}, "
@@ -170,6 +184,7 @@ def heading(found: Comparison) -> str:
     return text + "."
 
 
+_SMALL = "Difference: second less first. p: paired permutation test, two-sided."
 HEAD = ("Metric", "First", "Second", "Difference [95%]", "Better", "Worse", "Same", "p")
 
 
@@ -179,7 +194,8 @@ def _cells(line: MetricDifference) -> tuple[str, ...]:
     if not math.isnan(gap.low):
         change += f" [{number(metric, gap.low)}, {number(metric, gap.high)}]"
     chance = "–" if math.isnan(line.p) else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"
-    counts = str(line.wins), str(line.losses), str(line.ties)
+    judged = (line.wins, line.losses) if metric.better else ("–", "–")
+    counts = str(judged[0]), str(judged[1]), str(line.ties)
     means = number(metric, line.first), number(metric, line.second)
     return (label(metric), *means, change, *counts, chance)
 
@@ -200,7 +216,7 @@ def _to_terminal(found: Comparison, width: int) -> str:
     console = Console(file=out, width=width, highlight=False, markup=False)
     console.print(f"First:  {found.first}\nSecond: {found.second}\n{heading(found)}\n")
     console.print(table)
-    console.print("\nDifference: second less first. p: paired permutation test, two-sided.")
+    console.print(f"\n{_SMALL}")
     return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
 
@@ -224,6 +240,19 @@ def _to_markdown(found: Comparison) -> str:
     lines = [f"{found.second} against {found.first}: {heading(found)}", ""]
     rows = [HEAD, ("---", *["---:"] * (len(HEAD) - 1)), *(_cells(line) for line in found.lines)]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)]) + "\n"
+
+
+def _to_latex(found: Comparison) -> str:
+    """A ``tabular`` with the rules of ``booktabs``; what is compared stands in comments below."""
+    lines = [f"\\begin{{tabular}}{{l{'r' * (len(HEAD) - 1)}}}", "\\toprule"]
+    lines += [f"{' & '.join(map(latex_text, HEAD))} \\\\", "\\midrule"]
+    for line in found.lines:
+        name, *numbers = _cells(line)
+        shown = ["--" if text == "–" else f"${latex_number(text)}$" for text in numbers]
+        lines.append(f"{' & '.join((latex_text(name), *shown))} \\\\")
+    lines += ["\\bottomrule", "\\end{tabular}"]
+    told = (f"First: {found.first}", f"Second: {found.second}", heading(found), _SMALL)
+    return "\n".join([*lines, *(f"% {line}" for line in told)]) + "\n"
 
 
 def _to_csv(found: Comparison) -> str:

@@ -200,7 +200,8 @@ def _target_distances(step: Step, targets: frozenset[str]) -> list[float]:
     """Metres to the middles of the targets that are truly in the step's view. A detector that
     grounds one of them reports just that number."""
     view = step.observation
-    return [s.away for s in view.shown if s.id in targets] if isinstance(view, View) else []
+    shown = view.shown if isinstance(view, View) else None
+    return [s.away for s in shown or () if s.id in targets]
 
 
 def stopped_at(state: Mapping[str, Json], targets: frozenset[str], most: float) -> bool:

@@ -17,6 +17,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -106,7 +107,12 @@ def _rank(metrics: Sequence[Metric], number: int) -> tuple[int, int]:
 
 def _title(row: Row) -> list[str]:
     dataset = f"{row.dataset} {row.checksum[:8]}".strip()
-    return [row.name, *(line for line in (row.model, dataset) if line)]
+    return [row.name, *(line for line in (_agent(row), row.model, dataset) if line)]
+
+
+def _agent(row: Row) -> str:
+    """The agent, where the name of the run does not say it."""
+    return "" if row.agent in row.name else row.agent
 
 
 def _count(row: Row) -> list[str]:
@@ -209,39 +215,72 @@ def to_csv(rows: Sequence[Row]) -> str:
 
 def to_markdown(rows: Sequence[Row]) -> str:
     """A Markdown table; ``46.7 ± 17.9`` is a mean and half of its 95% interval."""
-    metrics = metrics_of(rows)
-    head = ["Run", "Model", "Dataset", "Episodes", *(_markdown_label(m) for m in metrics)]
-    lines = [head, ["---"] * 4 + ["---:"] * len(metrics)]
+    metrics, named = metrics_of(rows), _heads(rows)
+    head = [*named, *(_markdown_label(m) for m in metrics)]
+    lines = [head, ["---"] * len(named) + ["---:"] * len(metrics)]
     for row in rows:
         cells = [" ± ".join(filter(None, cell(row, metric))) for metric in metrics]
         dataset = f"{row.dataset} `{row.checksum[:8]}`" if row.checksum else row.dataset
-        name = f"{row.name} (shown the answer)" if row.sees_answer else row.name
-        lines.append([name, row.model, dataset, episodes(row), *cells])
+        lines.append([*_named(row, named, dataset), *cells])
     text = [f"| {' | '.join(part.replace('|', '/') for part in line)} |" for line in lines]
     text += ["", *(f"> {line}" for line in notes)] if (notes := caveats(rows)) else []
     return "\n".join(text) + "\n"
 
 
+def _heads(rows: Sequence[Row]) -> tuple[str, ...]:
+    """What a row begins with in a document; the agent where some name of a run does not say it."""
+    agent = ("Agent",) if any(map(_agent, rows)) else ()
+    return ("Run", *agent, "Model", "Dataset", "Episodes")
+
+
+def _named(row: Row, heads: Sequence[str], dataset: str) -> list[str]:
+    """The cells under ``_heads``."""
+    name = f"{row.name} (shown the answer)" if row.sees_answer else row.name
+    agent = [row.agent] if "Agent" in heads else []
+    return [name, *agent, row.model, dataset, episodes(row)]
+
+
 def to_latex(rows: Sequence[Row]) -> str:
     """A ``tabular`` with the rules of ``booktabs``; the best mean of a column is bold."""
-    metrics = metrics_of(rows)
+    metrics, named = metrics_of(rows), _heads(rows)
     best = {metric.key: _best(rows, metric) for metric in metrics}
-    head = ["Run", "Model", "Dataset", "Episodes", *map(label, metrics)]
-    lines = [f"\\begin{{tabular}}{{llll{'r' * len(metrics)}}}", "\\toprule"]
-    lines += [f"{' & '.join(map(_tex, head))} \\\\", "\\midrule"]
+    lines = [f"\\begin{{tabular}}{{{'l' * len(named)}{'r' * len(metrics)}}}", "\\toprule"]
+    lines += [f"{' & '.join(map(latex_text, [*named, *map(label, metrics)]))} \\\\", "\\midrule"]
     for row in rows:
-        name = f"{row.name} (shown the answer)" if row.sees_answer else row.name
-        cells = [_tex(text) for text in (name, row.model, row.dataset, episodes(row))]
+        cells = [latex_text(text) for text in _named(row, named, row.dataset)]
         for metric in metrics:
-            mean, spread = cell(row, metric)
             value = row.values.get(metric.key)
             judged = len(rows) > 1 and value is not None and not row.sees_answer
             top = judged and value is not None and value.mean == best[metric.key]
-            shown = f"\\mathbf{{{mean}}}" if top else mean
-            cells.append(f"${shown} \\pm {spread}$" if spread else shown.replace("–", "--"))
+            cells.append(_latex_cell(*cell(row, metric), top))
         lines.append(f"{' & '.join(cells)} \\\\")
     lines += ["\\bottomrule", "\\end{tabular}"]
     return "\n".join([*lines, *(f"% {line}" for line in caveats(rows))]) + "\n"
+
+
+def _latex_cell(mean: str, spread: str, best: bool) -> str:
+    own, half = latex_number(mean), latex_number(spread)
+    own = f"\\mathbf{{{own}}}" if best else own
+    return f"${own} \\pm {half}$" if half else f"${own}$" if mean != "–" else "--"
+
+
+_LATEX = {
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "\\": "\\textbackslash{}",
+    "~": "\\textasciitilde{}",
+    "^": "\\textasciicircum{}",
+    "–": "--",
+}
+
+
+def latex_text(text: str) -> str:
+    """Any text in LaTeX."""
+    return "".join(_LATEX.get(sign, sign) for sign in text)
+
+
+def latex_number(text: str) -> str:
+    """A number in LaTeX's math mode, where a bare comma would be followed by a gap."""
+    return re.sub(r"(?<=\d),(?=\d)", "{,}", text)
 
 
 def _best(rows: Sequence[Row], metric: Metric) -> float | None:
@@ -252,10 +291,6 @@ def _best(rows: Sequence[Row], metric: Metric) -> float | None:
     if not means or metric.better is None:
         return None
     return max(means) if metric.better == "higher" else min(means)
-
-
-def _tex(text: str) -> str:
-    return "".join(f"\\{sign}" if sign in "&%$#_{}" else sign for sign in text)
 
 
 def episodes(row: Row) -> str:

@@ -136,6 +136,7 @@ class OpenAIModel:
                 logprobs=answers.logprobs(chosen[0][0]),
                 seconds=time.perf_counter() - began,
                 reasoning=_reasoning(said),
+                unsent=replies[0][0].unsent,
             )
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:

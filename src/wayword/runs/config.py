@@ -163,7 +163,7 @@ def _remembered(folder: Path) -> dict[FileState, str]:
 # in no episode, and would otherwise be forgotten: a budget could then be spent anew at every
 # start.
 
-NAME = "sessions.jsonl"
+SESSIONS = "sessions.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +182,7 @@ class Session:
 
 def add_session(run: Path, session: Session) -> None:
     """Append a session to the run folder. Raises ``RecordingError``."""
-    writer = LineWriter(run / NAME)
+    writer = LineWriter(run / SESSIONS)
     try:
         writer.append(dump(plain(asdict(session))))
     finally:
@@ -191,7 +191,7 @@ def add_session(run: Path, session: Session) -> None:
 
 def sessions(run: Path) -> Iterator[Session]:
     """The sessions that ended in order; a killed one left none. Raises ``RecordingError``."""
-    path = run / NAME
+    path = run / SESSIONS
     for number, line in read_lines(path):
         told = parse_line(path, number, line)
         yield Session(

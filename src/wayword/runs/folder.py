@@ -200,6 +200,8 @@ class RunFolder(RecordedRun):
         ``config["identity"]`` is a mapping that says which run it is: one that differs anywhere
         is another run. The rest of ``config`` informs readers, and the first start's is kept.
 
+        Another run that has played and spent nothing is replaced.
+
         Raises ``RecordingError``, one clear line, when the folder holds another run or other
         files, is being written by another process, is corrupt, or cannot be written; and when
         the config holds a secret.
@@ -351,8 +353,29 @@ def _refuse_foreign(folder: Path) -> None:
 
 def _opened(folder: Path, here: dict[str, Json], lock: FolderLock) -> RunFolder:
     path = folder / "config.json"
-    if path.exists():
-        configs.same_run(path, configs.read_config(path), here)
-    else:
+    if not path.exists():
         configs.write_config(path, here)
-    return RunFolder(folder, lock)
+        return RunFolder(folder, lock)
+    there = configs.read_config(path)
+    if _holds_work(folder) or configs.difference(there, here) is None:
+        configs.same_run(path, there, here)
+        return RunFolder(folder, lock)
+    configs.write_config(path, here)
+    (folder / configs.SESSIONS).unlink(missing_ok=True)  # wall times of the run that was not to be
+    opened = RunFolder(folder, lock)
+    opened.notices.append(
+        f"{folder}: another run began here and left nothing; this one replaces it"
+    )
+    return opened
+
+
+_WORK = ("episodes.jsonl", "failures.jsonl", configs.SPENDING, "signature.json")
+
+
+def _holds_work(folder: Path) -> bool:
+    """Whether anything was played, paid or signed; not where a run failed to get going.
+
+    A mistyped model is noticed only once it is asked, when the folder has its config.
+    """
+    files = (folder / name for name in _WORK)
+    return any(file.exists() and file.stat().st_size > 0 for file in files)

@@ -36,7 +36,7 @@ from wayword.core.model import (
 from wayword.core.replay import PlanningFailed
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
-from wayword.models.middleware.budget import Price, load_prices
+from wayword.models.middleware.prices import Price, load_prices
 from wayword.models.servers.profile import Profile
 from wayword.runs.active import Choices, open_models, tokens_of
 from wayword.runs.config import Checksums

@@ -23,7 +23,7 @@ from typing import Any
 from wayword.agents.parts.strategy import instruction
 from wayword.core.action import Rejection
 from wayword.core.dataset import of_ids
-from wayword.core.errors import RecordingError, UsageError
+from wayword.core.errors import RecordingError, needing
 from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import Step
@@ -247,8 +247,6 @@ def _lines(path: Path) -> int:
 
 
 def _duckdb() -> Any:
-    try:
+    with needing("Parquet is written by duckdb", "parquet"):
         import duckdb
-    except ImportError:
-        raise UsageError("Parquet is written by duckdb: pip install 'wayword[parquet]'") from None
     return duckdb

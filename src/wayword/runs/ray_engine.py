@@ -23,7 +23,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from wayword.core.errors import RecordingError, UsageError
+from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.rollout import Outcome, first_error
 from wayword.models.middleware.budget import Account
 from wayword.runs.active import ActiveRun
@@ -67,10 +67,8 @@ def _cluster(workers: int) -> Iterator[Any]:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     os.environ.setdefault("RAY_worker_niceness", "0")  # 15 would starve them beside anything else
-    try:
+    with needing("--engine ray needs Ray", "ray"):
         import ray
-    except ImportError:
-        raise UsageError("--engine ray needs Ray; install wayword[ray]") from None
     if ray.is_initialized():
         yield ray
         return

@@ -30,7 +30,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from wayword.core.errors import RecordingError, UsageError
+from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.files import cache_folder
 from wayword.runs import columns
 
@@ -319,10 +319,8 @@ class Store:
 
 def _opened(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it. Raises ``UsageError``."""
-    try:
+    with needing(f"{url} needs a library", "remote"):
         import fsspec
-    except ImportError:
-        raise UsageError(f"{url} needs a library; install wayword[remote]") from None
     scheme = url.partition("://")[0]
     try:
         files, root = fsspec.core.url_to_fs(url, use_listings_cache=False)

@@ -140,11 +140,16 @@ def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
     if two.config["family"] != family:
         raise UsageError(f"{first} is of the family {family}, {second} of {two.config['family']}")
     left, right = dict(_scored(one).pairs()), dict(_scored(two).pairs())
+    for path, finished in ((first, left), (second, right)):
+        if not finished:
+            raise UsageError(f"{path} has no finished episode yet: there is nothing to compare")
     clusters = dict(zip(left, _clusters(list(left), family), strict=True))
     differ = _differences(one.config["identity"], two.config["identity"])
+    own = _clustered(family)
     found = comparing.compare(
         str(first), _only(left, keys), str(second), _only(right, keys),
         family=family, metrics=metrics_of(one.config), clusters=clusters,
+        unit=own.clustered if own else "",
     )  # fmt: skip
     return Compared(found, tuple(differ))
 

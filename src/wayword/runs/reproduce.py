@@ -24,7 +24,7 @@ import yaml
 
 from wayword.core import registry
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.models.middleware.budget import load_prices
+from wayword.models.middleware.prices import load_prices
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan, data_folder
 from wayword.settings import make, merge

@@ -22,7 +22,16 @@ from wayword.core.dataset import Dataset
 from wayword.core.model import Model, lessons_of, prepare, warnings_of
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
-from wayword.core.trajectory import CLAUSES, FOLLOWED, STATE, VOTES
+from wayword.core.trajectory import (
+    ASKED,
+    CLAUSES,
+    FOLLOWED,
+    GROUNDED,
+    SCENE_EXPERT,
+    STATE,
+    TURN,
+    VOTES,
+)
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
 from wayword.runs.active import ActiveRun, OnProgress, add_earlier, config_of, open_models
@@ -40,8 +49,12 @@ from wayword.runs.parts import (
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.progress import Reporter
 
-QUIET = {STATE, CLAUSES, FOLLOWED, VOTES, "lesson", "recorded_before"}
-"""Notes that every step leaves by design; the others are told at the end of a run."""
+QUIET = {
+    *(STATE, CLAUSES, FOLLOWED, VOTES, ASKED, GROUNDED, TURN, SCENE_EXPERT),
+    *("blocked", "went_back", "lesson", "recorded_before"),
+}
+"""Notes of an agent's usual course; the others, that something went wrong or was left out, are
+counted at the end of a run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +152,8 @@ async def _run(
         active.done = resumed = len(chosen) - len(todo)
         active.on_progress(resumed, len(chosen), {})
         outcome = await _play(active, todo, models, account) if todo else Outcome()
+        if outcome.exhausted and account.used >= 1.0:  # by calls made since an episode was refused
+            outcome = replace(outcome, exhausted=account.spent())
         learnt = [line for model in models.values() for line in lessons_of(model)]
         told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
         told += dict.fromkeys(line for model in models.values() for line in warnings_of(model))
@@ -155,11 +170,13 @@ def _spent(account: Account, outcome: Outcome) -> list[str]:
     """What a person should know of the bill."""
     told = []
     if account.retries:
-        told.append(f"{account.retries:,} requests were made again after a failure")
+        again = counted(account.retries, "request was", "requests were")
+        told.append(f"{again} made again after a failure")
     if outcome.exhausted and account.calls:
+        late = counted(account.late, "call was", "calls were")
         told.append(
             f"spent in all: {account.tokens:,} tokens, ${account.dollars:.4f}; "
-            f"{account.late} calls were under way when the budget was reached"
+            f"{late} under way when the budget was reached"
         )
     return told
 
@@ -208,12 +225,19 @@ def _notices(active: ActiveRun) -> list[str]:
         for kind, count in sorted(active.noted.items())
         if kind not in QUIET
     ]
+    if noted:
+        noted[-1] += "; `wayword view` shows at which steps, and why"
     left = ", ".join(f"{n:,} {cause}" for cause, n in omitted(active.dataset).items())
     gone = [f"left out of the split: {left}"] if left else []
     gone += [f"note: {caveat}" for caveat in active.dataset.caveats]
     typed, now = active.plan.on.partition(":")[0], active.plan.dataset_name
     named = [f"the dataset {typed} is called {now} now"] if typed != now else []
     return [*named, *active.folder.notices, *gone, *failed[:5], *noted]
+
+
+def counted(number: int, one: str, many: str) -> str:
+    """``1 request was``, ``2 requests were``."""
+    return f"{number:,} {one if number == 1 else many}"
 
 
 def _silent(done: int, total: int, scores: Mapping[str, float]) -> None:

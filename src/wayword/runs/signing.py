@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wayword.core.episode import Json
-from wayword.core.errors import RecordingError, UsageError
+from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.secrets import remember
 from wayword.runs import config as configs
 from wayword.runs import remote
@@ -207,7 +207,5 @@ def _episode(line: bytes) -> str:
 
 
 def _library() -> None:
-    try:
+    with needing("signatures need a library", "sign"):
         import cryptography  # noqa: F401
-    except ImportError:
-        raise UsageError("signatures need a library; install wayword[sign]") from None

@@ -1,6 +1,6 @@
-"""What every dataset, world, agent and model must hold to, as functions to call in your tests.
+"""What datasets, worlds, agents, models and robots must hold to, as functions for your tests.
 
-    from wayword.testing import check_dataset, check_world, check_agent, check_model
+    from wayword.testing import check_agent, check_base, check_dataset, check_model, check_world
 
     def test_mine():
         check_world(my_dataset)
@@ -10,5 +10,6 @@ own tests walk the registry with them, so a part dropped into its folder is test
 """
 
 from wayword.testing.contracts import check_agent, check_dataset, check_model, check_world
+from wayword.testing.robots import check_base
 
-__all__ = ["check_agent", "check_dataset", "check_model", "check_world"]
+__all__ = ["check_agent", "check_base", "check_dataset", "check_model", "check_world"]

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, needing
 from wayword.models.parts.weights import located
 from wayword.training.shape import Shape, is_gguf
 from wayword.training.student import Student
@@ -46,10 +46,8 @@ def write(student: Student, path: Path, kind: str = "Q8_0", name: str = "", note
     ``kind``: how matrices are quantised. ``note`` goes into ``general.description``. Raises
     ``UsageError`` for a network of another kind or an unknown quantisation.
     """
-    try:
+    with needing("writing GGUF needs gguf", "train"):
         import gguf
-    except ImportError:
-        raise UsageError("writing GGUF needs gguf: pip install 'wayword[train]'") from None
     network = student.merged()
     if network.config.model_type != "llama":
         raise UsageError(

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, needing
 from wayword.models.parts.weights import located
 
 HEAD = 64
@@ -58,14 +58,11 @@ class Shape:
 
 def libraries() -> Any:
     """torch, or one clear line."""
-    try:
+    install = "pip install 'wayword[train]' (on a machine without GPU, torch's CPU build)"
+    with needing("training needs torch", install):
         import torch
+    with needing("training needs transformers", install):
         import transformers  # noqa: F401
-    except ImportError as error:
-        raise UsageError(
-            f"training needs {error.name}: pip install 'wayword[train]' "
-            "(on a machine without GPU, torch's CPU build)"
-        ) from None
     return torch
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from wayword.core.errors import ModelError, UsageError
+from wayword.core.errors import ModelError, needing
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
 from wayword.models.parts.decoding import continued
 from wayword.training.shape import Shape, libraries, made, transformers
@@ -225,10 +225,8 @@ def _drawn(torch: Any, lengths: Any) -> tuple[Any, Any]:
 def _adapted(network: Any, shape: Shape) -> Any:
     if not shape.lora:
         return network
-    try:
+    with needing("LoRA needs peft", "train"):
         import peft
-    except ImportError:
-        raise UsageError("LoRA needs peft: pip install 'wayword[train]'") from None
     return peft.get_peft_model(
         network,
         peft.LoraConfig(

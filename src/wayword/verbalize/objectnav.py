@@ -31,12 +31,14 @@ WAYS = (-30, 0, 30)
 
 
 def around(seen: View) -> str:
-    """What is in view, nearest first, and how far one can go straight on."""
+    """What is in view, nearest first, where that is known; how far one can go straight on."""
+    ways = [f"{_way(free, seen.depth.reach)} {_side(side)}" for side, free in free_ways(seen)]
+    free = f"Free way: {', '.join(ways)}."
+    if seen.shown is None:
+        return free
     near = sorted(seen.shown, key=lambda thing: thing.distance)
     things = ", ".join(map(_told, near))
-    sight = f"In view: {things}." if things else "There is nothing in view."
-    ways = [f"{_way(free, seen.depth.reach)} {_side(side)}" for side, free in free_ways(seen)]
-    return f"{sight}\nFree way: {', '.join(ways)}."
+    return f"{f'In view: {things}.' if things else 'There is nothing in view.'}\n{free}"
 
 
 def free_ways(seen: View) -> list[tuple[int, float]]:

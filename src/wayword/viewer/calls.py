@@ -155,23 +155,30 @@ def _small(call: ModelCall, answer: Completion | Choice) -> Html:
     parts.append("price unknown" if answer.cost is None else f"${answer.cost:.4f}")
     if answer.cached:
         parts.append("from the response cache")
-    parts += _sampled(call.sampling)
+    parts += _sampled(call.sampling, answer.unsent if isinstance(answer, Completion) else ())
     return tag("p", " · ".join(parts), class_="dim")
 
 
-def _sampled(sampling: Sampling | None) -> list[str]:
+_FORMS = {
+    "json_schema": "a JSON schema",
+    "grammar": "a grammar",
+    "choices": "a list of choices",
+}
+
+
+def _sampled(sampling: Sampling | None, unsent: Sequence[str]) -> list[str]:
+    """How the answer was sampled, as far as the model's server was told."""
     if sampling is None:
         return []
     bound = [
-        words
-        for words, there in (
-            ("held to a JSON schema", sampling.json_schema),
-            ("held to a grammar", sampling.grammar),
-            ("held to a list of choices", sampling.choices),
-        )
-        if there is not None
+        f"{'told of' if name in unsent else 'held to'} {words}"
+        for name, words in _FORMS.items()
+        if getattr(sampling, name) is not None
     ]
-    return [f"temperature {sampling.temperature:g}", *bound]
+    own = [name for name in unsent if name not in _FORMS]
+    left = [f"{' and '.join(own)} not sent"] if own else []
+    warm = [] if "temperature" in unsent else [f"temperature {sampling.temperature:g}"]
+    return [*warm, *left, *bound]
 
 
 def _picture(image: Image) -> Html:

@@ -137,14 +137,15 @@ def _line(line: MetricDifference, names: tuple[str, str]) -> Html:
     kind = ("good" if better else "bad") if sure and metric.better else ""
     low, high = (value(metric, each) for each in (gap.low, gap.high))
     sure_of = "too few" if math.isnan(gap.low) else f"{low} to {high}"
+    wins, losses = (f"{n:,}" if metric.better else "–" for n in (line.wins, line.losses))
     chance = "–" if math.isnan(line.p) else "<0.001" if line.p < 0.001 else f"{line.p:.3f}"
     cells = [
         tag("td", value(metric, line.first), class_="n", data_label=names[0]),
         tag("td", value(metric, line.second), class_="n", data_label=names[1]),
         tag("td", f"{sign}{value(metric, gap.mean)}", class_=f"n {kind}", data_label="difference"),
         tag("td", sure_of, class_="n", data_label="95%"),
-        *(tag("td", f"{n:,}", class_="n", data_label=words) for words, n in
-          (("better", line.wins), ("worse", line.losses), ("same", line.ties))),
+        *(tag("td", text, class_="n", data_label=words) for words, text in
+          (("better", wins), ("worse", losses), ("same", f"{line.ties:,}"))),
         tag("td", chance, class_="n", data_label="p"),
     ]  # fmt: skip
     own = "" if metric not in accounting.METRICS else "took"

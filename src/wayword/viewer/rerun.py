@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.action import Rejection
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, needing
 from wayword.runs.folder import EpisodeRecord, RunFolder
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.maps import generic
@@ -118,8 +118,6 @@ def _walks(rerun: Any, stream: Any, drawn: Map, path: str) -> None:
 
 
 def _library() -> Any:
-    try:
+    with needing("recordings need Rerun", "rerun"):
         import rerun
-    except ImportError:
-        raise UsageError("recordings need Rerun: pip install 'wayword[rerun]'") from None
     return rerun

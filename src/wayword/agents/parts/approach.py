@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.agents.parts.costmap import CELL, Costmap, distances, frontiers, shortest
+from wayword.agents.parts.costmap import CELL, Costmap, Spot, distances, frontiers, shortest
 from wayword.core.action import Action
 from wayword.core.geometry import Point, bearing, relative, string_pull
 from wayword.worlds.objectnav.base import goto, rotate
@@ -24,6 +24,8 @@ from wayword.worlds.objectnav.observation import View
 CLOSE = 1.0
 """Metres to the middle of a thing within which it counts as reached once it is seen: RoboTHOR's
 rule, and safe, as the challenge measures to the nearest point of the thing's box."""
+AIMS = 3
+"""Turns made to face one thing."""
 BEST = 0.8
 """Metres to the middle at which places are taken first."""
 APART = 0.4
@@ -47,6 +49,22 @@ class TargetSighting:
 
 
 @dataclass(slots=True)
+class Aim:
+    """Facing one heading. Robots turn inexactly, often by some degrees: after ``AIMS`` turns what
+    is left counts as faced, for there might be no end to it."""
+
+    turns: int = AIMS
+
+    def turn(self, view: View, heading: float) -> Action | None:
+        """The turn that faces it; None where it is faced as well as can be."""
+        off = relative(heading, view.heading)
+        if abs(off) < 0.5 or self.turns <= 0:
+            return None
+        self.turns -= 1
+        return rotate(off)
+
+
+@dataclass(slots=True)
 class Approach:
     """One approach to a ``point`` (metres). ``resolution`` is the degrees between captures.
 
@@ -61,6 +79,7 @@ class Approach:
     best: TargetSighting | None = None
     _plan: list[Action] = field(default_factory=list)
     _facing: bool = False
+    _aim: Aim = field(default_factory=Aim)
     _looks: int = LOOKS
     _detours: int = DETOURS
     _runs: int = RUNS
@@ -76,12 +95,13 @@ class Approach:
             if self.best is None or seen.distance < self.best.distance:
                 self.best = seen
             if seen.distance <= CLOSE:
-                return facing(view, seen.heading)
+                return self._aim.turn(view, seen.heading)
         if self._plan:
+            self._aim = Aim()
             return self._plan.pop(0)
         here = (view.x, view.y)
         if self._facing:
-            turn = facing(view, bearing(here, self.point))
+            turn = self._aim.turn(view, bearing(here, self.point))
             if turn is not None:
                 return turn
             self._facing = False
@@ -90,7 +110,7 @@ class Approach:
         if self._runs <= 0 or self._misses >= MISSES:
             return None
         self._runs -= 1
-        self._plan = self._planned(view, costmap)
+        self._plan, self._aim = self._planned(view, costmap), Aim()
         return self._plan.pop(0) if self._plan else None
 
     def _planned(self, view: View, costmap: Costmap) -> list[Action]:
@@ -151,6 +171,7 @@ class Return:
 
     goal: TargetSighting
     _plan: list[Action] = field(default_factory=list)
+    _aim: Aim = field(default_factory=Aim)
     _runs: int = 4
 
     def interrupted(self) -> None:
@@ -160,13 +181,13 @@ class Return:
     def next(self, view: View, costmap: Costmap, seen: TargetSighting | None) -> Action | None:
         """The next motion; it ends as soon as the target is seen from as near as before."""
         if seen is not None and seen.distance <= self.goal.distance + CELL:
-            return facing(view, seen.heading)
+            return self._aim.turn(view, seen.heading)
         if not self._plan and self._runs > 0:
             self._runs -= 1
             self._plan = way_towards(view, costmap, self.goal.at)
         if self._plan:
             return self._plan.pop(0)
-        return facing(view, self.goal.heading)
+        return self._aim.turn(view, self.goal.heading)
 
 
 def way_towards(view: View, costmap: Costmap, point: Point) -> list[Action]:
@@ -186,14 +207,12 @@ def way_towards(view: View, costmap: Costmap, point: Point) -> list[Action]:
 def way_to(view: View, costmap: Costmap, cell: tuple[int, int]) -> list[Action]:
     """Straight runs over open cells to a cell; none where there is no way, or it is there."""
     way = shortest(costmap.open_, costmap.cell(view.x, view.y), cell)
-    corners = string_pull(way, costmap.clear) if way else []
-    return [goto(*costmap.point(*corner)) for corner in corners[1:]]
-
-
-def facing(view: View, heading: float) -> Action | None:
-    """The turn that faces a heading; None where it is faced."""
-    turn = relative(heading, view.heading)
-    return rotate(turn) if abs(turn) >= 0.5 else None
+    if not way:
+        return []
+    # Where the body stands off its cell's centre, and nothing is clear from there, the centre is.
+    here = costmap.spot(view.x, view.y)
+    path: list[Spot] = way if here == way[0] else [here, *way]
+    return [goto(*costmap.point(*corner)) for corner in string_pull(path, costmap.clear)[1:]]
 
 
 def ahead(at: Point, heading: float, metres: float) -> Point:

@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +39,8 @@ from wayword.worlds.objectnav.observation import View
 
 Bools = NDArray[np.bool_]
 Cell = tuple[int, int]
+Spot = tuple[float, float]
+"""Row and column, as those of a cell, of a place that may lie between the centres of cells."""
 DIAGONAL = math.sqrt(2)
 STRAIGHT = ((0, 1), (1, 0), (0, -1), (-1, 0))
 SLANTED = ((1, 1), (1, -1), (-1, -1), (-1, 1))
@@ -99,11 +100,6 @@ def distances(open_: Bools, start: Cell) -> NDArray[np.float64]:
     return np.asarray(found.reshape(open_.shape))
 
 
-def cost(way: Sequence[Cell]) -> float:
-    """Length in cells of a way of single steps."""
-    return sum(math.dist(a, b) for a, b in pairwise(way))
-
-
 def _octile(a: Cell, b: Cell) -> float:
     down, across = abs(a[0] - b[0]), abs(a[1] - b[1])
     return max(down, across) + (DIAGONAL - 1) * min(down, across)
@@ -145,6 +141,8 @@ def frontiers(free: Bools, known: Bools, least: int = 1) -> list[list[Cell]]:
 
 Floats = NDArray[np.float64]
 CELL = 0.25
+ON = 0.03
+"""Metres from the centre of a cell within which a body counts as on it."""
 FINE = 5
 """Obstacle cells along the side of a cell."""
 FLOOR = 0.1
@@ -186,7 +184,15 @@ class Costmap:
         last = self._cells - 1
         return min(max(j, 0), last), min(max(i, 0), last)
 
-    def point(self, row: int, column: int) -> Point:
+    def spot(self, x: float, y: float) -> Spot:
+        """Row and column of a place between the centres of cells; a centre's own where the place is
+        within ``ON`` of it."""
+        row, column = self.cell(x, y)
+        if math.dist(self.point(row, column), (x, y)) < ON:
+            return row, column
+        return (y - self.y) / CELL, (x - self.x) / CELL
+
+    def point(self, row: float, column: float) -> Point:
         """The centre of a cell."""
         return self.x + column * CELL, self.y + row * CELL
 
@@ -237,14 +243,16 @@ class Costmap:
                 self._distance[part] = away * (CELL / FINE)
         return self._distance
 
-    def clear(self, a: tuple[int, int], b: tuple[int, int]) -> bool:
-        """Whether a body gets in a straight line from the centre of a cell to that of another:
-        off all obstacles by its radius, over free cells, the first one aside."""
-        count = max(abs(b[0] - a[0]), abs(b[1] - a[1]), 1) * FINE
+    def clear(self, a: Spot, b: Spot) -> bool:
+        """Whether a body gets in a straight line from the centre of a cell, or from a place between
+        them, to the centre of another: off all obstacles by its radius, over free cells, the first
+        one aside."""
+        count = math.ceil(max(abs(b[0] - a[0]), abs(b[1] - a[1]), 1)) * FINE
+        first = math.floor(a[0] + 0.5), math.floor(a[1] + 0.5)
         t = np.arange(1, count + 1) / count
         rows, columns = a[0] + (b[0] - a[0]) * t, a[1] + (b[1] - a[1]) * t
         j, i = np.floor(rows + 0.5).astype(np.intp), np.floor(columns + 0.5).astype(np.intp)
-        usable = (self.free & ~self.bumped)[j, i] | ((j == a[0]) & (i == a[1]))
+        usable = (self.free & ~self.bumped)[j, i] | ((j == first[0]) & (i == first[1]))
         half = FINE // 2
         y, x = np.round(rows * FINE).astype(np.intp), np.round(columns * FINE).astype(np.intp)
         off = self._away[y + half, x + half] >= self.radius - CELL / FINE / 2

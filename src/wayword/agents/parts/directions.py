@@ -197,11 +197,12 @@ TIGHT = 0.4
 
 
 class OnBase:
-    """Surroundings in the finding world: a body looks around before each step."""
+    """Surroundings in the finding world: a body looks around before each step. Without a detector
+    its pictures are all that is told."""
 
     words = "names that a detector lists"
 
-    def __init__(self, detector: Perceiver) -> None:
+    def __init__(self, detector: Perceiver | None) -> None:
         self._detector = detector
         self._views: list[View] = []
         self._told: tuple[Direction, ...] | None = None
@@ -211,6 +212,8 @@ class OnBase:
         """A turn, until all around was seen."""
         if not isinstance(observation, View):
             raise UsageError("discussnav needs words of each viewpoint, or views of a base")
+        if self._detector is not None and not self._views:
+            self._detector.check_view(observation)
         if len(self._views) < COUNT:
             self._views.append(observation)
         return rotate(WIDTH) if len(self._views) < COUNT else None
@@ -256,7 +259,7 @@ class OnBase:
             return Direction(number, heading, (), ())
         seen = [
             one
-            for one in self._detector.detect(view)
+            for one in (self._detector.detect(view) if self._detector else ())
             if number_of(absolute(view.heading + one.bearing), front) == number
         ]
         told = (f"There is {caption(seen)}.",) if seen else ()

@@ -177,6 +177,11 @@ class ListingSearcher(Searcher):
         super().__init__(settings, toolkit)
         self.lister = settings.lister()
 
+    @property
+    def eyes(self) -> Sequence[Perceiver]:
+        """The detectors it looks with."""
+        return (self.detector, self.lister)
+
     async def act(
         self, observation: View | TwoPhaseObservation, space: ActionSpace
     ) -> Decision | Rejection:

@@ -36,14 +36,14 @@ from numpy.typing import NDArray
 
 from wayword.agents.parts.approach import (
     CLOSE,
+    Aim,
     Approach,
     Return,
     TargetSighting,
     ahead,
-    facing,
     way_towards,
 )
-from wayword.agents.parts.costmap import CELL, Costmap, distances
+from wayword.agents.parts.costmap import CELL, ON, Costmap, distances
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -106,8 +106,6 @@ REPLANS = 4
 """Ways to one goal that are tried before the next turn."""
 APPROACHES = 4
 """Things approached before the nearest sighting is taken for the target."""
-ON = 0.03
-"""Metres from the centre of a cell within which a body counts as on it."""
 WIDENING = (60.0, 90.0, 135.0, 180.0)
 """Degrees to each side, tried in turn when the field of view holds no cell that can be reached."""
 
@@ -148,9 +146,16 @@ class Searcher(ABC):
         self._tried: list[Point] = []
         self._best: TargetSighting | None = None
         self._target_heading: float | None = None
+        self._aim = Aim()
         self._blocked_at: Point | None = None
         self._last_free_point: Point = (0.0, 0.0)
         self._backing_off = False
+        self._went = True  # to where it starts
+
+    @property
+    def eyes(self) -> Sequence[Perceiver]:
+        """The detectors it looks with."""
+        return (self.detector,)
 
     @property
     def here(self) -> View:
@@ -194,7 +199,10 @@ class Searcher(ABC):
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """A motion that was cut short marks the cell ahead as blocked, and the way is replanned."""
-        if isinstance(decision, Rejection) or feedback.ok or feedback.status == "rejected":
+        if isinstance(decision, Rejection) or feedback.status == "rejected":
+            return
+        if feedback.ok:
+            self._went = decision.action.name != "rotate"
             return
         self.toolkit.note("blocked", status=feedback.status, action=str(decision.action))
         backs_off = self._backing_off
@@ -210,15 +218,16 @@ class Searcher(ABC):
     def _take_in(self, view: View) -> None:
         """Map, views of the turn, and whether the target is there."""
         if self._here is None:
+            for eye in self.eyes:
+                eye.check_view(view)
             self.costmap = Costmap(view.x, view.y, self.settings.radius)
         self._here = view
         self.costmap.add(view)
         if self._blocked_at is not None:
             self._close_ahead(view, self._blocked_at)
-        elif (
-            math.dist(self.costmap.point(*self.costmap.cell(view.x, view.y)), (view.x, view.y)) < ON
-        ):
+        elif self._went:
             self._last_free_point = view.x, view.y
+        self._went = False
         if self._approach is None and self._target_heading is None:
             if not self._traveling:
                 self._views.append(view)
@@ -239,7 +248,7 @@ class Searcher(ABC):
             self._approach = Approach(point, self.settings.resolution, self._tried)
             self._approached += 1
         else:
-            self._target_heading = heading
+            self._target_heading, self._aim = heading, Aim()
 
     def _seen(self, view: View) -> Grounding | None:
         """The target's grounding where its score is high enough."""
@@ -252,7 +261,7 @@ class Searcher(ABC):
         stop); None while the search goes on."""
         view = self.here
         if self._target_heading is not None:
-            turn = facing(view, self._target_heading)
+            turn = self._aim.turn(view, self._target_heading)
             return Decision(turn or STOP, "" if turn else "I see it.")
         if self._approach is None:
             return None

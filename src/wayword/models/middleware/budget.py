@@ -4,127 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
-from math import inf
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TypeVar
 
-from wayword.core.errors import BudgetExhausted, DataError, ModelError
-from wayword.core.model import (
-    Choice,
-    Completion,
-    Model,
-    Prompt,
-    Sampling,
-    Usage,
-    Wrapper,
-    tokens_of,
-)
-from wayword.settings import load_yaml
+from wayword.core.errors import BudgetExhausted, ModelError
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Wrapper, tokens_of
 
-# What answers cost: a table of prices that the user can extend.
-
-SHIPPED = Path(__file__).parent.parent / "prices.yaml"
 _Answer = TypeVar("_Answer", Completion, Choice)
-_FIELDS = ("input", "cached", "output")
-
-
-@dataclass(frozen=True, slots=True)
-class Price:
-    """US dollars per million tokens. ``cached`` is for prompt tokens that were reused."""
-
-    input: float
-    output: float
-    cached: float | None = None
-
-    def of(self, usage: Usage) -> float:
-        """The cost of a call, in US dollars."""
-        cached = self.input if self.cached is None else self.cached
-        fresh = usage.prompt - usage.reused
-        total = fresh * self.input + usage.reused * cached + usage.completion * self.output
-        return total / 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class Prices:
-    """Prices by the model's name; ``*`` in a name stands for any text."""
-
-    table: Mapping[str, Price]
-
-    def of(self, model: str) -> Price | None:
-        """The most specific price: the longest name that fits. None where none is known."""
-        fitting = [name for name in self.table if name == model or fnmatchcase(model, name)]
-        return self.table[max(fitting, key=lambda n: (n == model, len(n)))] if fitting else None
-
-
-def load_prices(own: Path | None = None) -> Prices:
-    """The shipped table, and before it the user's own. Raises ``DataError``."""
-    table = _read(SHIPPED)
-    return Prices(table if own is None else {**table, **_read(own)})
-
-
-class PricedModel(Wrapper):
-    """A model whose answers carry their cost: None where no price is known."""
-
-    def __init__(self, inner: Model, prices: Prices) -> None:
-        super().__init__(inner)
-        self._price = prices.of(inner.name)
-
-    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """As the model inside, priced."""
-        try:
-            return self._priced(await self._inner.complete(prompt, sampling))
-        except ModelError as error:
-            raise self._priced_error(error) from None
-
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """As the model inside, priced."""
-        try:
-            return self._priced(await self._inner.choose(prompt, options))
-        except ModelError as error:
-            raise self._priced_error(error) from None
-
-    def _priced_error(self, error: ModelError) -> ModelError:
-        if error.billed is not None and error.cost is None and self._price is not None:
-            error.cost = self._price.of(error.billed)
-        return error
-
-    def _priced(self, answer: _Answer) -> _Answer:
-        if answer.cost is not None or self._price is None:
-            return answer
-        return replace(answer, cost=self._price.of(answer.usage))
-
-
-def _read(path: Path) -> dict[str, Price]:
-    import yaml
-
-    try:
-        found = load_yaml(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
-        reason = " ".join(str(error).split())
-        raise DataError(path, "", f"cannot be read as prices: {reason}") from None
-    if not isinstance(found, dict):
-        raise DataError(path, "", "is not a mapping of model names to prices")
-    return {str(name): _price(path, str(name), entry) for name, entry in found.items()}
-
-
-def _price(path: Path, name: str, entry: object) -> Price:
-    remedy = "write {input: 1.25, cached: 0.125, output: 10.0}"
-    if not isinstance(entry, dict) or not {"input", "output"} <= set(entry) <= set(_FIELDS):
-        raise DataError(
-            path, name, "needs the fields input and output, and may have cached", remedy
-        )
-    for key, value in entry.items():
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < inf:
-            raise DataError(path, f"{name}, field {key!r}", "is not a positive number", remedy)
-    return Price(**{key: float(value) for key, value in entry.items()})
-
 
 _SLACK = 1.25
 """Episodes differ, so a little more than their mean is kept for each one under way."""
+
+
+_SCARCE = 4.0
+"""The next calls may cost so many times more again than the only one known, half of that where two
+are known, and so on: what a reasoning model writes differs tenfold from call to call."""
 
 
 @dataclass(slots=True)
@@ -160,8 +56,14 @@ class Account:
     ``max_tokens`` and ``max_dollars`` are None for no limit; ``tokens``, ``dollars`` and ``calls``
     add up. Answers from the cache are free. ``unpriced`` counts answers without a known price:
     a limit in dollars cannot see them. ``retries`` counts requests that were made again, ``flying``
-    those under way now, and ``late`` those that were under way when the limit was reached: the
-    budget is passed by these alone. A resumed run starts with what was spent before.
+    those under way now, ``late`` those that were under way when the limit was reached. A resumed
+    run starts with what was spent before.
+
+    Several calls at once must not pass the limit together, and what a call costs is known only once
+    it has been answered. So the first call of a limited run is made alone, and another joins those
+    under way only if the budget would still hold were each as dear as the dearest so far, or
+    dearer while few are known. A lone call is always made: the budget is passed by that one, or
+    where calls grow dearer.
 
     An episode that is cut short has been paid for in vain. So no episode begins (``begin``) that
     the rest of the budget cannot be expected to finish, and when those under way would together
@@ -184,6 +86,8 @@ class Account:
     _running: dict[int, Meter] = field(default_factory=dict, repr=False, compare=False)
     _begun: int = field(default=0, repr=False, compare=False)
     _turn: asyncio.Event | None = field(default=None, repr=False, compare=False)
+    _waiting: list[int] = field(default_factory=list, repr=False, compare=False)
+    _dearest: float | None = field(default=None, repr=False, compare=False)
 
     @property
     def used(self) -> float:
@@ -213,7 +117,7 @@ class Account:
         need = self._need()
         owed = sum(max(0.0, need - meter.share) for meter in self._running.values())
         if self.used and self.used + owed + need > 1.0:
-            raise BudgetExhausted(f"{self._spent()}; the rest would not finish another episode")
+            raise BudgetExhausted(f"the rest of {self._limit()} would not finish another episode")
         self._begun += 1
         meter = Meter(self._begun)
         self._running[meter.number] = meter
@@ -225,25 +129,34 @@ class Account:
         if meter is not None and self._running.pop(meter.number, meter) and whole:
             self._ended.append(meter.share)
         _EPISODE.set(None)
-        if self._turn is not None:
-            self._turn.set()
+        self._wake()
 
     async def admit(self) -> None:
-        """Wait while older episodes need what is left. Raises ``BudgetExhausted`` once it is spent.
+        """Wait while older episodes, or calls under way, need what is left.
 
-        The oldest episode never waits, so there is always one that goes on.
+        Raises ``BudgetExhausted`` once it is spent. A call of the oldest episode waits for other
+        calls alone, so there is always one that goes on.
         """
         self.check()
-        while not self._fits(_EPISODE.get()):
-            if self._turn is None or self._turn.is_set():
-                self._turn = asyncio.Event()
-            await self._turn.wait()
-            self.check()
+        own = _EPISODE.get()
+        if not self._may_go(own):
+            number = own.number if own else 0
+            self._waiting.append(number)
+            try:
+                while not self._may_go(own):
+                    if self._turn is None or self._turn.is_set():
+                        self._turn = asyncio.Event()
+                    await self._turn.wait()
+                    self.check()
+            finally:
+                self._waiting.remove(number)
+                self._wake()
         self.flying += 1
 
     def landed(self) -> None:
-        """A call that was admitted is over, whatever came of it."""
+        """A call that was admitted is over, whatever came of it, and paid where it was billed."""
         self.flying -= 1
+        self._wake()
 
     async def written(self) -> None:
         """Wait until what the caller paid is written down: at once, where ``on_spent`` does it."""
@@ -251,7 +164,7 @@ class Account:
     def check(self) -> None:
         """Raises ``BudgetExhausted`` once a limit is reached."""
         if self.used >= 1.0:
-            raise BudgetExhausted(self._spent())
+            raise BudgetExhausted(self.spent())
         if self.max_dollars is not None and self.unpriced:
             raise BudgetExhausted(
                 "a limit in dollars needs prices, and this model has none; add it to a price file "
@@ -283,9 +196,11 @@ class Account:
             self.unpriced += dollars is None
             if passed:
                 self.late += 1
+        share = self._share(tokens, cost)
+        self._dearest = max(share, self._dearest or 0.0)
         meter = _EPISODE.get()
         if meter is not None:
-            meter.share += self._share(tokens, cost)
+            meter.share += share
         if self.on_spent is not None:
             self.on_spent(tokens, cost)
 
@@ -304,9 +219,29 @@ class Account:
         # nothing is known of whole episodes: the one that has taken most may be at its half
         return 2.0 * max((meter.share for meter in self._running.values()), default=0.0)
 
+    def _wake(self) -> None:
+        if self._turn is not None:
+            self._turn.set()
+
+    def _may_go(self, own: Meter | None) -> bool:
+        """Whether a call of this episode is next. Those of older episodes go before it."""
+        if self.max_tokens is None and self.max_dollars is None:
+            return True
+        older = own is not None and any(number < own.number for number in self._waiting)
+        return not older and self._affords_call() and self._fits(own)
+
+    def _affords_call(self) -> bool:
+        """Whether the budget would hold if each call under way, and one more, were the dearest."""
+        if not self.flying:
+            return True
+        if self._dearest is None:
+            return False
+        dearest = self._dearest * (1.0 + _SCARCE / self.calls)
+        return self.used + (self.flying + 1) * dearest <= 1.0
+
     def _fits(self, own: Meter | None) -> bool:
         """Whether this episode can go on beside the older ones, by what each may still need."""
-        if own is None or (self.max_tokens is None and self.max_dollars is None):
+        if own is None:
             return True
         need, owed = self._need(), 0.0
         for meter in self._running.values():  # in the order they began
@@ -315,21 +250,32 @@ class Account:
             owed += max(0.0, need - meter.share)
         return True
 
-    def _spent(self) -> str:
+    def _limit(self) -> str:
+        """The tighter limit, in words."""
         tokens = self._share(self.tokens, 0.0) >= self._share(0, self.dollars)
-        late = f"; {self.late} calls were under way" if self.late else ""
         if self.max_tokens is not None and tokens:
-            return f"the budget of {self.max_tokens:,} tokens is spent ({self.tokens:,} used{late})"
-        limit = self.max_dollars or 0.0
-        return f"the budget of ${limit:.2f} is spent (${self.dollars:.4f} used{late})"
+            return f"the budget of {self.max_tokens:,} tokens"
+        return f"the budget of {_dollars(self.max_dollars or 0.0)}"
+
+    def spent(self) -> str:
+        """That a limit is reached, in words."""
+        limit = self._limit()
+        late = f"; {self.late} calls were under way" if self.late else ""
+        used = f"{self.tokens:,}" if limit.endswith("tokens") else f"${self.dollars:.4f}"
+        return f"{limit} is spent ({used} used{late})"
+
+
+def _dollars(amount: float) -> str:
+    """``$2.00``; below a cent, as many digits as it takes not to read ``$0.00``."""
+    return f"${amount:.2f}" if not 0.0 < amount < 0.01 else f"${amount:.2g}"
 
 
 class BudgetedModel(Wrapper):
     """A model that is asked only while the account lasts.
 
-    The limit is checked before a request and the answer counted after it, so that calls in the
-    air when it is reached still come home: a run may overshoot by those. An answer that was billed
-    and could not be read is counted too. Raises ``BudgetExhausted``.
+    The limit is checked before a request and the answer counted after it, before the request ends
+    for the account. An answer that was billed and could not be read is counted too. Raises
+    ``BudgetExhausted``.
     """
 
     def __init__(self, inner: Model, account: Account) -> None:
@@ -348,6 +294,7 @@ class BudgetedModel(Wrapper):
         await self._account.admit()
         try:
             answer = await ask()
+            self._account.add(answer)
         except ModelError as error:
             if error.billed is not None:
                 self._account.pay(error.billed.prompt + error.billed.completion, error.cost)
@@ -355,6 +302,5 @@ class BudgetedModel(Wrapper):
             raise
         finally:
             self._account.landed()
-        self._account.add(answer)
         await self._account.written()
         return answer

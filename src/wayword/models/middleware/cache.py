@@ -300,6 +300,7 @@ def _completion(value: Json) -> Completion:
         cost=0.0,
         cached=True,
         reasoning=tuple(value.get("reasoning", ())),
+        unsent=tuple(value.get("unsent", ())),
     )
 
 

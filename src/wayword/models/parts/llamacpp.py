@@ -28,7 +28,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
-from wayword.core.errors import ModelError, UsageError
+from wayword.core.errors import ModelError, UsageError, needing
 from wayword.core.loopback import asked_from_here
 from wayword.core.model import Usage
 from wayword.models.parts.decoding import continued
@@ -102,10 +102,8 @@ def start_server(path: Path, settings: EngineSettings, *, key: str = "", port: i
 
     ``key`` locks its HTTP routes. It serves until the object is deleted. Raises ``UsageError``.
     """
-    try:
+    with needing("local models need xllamacpp", "local"):
         import xllamacpp
-    except ImportError:
-        raise UsageError("local models need xllamacpp: pip install 'wayword[local]'") from None
     params = xllamacpp.CommonParams()
     params.model.path = str(path)
     params.n_parallel = settings.slots

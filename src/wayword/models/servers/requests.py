@@ -84,7 +84,8 @@ class Request:
     """A route, a body, and how the answer is read.
 
     ``wrapped`` answers come as ``{"answer": …}``; ``options`` were asked for in words only;
-    ``stops`` are the stop sequences to cut at here.
+    ``stops`` are the stop sequences to cut at here. ``unsent`` names what of the sampling the body
+    does not carry: ``Completion.unsent``.
     """
 
     route: str
@@ -92,6 +93,7 @@ class Request:
     wrapped: bool = False
     options: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
+    unsent: tuple[str, ...] = ()
 
     @property
     def chat(self) -> bool:
@@ -141,7 +143,21 @@ def request(
         body.pop(name, None)
     kept = body.get("stop") or []
     stops = () if sampling.choices else tuple(s for s in sampling.stop if s not in kept)
-    return Request("/chat/completions" if chat else "/completions", body, wrapped, options, stops)
+    bound = bool(constraint) and not plain and constraint.keys() <= body.keys()
+    route = "/chat/completions" if chat else "/completions"
+    return Request(route, body, wrapped, options, stops, _unsent(sampling, body, bound))
+
+
+_FORMS = ("json_schema", "grammar", "choices")
+
+
+def _unsent(sampling: Sampling, body: Mapping[str, Json], bound: bool) -> tuple[str, ...]:
+    """What of the sampling a body does not carry; ``bound``: it carries the form."""
+    usual, values = Sampling(), ("top_p", "seed")
+    asked = [n for n in (*values, *_FORMS) if getattr(sampling, n) != getattr(usual, n)]
+    sent = [n for n in ("temperature", *values) if n in body and body[n] == getattr(sampling, n)]
+    carried = {*sent, *(_FORMS if bound else ())}
+    return tuple(name for name in ("temperature", *asked) if name not in carried)
 
 
 def _as_text(sampling: Sampling, settings: ServerSettings, profile: Profile) -> bool:

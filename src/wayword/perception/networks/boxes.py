@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, needing
 from wayword.core.perceiver import Box, Floats, Perceiver, Picture
 from wayword.perception.opening import CAPTION
 
@@ -30,13 +30,9 @@ class Network:
     ) -> None:
         if not weights:
             raise UsageError(f"{eye}: name the weights, a folder or a model's name: {eye}:NAME")
-        try:
+        with needing(f"{eye} needs torch and transformers", "vision"):
             self.torch: Any = import_module("torch")
             hub: Any = import_module("transformers")
-        except ImportError:
-            raise UsageError(
-                f"{eye} needs torch and transformers: pip install 'wayword[vision]'"
-            ) from None
         self.name = f"{eye}:{weights}"
         self.device = "cuda" if self.torch.cuda.is_available() else "cpu"
         try:
@@ -321,10 +317,8 @@ class Ssd(Perceiver):
     """A detector of COCO's 80 kinds of thing. Raises ``UsageError`` where it cannot be had."""
 
     def __init__(self, folder: str) -> None:
-        try:
+        with needing("ssd needs OpenCV", "pip install opencv-python-headless"):
             self._cv: Any = import_module("cv2")
-        except ImportError:
-            raise UsageError("ssd needs OpenCV: pip install opencv-python-headless") from None
         weights = sorted(Path(folder).glob("*.pb")) if folder else []
         graphs = sorted(Path(folder).glob("*.pbtxt")) if folder else []
         if not weights or not graphs:

@@ -21,7 +21,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.errors import DataError, UsageError
+from wayword.core.errors import DataError, UsageError, needing
 from wayword.core.files import keep, read_array, read_bytes
 from wayword.core.perceiver import Floats, Perceiver, Picture
 from wayword.perception import panorama as pictures
@@ -191,13 +191,9 @@ class TransformersEncoder:
     """Any CLIP or SigLIP that ``transformers`` loads, on the GPU where there is one."""
 
     def __init__(self, name: str) -> None:
-        try:
+        with needing("scores=neural needs torch and transformers", "vision"):
             torch: Any = import_module("torch")
             hub: Any = import_module("transformers")
-        except ImportError:
-            raise UsageError(
-                "scores=neural needs torch and transformers: pip install 'wayword[vision]'"
-            ) from None
         self.name = name
         self._torch = torch
         self._device = "cuda" if torch.cuda.is_available() else "cpu"

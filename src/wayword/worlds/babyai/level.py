@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError, needing, suggest
 
 # What is in view: the package's rule of sight, a row of squares at a time.
 #
@@ -265,15 +265,11 @@ def _later(package: str) -> Iterator[None]:
 
 
 def _make(name: str) -> Any:
-    try:
+    with needing("levels of BabyAI need the package minigrid", "babyai"):
         import gymnasium
 
         with _later("networkx"):  # half a second, for levels that are none of BabyAI's
             import minigrid
-    except ImportError as error:
-        raise UsageError(
-            "levels of BabyAI need the package minigrid; install wayword[babyai]"
-        ) from error
     if f"{PREFIX}{name}{SUFFIX}" not in gymnasium.registry:
         found = [key for key in gymnasium.registry if key.startswith(PREFIX)]
         known = [key.removeprefix(PREFIX).removesuffix(SUFFIX) for key in found]

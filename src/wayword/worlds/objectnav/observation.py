@@ -137,7 +137,7 @@ class View(Observation):
     ``x`` and ``y`` are metres, ``heading`` degrees clockwise from north. ``eye`` is the camera's
     height and ``field_of_view`` its width in degrees. ``depth`` is the depth image. ``image`` is
     an encoded picture where there is a real camera (PNG or JPEG), and ``shown`` what is truly in
-    view where there is a simulation: both are for detectors
+    view where there is a simulation, None where nobody knows: both are for detectors
     (:mod:`wayword.perception.detectors`); agents decide on what their detector tells them.
     """
 
@@ -150,7 +150,7 @@ class View(Observation):
     eye: float
     field_of_view: float
     depth: DepthImage
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[Shown, ...] | None = None
     image: bytes = field(default=b"", repr=False)
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from wayword.core.episode import Json
-from wayword.core.errors import UsageError, WaywordError
+from wayword.core.errors import UsageError, WaywordError, needing
 from wayword.core.loopback import is_loopback
 
 if TYPE_CHECKING:
@@ -292,9 +292,7 @@ def check_url(url: str, plain: bool) -> None:
 
 def _websockets() -> Sequence[Any]:
     """The client and the errors of ``websockets``. Raises ``UsageError`` without the package."""
-    try:
+    with needing("robots need websockets", "ros"):
         from websockets import exceptions
         from websockets.sync import client
-    except ImportError:
-        raise UsageError("robots need websockets: pip install 'wayword[ros]'") from None
     return client, exceptions

@@ -1,0 +1,115 @@
+"""The promises of a base: what a robot must do so that agents can search with it."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+
+from wayword.core.episode import Episode
+from wayword.core.geometry import relative, unit
+from wayword.worlds.objectnav.base import Base, Moved
+from wayword.worlds.objectnav.observation import View, clear_ahead
+
+STATUSES = ("ok", "blocked", "refused", "lost")
+TURNED = 20.0
+"""Degrees that a turn may be off."""
+ARRIVED = 0.35
+"""Metres that a base may halt from where it was sent: Nav2's own tolerance and some more."""
+SAME_PLACE = (0.1, 5.0)
+"""Metres and degrees between a view's place and the pose told beside it."""
+
+
+def check_base(base: Base, degrees: float = 40.0, metres: float = 0.6) -> None:
+    """A base turns right by positive degrees, goes where it is sent, and tells where it is; left
+    and right of its depth images are where they should be, as far as the surroundings show it.
+
+    This moves the robot: it turns by ``degrees`` and back, and goes ``metres`` straight on where
+    depth shows twice as much to be free. Have a hand on the emergency stop.
+    """
+    assert isinstance(base, Base), "a base has start, capture, rotate, go_to, pose, report, stop"
+    base.start(Episode("check", "Find the mug.", "robot", {}))
+    try:
+        before = _looks(base)
+        _turns(base, degrees)
+        _is_not_mirrored(before, _looks(base), degrees)
+        _turns(base, -degrees)
+        view = _looks(base)
+        if clear_ahead(view.depth, view.eye, 0.0) >= 2 * metres:
+            _goes(base, metres)
+        assert "metres" in json.loads(json.dumps(dict(base.report()))), "report() has 'metres'"
+    finally:
+        base.stop()
+
+
+def _looks(base: Base) -> View:
+    view, pose = base.capture(), _pose(base)
+    assert isinstance(view, View), f"capture() returns a View, not {type(view).__name__}"
+    off = math.dist((view.x, view.y), (pose["x"], pose["y"]))
+    turned = abs(relative(view.heading, pose["heading"]))
+    assert off <= SAME_PLACE[0], f"capture() and pose() agree; they are {off:.2f} m apart"
+    assert turned <= SAME_PLACE[1], f"capture() and pose() agree; they are {turned:.0f} deg apart"
+    depth = view.depth
+    shape = len(depth.elevations), len(depth.bearings)
+    assert depth.metres().shape == shape, "a depth image has a row for each elevation"
+    assert list(depth.bearings) == sorted(depth.bearings), "depth columns go from left to right"
+    assert min(depth.elevations) < 0, "some rows look down: without them no floor is ever seen"
+    return view
+
+
+def _pose(base: Base) -> dict[str, float]:
+    pose = dict(base.pose())
+    for name in ("x", "y", "heading"):
+        value = pose.get(name)
+        finite = isinstance(value, int | float) and math.isfinite(value)
+        assert finite, f"pose() has a number {name!r}, not {value!r}"
+    assert 0 <= pose["heading"] < 360, f"headings lie in [0, 360), not {pose['heading']}"
+    json.dumps(pose)
+    return pose
+
+
+def _done(moved: Moved, what: str) -> None:
+    assert isinstance(moved, Moved), f"{what} returns a Moved, not {type(moved).__name__}"
+    assert moved.status in STATUSES, f"{what}: no status {moved.status!r}; there are: {STATUSES}"
+    assert moved.status == "ok", f"{what} was {moved.status} ({moved.reason}); give it more room"
+
+
+def _turns(base: Base, degrees: float) -> None:
+    what, before = f"rotate({degrees:g})", _pose(base)["heading"]
+    _done(base.rotate(degrees), what)
+    turned = relative(_pose(base)["heading"], before)
+    assert abs(relative(turned, degrees)) <= TURNED, (
+        f"{what}: the heading, clockwise from north, changes by as much, not by {turned:.0f}"
+    )
+
+
+def _is_not_mirrored(before: View, after: View, degrees: float) -> None:
+    """What lay to the right before a turn to the right lies ahead after it."""
+    shifted, mirrored = (_misfit(before, after, turn) for turn in (degrees, -degrees))
+    wrong = mirrored is not None and shifted is not None and mirrored < 0.05 < 0.2 < shifted
+    assert not wrong, "bearings of depth columns are positive to the right; these look mirrored"
+
+
+def _misfit(before: View, after: View, degrees: float) -> float | None:
+    """Metres, the median, between what two views show in the same directions if the second one
+    faces so far to the right of the first; None where they overlap too little."""
+    reach = min(before.depth.reach, after.depth.reach)
+    one, two = (np.minimum(view.depth.metres().max(axis=0), reach) for view in (before, after))
+    across = np.array(before.depth.bearings)
+    wanted = np.array(after.depth.bearings) + degrees
+    there = (wanted >= across.min()) & (wanted <= across.max())
+    if there.sum() < 3:
+        return None
+    return float(np.median(np.abs(np.interp(wanted[there], across, one) - two[there])))
+
+
+def _goes(base: Base, metres: float) -> None:
+    here = _pose(base)
+    east, north = unit(here["heading"])
+    x, y = here["x"] + metres * east, here["y"] + metres * north
+    what = f"go_to({x:.2f}, {y:.2f}), {metres:g} m straight on"
+    _done(base.go_to(x, y), what)
+    there = _pose(base)
+    off = math.dist((x, y), (there["x"], there["y"]))
+    assert off <= ARRIVED, f"{what}, ends there, not {off:.2f} m away: x is metres east, y north"

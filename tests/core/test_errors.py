@@ -1,0 +1,30 @@
+"""Libraries that an extra installs: one clear line, whatever keeps them away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from wayword.core.errors import UsageError, needing
+
+
+def test_a_library_that_is_not_there_is_named_with_the_command_that_installs_it() -> None:
+    line = r"^it needs this: pip install 'wayword\[local\]'$"
+    with pytest.raises(UsageError, match=line), needing("it needs this", "local"):
+        import nowhere_to_be_found  # type: ignore[import-not-found]  # noqa: F401
+
+
+def test_a_library_that_cannot_be_loaded_is_not_said_to_be_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Slim images have no OpenMP, which llama.cpp is linked against."""
+    problem = "libgomp.so.1: cannot open shared object file: No such file or directory"
+    (tmp_path / "linked_badly.py").write_text(f"raise ImportError({problem!r})")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(UsageError) as raised, needing("local models need xllamacpp", "local"):
+        import linked_badly  # type: ignore[import-not-found]  # noqa: F401
+    assert str(raised.value) == (
+        f"local models need xllamacpp, which cannot be loaded: {problem}; "
+        "on Debian and Ubuntu: apt-get install libgomp1"
+    )

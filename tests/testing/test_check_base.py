@@ -1,0 +1,148 @@
+"""The contract of a base: kept by those in the tree, and each broken promise is named."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.imprecise_base import ImpreciseBase
+from helpers.rosbridge_server import Robot, running, started
+from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
+from wayword.datasets.robot import RobotSettings, RobotTasks
+from wayword.testing import check_base
+from wayword.worlds.objectnav.base import Moved
+from wayword.worlds.objectnav.observation import View
+from wayword.worlds.objectnav.robot import RosBase, RosSettings
+from wayword.worlds.objectnav.rosbridge import RobotError
+from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
+from worlds.objectnav.test_finding_world import flat
+
+
+class Here(SimulatedBase):
+    """In the kitchen, with room ahead, whatever the episode says."""
+
+    def __init__(self) -> None:
+        super().__init__(SimulatedScene(flat(), {}))
+
+    def start(self, episode: Episode) -> None:
+        super().start(Episode("1", "", "flat", {"x": 1.0, "y": 0.5, "heading": 90.0}))
+
+
+class TurnsLeft(Here):
+    def rotate(self, degrees: float) -> Moved:
+        return super().rotate(-degrees)
+
+
+class TakesRadians(Here):
+    def rotate(self, degrees: float) -> Moved:
+        return super().rotate(degrees * 57.3)
+
+
+class TakesNorthFirst(Here):
+    def go_to(self, x: float, y: float) -> Moved:
+        here = self.pose()
+        return super().go_to(here["x"] + y - here["y"], here["y"] + x - here["x"])
+
+
+class SeesMirrored(Here):
+    def capture(self) -> View:
+        seen = super().capture()
+        metres = seen.depth.metres()[:, ::-1]
+        depth = seen.depth.of(metres, seen.depth.bearings, seen.depth.elevations, seen.depth.reach)
+        return replace(seen, depth=depth)
+
+
+class CountsFromX(Here):
+    def pose(self) -> Mapping[str, Any]:
+        return {**super().pose(), "heading": -90.0}
+
+
+class SaysNothing(Here):
+    def rotate(self, degrees: float) -> Any:
+        super().rotate(degrees)
+
+
+def test_simulated_and_imprecise_bases_keep_it() -> None:
+    check_base(Here())
+    check_base(ImpreciseBase(Here(), short=0.2, turning=4.0))
+
+
+def test_a_robot_behind_rosbridge_keeps_it() -> None:
+    with running(Robot(started(Here(), 1.0, 0.5, 90.0))) as url:
+        check_base(RosBase(RosSettings(url=url, settle=0.0, throttle=0)))
+
+
+@pytest.mark.parametrize(
+    ("broken", "promise"),
+    [
+        (TurnsLeft, r"rotate\(40\): the heading, .* not by -40"),
+        (TakesRadians, r"rotate\(40\): the heading"),
+        (TakesNorthFirst, "x is metres east, y north"),
+        (SeesMirrored, "look mirrored"),
+        (CountsFromX, r"headings lie in \[0, 360\), not -90"),
+        (SaysNothing, "returns a Moved, not NoneType"),
+    ],
+)
+def test_each_broken_promise_is_named(broken: type[Here], promise: str) -> None:
+    with pytest.raises(AssertionError, match=promise):
+        check_base(broken())
+
+
+CART = """
+from dataclasses import dataclass
+from testing.test_check_base import Here
+
+@dataclass(frozen=True)
+class Settings:
+    port: str = "none"
+
+class Cart(Here):
+    Settings = Settings
+    def __init__(self, settings):
+        super().__init__()
+        self.port = settings.port
+
+base = Cart
+"""
+
+
+def own(tmp_path: Path, text: str, **settings: Any) -> RobotTasks:
+    file = tmp_path / "cart.py"
+    file.write_text(text)
+    return RobotTasks(settings=RobotSettings(target="vase", base=str(file), **settings))
+
+
+def test_a_base_of_ones_own_is_a_file_with_settings(tmp_path: Path) -> None:
+    dataset = own(tmp_path, CART, base_settings={"port": "COM3"})
+    task = dataset.tasks[0]
+    assert list(dataset.files.values()) == [tmp_path / "cart.py"], "for the run's checksum"
+    one, two = dataset.world(task.episode), dataset.world(task.episode)
+    one.reset(task.episode)
+    assert one.observe("agent").heading == 90.0
+    two.reset(task.episode)
+    with pytest.raises(RobotError, match="given to another episode; run with --concurrency 1"):
+        one.base.rotate(30.0)
+    assert two.base.rotate(30.0).status == "ok"
+    assert dataset._own.port == "COM3"  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("text", "settings", "words"),
+    [
+        ("class Cart: pass\nbase = Cart", {}, "a base needs the methods start, capture, rotate"),
+        ("class Cart: pass", {}, "defines no 'base'"),
+        ("class Cart: pass\nbase = Cart", {"port": 1}, "the base has no settings, got port"),
+        (CART, {"prot": 1}, "did you mean 'port'"),
+    ],
+)
+def test_a_wrong_base_ends_in_one_line(
+    tmp_path: Path, text: str, settings: dict[str, Any], words: str
+) -> None:
+    dataset = own(tmp_path, text, base_settings=settings)
+    with pytest.raises(UsageError, match=words):
+        dataset.world(dataset.tasks[0].episode)

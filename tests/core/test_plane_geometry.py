@@ -33,6 +33,8 @@ from wayword.core.geometry import (
 
 HOOK = ((0.0, 0.0), (4.0, 0.0), (4.0, 2.0), (2.0, 2.0), (2.0, 4.0), (0.0, 4.0))
 """An L: 4 m along the ground and 4 m up its left side, 2 m thick."""
+SKEW = ((0.0, -3.0), (5.0, 1.0), (2.0, 4.0), (-3.0, 3.0), (-1.0, 1.0))
+"""No side along an axis, and a corner that points inwards."""
 WALL = ((0.0, 0.0), (10.0, 0.0))
 
 
@@ -123,9 +125,11 @@ def test_distances_agree_with_shapely() -> None:
         lines = shapely.LineString([p, q]), shapely.LineString([a, b])
         assert crossing(p, q, a, b) == lines[0].intersects(lines[1])
         assert segment_distance(p, q, a, b) == pytest.approx(lines[0].distance(lines[1]))
-        room, at = shapely.Polygon(HOOK), shapely.Point(p)
-        assert inside_polygon(*p, HOOK) == room.contains(at)
-        assert polygon_distance(*p, HOOK) == pytest.approx(room.exterior.distance(at))
+        at = shapely.Point(p)
+        for outline in (HOOK, SKEW):
+            room = shapely.Polygon(outline)
+            assert inside_polygon(*p, outline) == room.contains(at)
+            assert polygon_distance(*p, outline) == pytest.approx(room.exterior.distance(at))
         west, east = sorted((q[0], a[0]))
         south, north = sorted((q[1], a[1]))
         box = (west, south, east, north)

@@ -122,9 +122,21 @@ def test_original_turns_on_a_street_segment_turn_around() -> None:
     assert walk(graph, "original", ("a", 0), "FLL") == ["b@70", "b@180", "b@70"]
 
 
+def test_original_forward_from_a_start_off_every_edge_takes_the_closest() -> None:
+    # The ways out of 3 are at 290, 50 and 200; from 60 the one at 50 is closest, 200 next to right.
+    assert walk(junction("3-way"), "original", ("3", 60), "F")[-1].startswith("5@")
+
+
 def test_a_place_without_ways_is_left_by_no_action() -> None:
     graph = build("island", ["a"], [])
     assert walk(graph, "modified", ("a", 5), "FLRTS") == ["a@5"] * 5
+
+
+def test_the_closest_way_out_and_where_there_is_none_the_heading_in_whole_degrees() -> None:
+    crossing = Navigator(build("fork", ["a", "b", "c"], [("a", 350, "b"), ("a", 30, "c")]))
+    assert [crossing.closest(0, h) for h in (9.0, 10.0, 11.0, 171.0)] == [350, 350, 30, 30]
+    island = Navigator(build("island", ["a"], []))
+    assert [island.closest(0, h) for h in (4.6, 359.4, 359.6)] == [5, 359, 0]
 
 
 def test_unknown_names_are_refused() -> None:

@@ -180,9 +180,9 @@ def test_what_a_doorway_leaves_of_a_wall(gap: Segment, left: list[Segment]) -> N
 
 
 def test_a_doorway_in_a_wall_askew_and_a_wall_of_no_length() -> None:
-    ((a, b), (c, d)) = leftover(((0.0, 0.0), (3.0, 4.0)), ((0.6, 0.8), (1.2, 1.6)))
-    assert (*a, *b) == pytest.approx((0, 0, 0.6, 0.8))
-    assert (*c, *d) == pytest.approx((1.2, 1.6, 3, 4))
+    ((a, b), (c, d)) = leftover(((1.0, -2.0), (4.0, 2.0)), ((1.6, -1.2), (2.2, -0.4)))
+    assert (*a, *b) == pytest.approx((1, -2, 1.6, -1.2))
+    assert (*c, *d) == pytest.approx((2.2, -0.4, 4, 2))
     assert leftover(((1.0, 1.0), (1.0, 1.0)), WALL) == []
     assert len(leftover(WALL, ((4.0, 0.3), (6.0, 0.3)), aside=0.4)) == 2
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from helpers.gold_actions import gold_actions
 from wayword.core.errors import UsageError
 from wayword.worlds.street.graph import StreetGraph, build
-from wayword.worlds.street.moves import Navigator, shortest_actions
+from wayword.worlds.street.moves import Navigator, path_actions, shortest_actions
 
 # Coming from 2, a junction at 3. The headings of the ways on are those of the paper's Figure 2
 # (arriving at 20 degrees, the way at 50 closer than that at 345) and of like geometry.
@@ -198,6 +198,22 @@ def test_shortest_actions_take_the_shorter_way_round() -> None:
     words = shortest_actions(navigator, navigator.start(0, 90), graph.index["w"])
     assert words == ["turn_around", "forward"]
     assert shortest_actions(navigator, navigator.start(0, 90), 0) == []
+
+
+def test_of_two_shortest_ways_the_one_straight_on_is_taken_at_the_start() -> None:
+    # Both ways round the block are two links; the file lists the one north first.
+    links: list[tuple[str, float, str]] = [("a", 0, "b"), ("a", 90, "c"), ("b", 90, "d")]
+    graph = build("block", ["a", "b", "c", "d"], [*links, ("c", 0, "d")])
+    navigator = Navigator(graph)
+    for heading, first in ((0, "b"), (90, "c"), (45, "b")):
+        state = navigator.start(0, heading)
+        for word in shortest_actions(navigator, state, graph.index["d"]):
+            state = navigator.step(state, word)
+            if navigator.stand(state).panorama:
+                break
+        assert graph.ids[navigator.stand(state).panorama] == first
+    with pytest.raises(ValueError, match="the path does not begin here"):
+        path_actions(navigator, navigator.start(0, 0), [1, 3])
 
 
 def test_shortest_actions_say_when_there_is_no_way() -> None:

@@ -7,7 +7,7 @@ from contextvars import Context, copy_context
 import pytest
 
 from wayword.core.errors import BudgetExhausted
-from wayword.models.middleware.budget import Account, under_way
+from wayword.models.middleware.budget import Account, play_as, under_way
 
 
 def begun(account: Account) -> Context:
@@ -104,6 +104,27 @@ def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
         begun(account)  # 85 are spent, and 18.75 would be kept
 
 
+@pytest.mark.parametrize(("spent", "fits"), [(54, True), (55, False)])
+def test_an_episode_that_just_fits_begins(spent: int, fits: bool) -> None:
+    # 8 of 64 tokens each: 10 are kept for the next, and 64 - 54 are left.
+    account = Account(max_tokens=64)
+    played(account, 8)
+    played(account, 8)
+    played(account, spent - 16, whole=False)
+    if fits:
+        begun(account)
+    else:
+        with pytest.raises(BudgetExhausted, match="would not finish"):
+            begun(account)
+
+
+def test_no_episode_begins_once_all_is_spent() -> None:
+    account = Account(max_tokens=10)
+    account.pay(10, None)
+    with pytest.raises(BudgetExhausted, match="is spent"):
+        begun(account)
+
+
 def test_before_any_has_ended_the_one_that_took_most_may_be_at_its_half() -> None:
     account = Account(max_tokens=100)
     first, second = begun(account), begun(account)
@@ -128,6 +149,10 @@ def test_an_episode_s_calls_are_its_own() -> None:
     assert (account.expected, first.run(under_way)) == (0.4, None)
     first.run(account.pay, 1, 0.0)
     assert account.expected == 0.4
+    first.run(play_as, second.run(under_way))
+    first.run(account.pay, 10, 0.0)
+    second.run(account.end, True)
+    assert account.expected == pytest.approx((0.4 + 0.05 + 0.1) / 2)
 
 
 def test_what_is_spent_and_asked_again_is_reported_as_it_happens() -> None:

@@ -10,8 +10,14 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import ModelError
-from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
-from wayword.models.middleware.rate import Bucket, Limiter, RetryingModel, RetryPolicy
+from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage, estimated_tokens
+from wayword.models.middleware.rate import (
+    Bucket,
+    Limiter,
+    RateLimitedModel,
+    RetryingModel,
+    RetryPolicy,
+)
 
 
 class Extreme(random.Random):
@@ -125,6 +131,55 @@ def test_a_server_that_never_answered_is_tried_twice_more_and_one_that_did_five_
     assert friend.calls == 1 + 6
     assert str(asked(model)) == "no connection; gave up after 6 attempts", "nothing is asked again"
     assert friend.calls == 7
+
+
+@pytest.mark.parametrize(("trip", "outlived"), [(4, True), (5, False)])
+def test_the_fourth_failure_in_a_row_of_a_server_that_answered_is_an_outage(
+    clock: Any, trip: int, outlived: bool
+) -> None:
+    """Three retries are four attempts; an outage from the fourth on costs none."""
+    away = ModelError("503", retryable=True, away=True)
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1), retries=3, trip=trip)
+    model = RetryingModel(Failing(None, *[away] * 9, None), policy)
+    asked(model)
+    found = asked(model)
+    assert isinstance(found, Completion) == outlived
+    if not outlived:
+        assert str(found) == "503; gave up after 4 attempts"
+    # Before each retry 1, 2 and 4 s, then the waits that all calls share: 1, 2, 4, 8, 16 and 32 s.
+    assert clock.slept == [1.0, 2.0, 4.0] + [1.0, 2.0, 4.0, 8.0, 16.0, 32.0] * outlived
+
+
+class Recorded(Limiter):
+    """Lets all pass, and keeps what was estimated and settled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[tuple[float, ...]] = []
+
+    async def admit(self, tokens: float) -> None:
+        self.told.append((tokens,))
+
+    def settle(self, estimated: float, used: float) -> None:
+        self.told.append((estimated, used))
+
+
+class Choosing(Failing):
+    """Answers both kinds of questions."""
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        return Choice(tuple(options), tuple(0.0 for _ in options), Usage(30, 2))
+
+
+def test_a_request_is_estimated_by_its_prompt_and_all_that_it_may_answer() -> None:
+    limiter, prompt = Recorded(), "Which way is the kitchen?"
+    model = RateLimitedModel(Choosing(None), limiter)
+    asyncio.run(model.complete(prompt, Sampling(max_tokens=50, n=3)))
+    asyncio.run(model.choose(prompt, ["left", "right"]))
+    asking = estimated_tokens(prompt)
+    assert asking > 0
+    long, short = asking + 150, asking + 2
+    assert limiter.told == [(long,), (long, 2), (short,), (short, 32)]
 
 
 def test_so_many_calls_in_a_row_without_an_answer_are_fatal(clock: Any) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextvars import Context, copy_context
 
 import pytest
 
 from wayword.core.errors import BudgetExhausted
+from wayword.core.model import Completion, Usage
 from wayword.models.middleware.budget import Account, play_as, under_way
 
 
@@ -153,6 +155,80 @@ def test_an_episode_s_calls_are_its_own() -> None:
     first.run(account.pay, 10, 0.0)
     second.run(account.end, True)
     assert account.expected == pytest.approx((0.4 + 0.05 + 0.1) / 2)
+
+
+def test_an_answer_from_the_cache_is_free() -> None:
+    account = Account(max_tokens=100)
+    account.add(Completion(("b",), usage=Usage(30, 5), cost=0.5, cached=True))
+    assert (account.calls, account.tokens, account.dollars) == (0, 0, 0.0)
+    account.add(Completion(("b",), usage=Usage(30, 5), cost=0.5))
+    assert (account.calls, account.tokens, account.dollars) == (1, 35, 0.5)
+
+
+async def _settle() -> None:
+    """Let every task go on as far as it can."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("limit", [{"max_tokens": 10}, {"max_dollars": 1.0}])
+def test_beside_a_call_of_unknown_cost_no_other_is_made(limit: dict[str, int]) -> None:
+    account = Account(**limit)
+
+    async def run() -> None:
+        await account.admit()
+        other = asyncio.create_task(account.admit())
+        await _settle()
+        assert (other.done(), account.flying) == (False, 1)
+        account.pay(1, 0.1)  # a tenth; two more at five times that would just fill the budget
+        account.landed()
+        await _settle()
+        assert (other.done(), account.flying) == (True, 1)
+
+    asyncio.run(run())
+
+
+def test_of_calls_that_wait_the_oldest_episode_s_goes_first() -> None:
+    account = Account(max_tokens=100)
+    first, second = begun(account), begun(account)
+
+    async def run() -> None:
+        await account.admit()
+        younger = asyncio.create_task(account.admit(), context=second)
+        await _settle()
+        older = asyncio.create_task(account.admit(), context=first)
+        await _settle()
+        account.pay(60, 0.0)  # as dear as that, one call at a time
+        account.landed()
+        await _settle()
+        assert (older.done(), younger.done()) == (True, False)
+        account.landed()
+        await _settle()
+        assert younger.done()
+
+    asyncio.run(run())
+
+
+def test_a_younger_episode_waits_while_an_older_one_needs_what_is_left() -> None:
+    # 40 of 100 tokens an episode are expected, 50 kept. 30 + 25 are spent and 20 owed to the first;
+    # the second would need 50.
+    account = Account(max_tokens=100)
+    account.expect(40, 0.0, episodes=1)
+    first, second = begun(account), begun(account)
+    first.run(account.pay, 30, 0.0)
+    account.pay(25, 0.0)
+
+    async def run() -> None:
+        younger = asyncio.create_task(account.admit(), context=second)
+        await _settle()
+        assert not younger.done()
+        await asyncio.create_task(account.admit(), context=first)  # the oldest never waits for them
+        account.landed()
+        first.run(account.end, True)
+        await _settle()
+        assert younger.done()
+
+    asyncio.run(run())
 
 
 def test_what_is_spent_and_asked_again_is_reported_as_it_happens() -> None:

@@ -140,14 +140,29 @@ def test_the_fourth_failure_in_a_row_of_a_server_that_answered_is_an_outage(
     """Three retries are four attempts; an outage from the fourth on costs none."""
     away = ModelError("503", retryable=True, away=True)
     policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1), retries=3, trip=trip)
-    model = RetryingModel(Failing(None, *[away] * 9, None), policy)
+    model = RetryingModel(Failing(None, *[away] * 10, None), policy)
     asked(model)
     found = asked(model)
     assert isinstance(found, Completion) == outlived
     if not outlived:
         assert str(found) == "503; gave up after 4 attempts"
-    # Before each retry 1, 2 and 4 s, then the waits that all calls share: 1, 2, 4, 8, 16 and 32 s.
-    assert clock.slept == [1.0, 2.0, 4.0] + [1.0, 2.0, 4.0, 8.0, 16.0, 32.0] * outlived
+    # Before each retry 1, 2 and 4 s, then the waits that all calls share, of 32 s at most.
+    assert clock.slept == [1.0, 2.0, 4.0] + [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0] * outlived
+
+
+def test_an_answer_ends_an_outage_and_its_waits_heed_the_server(clock: Any) -> None:
+    away = ModelError("503", retryable=True, away=True)
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1))
+    model = RetryingModel(Failing(None, *[away] * 3, None, *[away] * 3, None), policy)
+    for _ in range(3):
+        assert isinstance(asked(model), Completion)
+    assert clock.slept == [1.0, 2.0, 4.0] * 2, "three in a row each time are no outage"
+    clock.slept.clear()
+    busy = ModelError("503", retryable=True, away=True, retry_after=20.0)
+    model = RetryingModel(Failing(None, *[busy] * 6, None), policy)
+    for _ in range(2):
+        assert isinstance(asked(model), Completion)
+    assert clock.slept == [20.5] * 6, "as long as it asks for, and up to half a second"
 
 
 class Recorded(Limiter):

@@ -94,6 +94,7 @@ def test_each_sample_says_where_it_was_cut() -> None:
         ('{"x": 1} so {"thought": "y", "action": "b"}', ["b"]),
         ('{"outer": {"action": "b"}}', ["b"]),
         ('{"action": {"action": "b"}}', [{"action": "b"}]),
+        ('{{"action": "b"}}', ["b"]),
         ("Action: b\nAction 2: c", ["b", "c"]),
         ("- **Action:** b\nmore", ["b\nmore"]),
         ("## Action\nb", ["b"]),
@@ -115,11 +116,13 @@ def test_fields_of_several_words_and_what_stood_before_them() -> None:
     told = fields('Here it is: {"thought": ["no", "text"], "action": 3} Bye.', NAMES)
     assert (told.before, told.line("thought", "action")) == ("Here it is:", "3")
     assert fields("just prose", NAMES).before == "just prose"
+    assert fields('Hm.\nThought: a\n{"action": "b"}', NAMES).before == "Hm."
     assert fields("x" * LONGEST + "\nAction: b", NAMES).all("action") == []
 
 
 def test_lists_are_read_from_json_or_from_lines() -> None:
     assert items('[1, 2] and ["a", "b"]') == ["a", "b"], "the first list that is all text"
+    assert items('[sic] [] [1, "c"] ["a", "b"]') == ["a", "b"]
     assert items("[] [not json] none") == []
     assert items("Sure:\n1. a park\n2) a bank\n\n3. no more") == ["a park", "a bank"]
     assert items("nothing here") == []

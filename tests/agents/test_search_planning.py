@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wayword.agents.parts.costmap import Bools, Cell, cost, distances, frontiers, shortest
-from wayword.core.geometry import string_pull
-from wayword.worlds.objectnav.ground import Ground, length
+from wayword.agents.parts.costmap import Bools, Cell, distances, frontiers, shortest
+from wayword.core.geometry import string_pull, way_length
+from wayword.worlds.objectnav.ground import Ground
 
 GRIDS = st.tuples(st.integers(1, 9), st.integers(1, 9)).flatmap(
     lambda shape: arrays(np.bool_, shape, elements=st.booleans())
@@ -59,7 +59,7 @@ def test_a_star_and_the_field_agree_with_brute_force(open_: Bools, data: st.Data
         return
     assert way is not None
     assert (way[0], way[-1]) == (start, goal)
-    assert cost(way) == pytest.approx(truth[goal])
+    assert way_length(way) == pytest.approx(truth[goal])
     assert all(open_[cell] for cell in way)
 
 
@@ -90,7 +90,7 @@ def test_a_grounds_ways_are_legal_and_no_longer_than_networkx_finds(free: Bools)
         return
     octile = nx.shortest_path_length(graph, start, goal, weight="weight")
     straight = math.dist(start, goal)
-    assert straight - 1e-9 <= length(way) <= octile + 1e-9
+    assert straight - 1e-9 <= way_length(way) <= octile + 1e-9
     assert all(ground.clear(p, q) or _beside(p, q) for p, q in pairwise(way))
 
 

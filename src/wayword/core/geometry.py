@@ -9,7 +9,8 @@ on it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -22,6 +23,26 @@ Segment = tuple[Point, Point]
 Box = tuple[float, float, float, float]
 """west, south, east, north"""
 Corner = TypeVar("Corner")
+
+# Sums.
+
+
+def added(values: Iterable[float]) -> float:
+    """The sum, term by term.
+
+    From Python 3.12 on the built-in ``sum`` makes up for rounding, and a generated place has to be
+    the same on every version of Python.
+    """
+    total = 0.0
+    for value in values:
+        total += value
+    return total
+
+
+def way_length(way: Sequence[Sequence[float]]) -> float:
+    """How long a way is, in its own unit."""
+    return added(math.dist(p, q) for p, q in pairwise(way))
+
 
 # Headings and angles.
 

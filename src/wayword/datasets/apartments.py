@@ -12,14 +12,13 @@ from typing import ClassVar
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import UsageError
-from wayword.core.geometry import Point
+from wayword.core.geometry import Point, way_length
 from wayword.core.world import Family
 from wayword.datasets.procedural.homes.episodes import check_split, home_of
 from wayword.datasets.procedural.homes.home import FEWEST, MOST, home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.worlds import objectnav
 from wayword.worlds.household.scene import HouseObject
-from wayword.worlds.objectnav.ground import length
 from wayword.worlds.objectnav.observation import Camera
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import (
@@ -172,7 +171,7 @@ def _task(scene: str, turn: int, camera: Camera) -> Task:
         rng = random.Random(f"lost_things/{scene}/{turn}/{attempt}")
         target, start = rng.choice(things), rng.choice(starts)
         way = _way(place, camera, start, target)
-        if way is not None and length(way) >= NEAREST:
+        if way is not None and way_length(way) >= NEAREST:
             return _made(scene, turn, place, target, way, 30.0 * rng.randrange(12))
     raise UsageError(f"{scene} has nothing to look for; take another seed")
 
@@ -198,7 +197,7 @@ def _made(
         name,
         frozenset((target,)),
         corners,
-        round(length(way), 4),
+        round(way_length(way), 4),
         WITHIN,
         ((thing.x, thing.y),),
     )

@@ -15,14 +15,13 @@ from wayword.core.dataset import DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import find, read_field, read_json_lines
-from wayword.core.geometry import Point
+from wayword.core.geometry import Point, way_length
 from wayword.core.world import Family
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS
 from wayword.worlds import objectnav
 from wayword.worlds.household.builder import SceneBuilder, type_name
 from wayword.worlds.household.scene import Scene
-from wayword.worlds.objectnav.ground import length
 from wayword.worlds.objectnav.observation import Camera
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import (
@@ -137,7 +136,7 @@ class Procthor(SolvableSearches):
             start = place.ground.point(j * place.ground.free.shape[1] + i)
             goals = places_to_see(place, camera, kinds[kind], WITHIN)
             way = place.ground.way(start, goals)
-            if way is not None and length(way) >= NEAREST:
+            if way is not None and way_length(way) >= NEAREST:
                 middles = tuple(
                     (o.x, o.y) for o in place.surfaces.things if o.id in set(kinds[kind])
                 )
@@ -146,7 +145,12 @@ class Procthor(SolvableSearches):
                 extra: Extra = {"target": words, "kind": words}
                 episode = Episode(name, f"Find the {words}.", scene, at, extra=extra)
                 reference = ObjectNavReference(
-                    name, frozenset(kinds[kind]), tuple(way), round(length(way), 4), WITHIN, middles
+                    name,
+                    frozenset(kinds[kind]),
+                    tuple(way),
+                    round(way_length(way), 4),
+                    WITHIN,
+                    middles,
                 )
                 return Task(episode, reference)
         raise UsageError(f"procthor: house {house} of {self.split} has nothing to look for")

@@ -23,6 +23,7 @@ from wayword.core.dataset import DrawnTasks, Task, listed
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import DataError
 from wayword.core.files import find, find_any, read_field, read_json
+from wayword.core.geometry import added
 from wayword.core.replay import ActionPlan
 from wayword.core.world import World
 from wayword.datasets.procedural.homes.episodes import read_rules
@@ -154,7 +155,7 @@ def _goal(task: Task) -> str:
 def _heading(views: Sequence[int]) -> float:
     """The mean heading (degrees) of the views that show an object."""
     angles = [math.radians(VIEW_STEP * (view % 12)) for view in views]
-    east, north = sum(map(math.sin, angles)), sum(map(math.cos, angles))
+    east, north = added(map(math.sin, angles)), added(map(math.cos, angles))
     return math.degrees(math.atan2(east, north)) % 360.0
 
 

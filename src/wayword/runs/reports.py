@@ -140,6 +140,9 @@ def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
     if two.config["family"] != family:
         raise UsageError(f"{first} is of the family {family}, {second} of {two.config['family']}")
     left, right = dict(_scored(one).pairs()), dict(_scored(two).pairs())
+    for path, finished in ((first, left), (second, right)):
+        if not finished:
+            raise UsageError(f"{path} has no finished episode yet: there is nothing to compare")
     clusters = dict(zip(left, _clusters(list(left), family), strict=True))
     differ = _differences(one.config["identity"], two.config["identity"])
     own = _clustered(family)

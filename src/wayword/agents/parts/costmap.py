@@ -20,8 +20,7 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,11 +98,6 @@ def distances(open_: Bools, start: Cell) -> NDArray[np.float64]:
     number = start[0] * open_.shape[1] + start[1]
     found = dijkstra(grid_graph(usable, 1.0), indices=number)
     return np.asarray(found.reshape(open_.shape))
-
-
-def cost(way: Sequence[Cell]) -> float:
-    """Length in cells of a way of single steps."""
-    return sum(math.dist(a, b) for a, b in pairwise(way))
 
 
 def _octile(a: Cell, b: Cell) -> float:

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from wayword.core.geometry import added
+
 # The programme of a house: which rooms it has, how large they are, which belong side by side.
 
 HALLWAY = "hallway"
@@ -97,7 +99,7 @@ def split_rows(
         ring = names[turn:] + names[:turn]
         for cut in range(1, len(ring)):
             one, other = ring[:cut], ring[cut:][::-1]
-            uneven = abs(sum(widths[n] for n in one) - sum(widths[n] for n in other))
+            uneven = abs(added(widths[n] for n in one) - added(widths[n] for n in other))
             apart = len({"bathroom", "main bedroom"} & set(one)) == 1
             options.append((uneven + 4.0 * apart, turn, cut))
     options.sort()
@@ -180,7 +182,7 @@ def _lay_out(rng: random.Random, names: list[str]) -> list[PlanRoom]:
     row_names = [name for name in fronts if name != across]
     widths = {name: rng.uniform(*ROOM_TYPES[name].width) for name in row_names}
     rows = split_rows(rng, row_names, widths)
-    lengths = [sum(widths[name] for name in row) for row in rows]
+    lengths = [added(widths[name] for name in row) for row in rows]
     hall_width, length = round(rng.uniform(2.0, 2.4), 2), round(max(lengths), 2)
     rooms = [PlanRoom(HALLWAY, 0.0, 0.0, length, hall_width)]
     for row, total, side in zip(rows, lengths, (1, -1), strict=True):

@@ -1,5 +1,6 @@
 """Ground: where a body's centre may be, as a fine grid, and the shortest ways over it.
 
+>>> from wayword.core.geometry import way_length
 >>> from wayword.worlds.household.builder import SceneBuilder
 >>> room = SceneBuilder("room")
 >>> room.room("hall", [(0, 0), (4, 0), (4, 3), (0, 3)])
@@ -7,7 +8,7 @@
 >>> ground.clear((0.5, 0.5), (3.5, 2.5)), ground.at(0.1, 0.1)
 (True, False)
 >>> way = ground.way((0.5, 0.5), [(3.5, 2.5)])
->>> [round(x, 1) for x, _ in way], round(length(way), 2)
+>>> [round(x, 1) for x, _ in way], round(way_length(way), 2)
 ([0.5, 3.5], 3.61)
 """
 
@@ -17,7 +18,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -210,11 +210,6 @@ def ground_of(scene: Scene, radius: float) -> Ground:
         if o.solid:
             free &= (abs(x - o.x) >= o.width / 2 + radius) | (abs(y - o.y) >= o.depth / 2 + radius)
     return Ground(west, south, free)
-
-
-def length(way: Sequence[Point]) -> float:
-    """Metres along a way."""
-    return sum(math.dist(p, q) for p, q in pairwise(way))
 
 
 def _indoors(scene: Scene, x: Floats, y: Floats) -> Bools:

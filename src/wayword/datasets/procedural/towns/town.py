@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import UsageError
-from wayword.core.geometry import bearing, relative
+from wayword.core.geometry import bearing, relative, way_length
 from wayword.worlds.street import graph as streetgraph
 from wayword.worlds.street.graph import StreetGraph
 from wayword.worlds.street.moves import Navigator
@@ -85,7 +85,7 @@ class Street:
 
     @property
     def length(self) -> float:
-        return sum(math.dist(p, q) for p, q in pairwise(self.points))
+        return way_length(self.points)
 
     def leaving(self, corner: int) -> float:
         """The heading in which the street leaves one of its ends, degrees from north."""

@@ -12,11 +12,12 @@
 from __future__ import annotations
 
 import copy
+import operator
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, SupportsIndex, get_args
 
 from wayword.core.action import Rejection
 from wayword.core.agent import Agent
@@ -134,7 +135,7 @@ class Environment:
     def reset(self, seed: int | None = None, episode: str | int | None = None) -> tuple[Json, Info]:
         """Begin an episode: the one of that id or number from 0, else the next, or a drawn one."""
         if seed is not None:
-            self._rng = random.Random(seed)
+            self._rng = random.Random(_whole("seed", seed, "a whole number"))
         return self._begin(self._pick(episode))
 
     def step(self, said: Said) -> Stepped:
@@ -236,6 +237,7 @@ class Environment:
             number = self._rng.randrange(count) if self._rng else self._next % count
             self._next = number + 1
             return self.tasks[number]
+        episode = _whole("episode", episode, "an id or a number from 0")
         if not 0 <= episode < len(self.tasks):
             raise UsageError(f"episode={episode} must lie between 0 and {len(self.tasks) - 1}")
         self._next = episode + 1
@@ -316,6 +318,13 @@ class Environment:
             **self._view.extra(),
         }
         return Info(ready, LAZY, Moment(game, self.actor, self._view.rules))
+
+
+def _whole(name: str, given: SupportsIndex, wanted: str) -> int:
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise UsageError(f"{name}={given!r} must be {wanted}") from None
 
 
 def _decided(view: View) -> Any:

@@ -222,9 +222,9 @@ def _rate(episodes: int, seconds: float) -> str:
 
 
 def _all_agree(row: Row) -> bool:
-    """Whether some rate is 0 or 1 in every episode, which no resampling can put a width on."""
-    ends = {key: value for key, value in row.values.items() if key in ("sr", "tc", "goal_sr")}
-    return any(value.mean in (0.0, 1.0) for value in ends.values())
+    """Whether a success rate is 0 or 1 in every episode, which no resampling can put a width on."""
+    rates = ("sr", "tc", "success_visible", "goal_sr")
+    return any(row.values[key].mean in (0.0, 1.0) for key in rates if key in row.values)
 
 
 def _tried(row: Row, alone: bool) -> str:

@@ -278,6 +278,23 @@ def test_depth_images_of_both_encodings_agree() -> None:
         ros_messages.depth_of_image({**message, "encoding": "bgr8"}, "/depth", 60.0, 5.0)
 
 
+def test_a_laser_is_turned_as_it_is_mounted() -> None:
+    """One ray of the laser hits something 30 degrees to the left of the laser's own front."""
+    ranges: list[float | None] = [None] * 180
+    ranges[120] = 2.0
+    scan = {"ranges": ranges, "angle_min": -math.pi / 2, "angle_increment": math.radians(1.0)}
+
+    def hit(**mounted: Any) -> float:
+        depth = ros_messages.depth_of_scan(scan, "/scan", 0.9, 5.0, **mounted)
+        level = depth.metres()[depth.elevations.index(0)]
+        return depth.bearings[int(np.argmin(level))]
+
+    assert hit() == pytest.approx(-30, abs=1)
+    assert hit(turn=90.0) == pytest.approx(60, abs=1)  # its front is the robot's right
+    assert hit(flipped=True) == pytest.approx(30, abs=1)
+    assert hit(turn=180.0, flipped=True) == pytest.approx(-150, abs=1)
+
+
 def test_scans_that_skip_and_null_are_read() -> None:
     scan = {"ranges": [None, 0.01, 2.0, 9.0], "angle_min": -0.5, "angle_increment": 0.3,
             "range_min": 0.1, "range_max": 8.0}  # fmt: skip

@@ -181,7 +181,8 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
 
 def footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Metric]) -> str:
     """All of them, a line each, below an empty one."""
-    lines = ["", f"± half of the 95% bootstrap interval{_resampled(rows)}."]
+    wide = f"± half of the 95% bootstrap interval{_resampled(rows)}."
+    lines = ["", *([wide] if any(row.n for row in rows) else [])]
     lines += [f"Note: {line}" for line in caveats(rows)]
     if any(_all_agree(row) for row in rows):
         lines.append("±0.0 where all n episodes agree: the true rate may still be off by 3/n.")
@@ -246,6 +247,8 @@ def _spent(row: Row, alone: bool) -> str:
         parts.append(f"{totals.get('prompt_tokens') or 0:,.0f} prompt tokens")
         parts.append(f"{totals.get('completion_tokens') or 0:,.0f} written")
         parts.append("cost unknown" if cost is None else f"${cost:,.2f}")
+    if billed := totals.get("billed"):
+        parts.append(f"${billed:,.2f} billed with episodes that are not finished")
     wall = totals.get("wall_seconds")
     if wall is not None:
         parts.append(f"{wall:,.1f} s{_rate(row.n, wall)}")

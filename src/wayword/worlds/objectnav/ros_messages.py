@@ -98,8 +98,11 @@ def depth_of_scan(
     return from_laser(found, tuple(middles.tolist()), eye, reach)
 
 
-def depth_of_image(message: Message, topic: str, field_of_view: float, reach: float) -> DepthImage:
-    """A depth ``sensor_msgs/Image`` (16 bits of millimetres, or floats of metres)."""
+def depth_of_image(
+    message: Message, topic: str, field_of_view: float, reach: float, tilt: float = 0.0
+) -> DepthImage:
+    """A depth ``sensor_msgs/Image`` (16 bits of millimetres, or floats of metres) of a camera that
+    looks up by ``tilt`` degrees."""
     try:
         high, wide, step = int(message["height"]), int(message["width"]), int(message["step"])
         kind, unit = DEPTHS[message["encoding"]]
@@ -110,7 +113,7 @@ def depth_of_image(message: Message, topic: str, field_of_view: float, reach: fl
         depth: Floats = np.ascontiguousarray(rows).view(kind).astype(np.float64) * unit
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(topic, "data", error) from error
-    return from_camera(depth, field_of_view, reach)
+    return from_camera(depth, field_of_view, reach, tilt=tilt)
 
 
 def picture_of(message: Message, topic: str) -> bytes:

@@ -10,7 +10,7 @@ from helpers.small_flat import SmallFlat
 from helpers.small_house import SmallHouse
 from wayword.agents.random import RandomAgent, RandomSettings
 from wayword.core.action import STOP, Action, Decision, Rejection
-from wayword.core.replay import ActionPlan, PlanningFailed, replay
+from wayword.core.replay import ActionPlan, PlanningFailed, ReasonedPlan, replay
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Step, Trajectory
 
@@ -101,3 +101,32 @@ def test_a_plan_may_end_before_its_actor_does_or_fail() -> None:
     assert places(played(short())) == ["b"]
     with pytest.raises(PlanningFailed, match="a wall"):
         played(stuck())
+
+
+def test_a_list_names_its_actors_or_is_played_by_the_one_that_is_asked_for() -> None:
+    flat = SmallFlat(poses={"ann": (1.0, 1.5, 0.0), "bob": (3.0, 1.5, 180.0)})
+    task = flat.tasks[0]
+    left = Action("turn_left")
+    for actor, alone in (("", "ann"), ("bob", "bob")):
+        turns = replay(flat.world(task.episode), task.episode, [left, ("ann", left)], actor)
+        assert [turn.step().actor for turn in turns] == [alone, "ann"]
+
+
+def test_a_plan_may_say_why_it_takes_each_action() -> None:
+    asked: list[str] = []
+
+    def plan() -> ActionPlan:
+        asked.append("b is on the way")
+        yield B
+        asked.append("this is it")
+        yield STOP
+
+    steps = played(ReasonedPlan(plan(), lambda: asked[-1]))
+    assert [step.decision.thought for step in steps] == ["b is on the way", "this is it"]
+    assert [step.decision.thought for step in played(plan())] == ["", ""], "no reasons, no thoughts"
+
+
+def test_a_turn_of_a_rejection_has_no_action() -> None:
+    (refused,) = replay(HOUSE.world(TASK.episode), TASK.episode, [C])
+    (legal,) = replay(HOUSE.world(TASK.episode), TASK.episode, [B])
+    assert (refused.action, legal.action) == (None, B)

@@ -15,6 +15,7 @@ from wayword.core.errors import DataError, UsageError
 from wayword.datasets.r2r import R2R, R2RSettings
 from wayword.datasets.r4r import R4R
 from wayword.datasets.rxr import RxR, RxRSettings
+from wayword.runs import catalogue
 from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
@@ -174,3 +175,13 @@ def test_agents_are_shown_r2rs_pictures(
     (record,) = RunFolder.read(run(plan).path).records()
     asked = [m for call in record.trajectory.calls() for m in call.prompt if not isinstance(m, str)]
     assert any(message.images for message in asked)
+
+
+def test_a_listing_of_data_says_where_missing_files_come_from(tmp_path: Path) -> None:
+    """What is missing is not to be looked up in the very list that says it is missing."""
+    (tmp_path / "r2r" / "annotations").mkdir(parents=True)
+    listed = catalogue.data_listing(tmp_path).splitlines()
+    (line,) = [line for line in listed if line.lstrip().startswith("r2r:val_unseen ")]
+    assert line.endswith("R2R_val_unseen.json: no such file (nor .gz)")
+    assert not any("wayword data list" in line for line in listed)
+    assert listed[-1].startswith("docs/datasets.md says where each file comes from")

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import json
-from math import inf
+from dataclasses import replace
+from math import inf, nan
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from wayword.core.errors import UsageError
+from wayword.core.metric import Metric
 from wayword.metrics.compare import Comparison, compare, heading, render
+from wayword.metrics.intervals import Interval
 
 FIRST = {
     "1": {"sr": 0.0, "ne": 4.0, "tl": 5.0},
@@ -99,6 +102,51 @@ def test_two_endless_errors_are_a_tie() -> None:
     (line,) = compare("a", lost, "b", lost, family="indoor").lines
     assert (line.ties, line.difference.mean) == (2, 0.0)
     assert json.loads(render(compare("a", lost, "b", lost, family="indoor"), "json"))
+
+
+def test_a_way_found_where_there_was_none_is_a_win() -> None:
+    # 1 is unreachable in one run and 3 m off in the other; 2 is the same; 3 is a metre worse.
+    lost = {"1": {"ne": inf}, "2": {"ne": 3.0}, "3": {"ne": 4.0}}
+    found = {"1": {"ne": 3.0}, "2": {"ne": 3.0}, "3": {"ne": 5.0}}
+    (better,) = compare("a", lost, "b", found, family="indoor").lines
+    assert (better.wins, better.ties, better.losses, better.difference.mean) == (1, 1, 1, -inf)
+    (worse,) = compare("a", found, "b", lost, family="indoor").lines
+    assert (worse.wins, worse.ties, worse.losses, worse.difference.mean) == (1, 1, 1, inf)
+
+
+def test_a_family_from_elsewhere_brings_its_metrics() -> None:
+    own = Metric("dark", "Dark", "seconds", "lower", "seconds in the dark")
+    first, second = {"1": {"dark": 4.0, "sr": 0.0}}, {"1": {"dark": 1.0, "sr": 1.0}}
+    (line,) = compare("a", first, "b", second, family="lamp", metrics=(own,)).lines
+    assert (line.metric, line.wins, line.losses) == (own, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("p", "told"), [(0.0009, "<0.001"), (0.001, "0.001"), (0.05, "0.050"), (nan, "–")]
+)
+def test_a_p_value_has_three_digits_and_is_never_zero(
+    found: Comparison, p: float, told: str
+) -> None:
+    line = replace(found.lines[0], p=p, difference=Interval(0.25))
+    text = render(replace(found, lines=(line,)), "markdown").splitlines()
+    head, row = text[2], text[-1]
+    assert row == f"| SR % | 50.0 | 75.0 | 25.0 | 2 | 1 | 1 | {told} |", "no interval, none shown"
+    assert text[3].count("---:") == head.count("|") - 2
+
+
+def test_where_all_episodes_are_shared_none_is_left_out_and_nothing_may_be_compared() -> None:
+    first, second = {"1": {"odd": 1.0}}, {"1": {"odd": 2.0}, "2": {"odd": 1.0}}
+    assert heading(compare("a", first, "b", first, family="indoor")) == "1 shared episodes."
+    told = compare("a", first, "b", second, family="indoor")
+    assert heading(told) == "1 shared episodes; not compared: 0 only in a, 1 only in b."
+    assert render(told, "csv") == "metric\n", "a metric that nobody knows is not compared"
+
+
+def test_narrow_terminals_get_two_lines_a_metric(found: Comparison) -> None:
+    lines = render(found, "rich", width=60).splitlines()
+    assert max(map(len, lines)) <= 60
+    at = lines.index("SR %  50.0 -> 75.0  25.0 [-50.0, 100.0]")
+    assert lines[at + 1].startswith("  better 2, worse 1, same 1, p ")
 
 
 def test_runs_without_a_common_episode_cannot_be_compared() -> None:

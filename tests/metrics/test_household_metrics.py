@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -13,14 +14,14 @@ import wayword
 from wayword.agents.expert import Expert, ExpertSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
-from wayword.core.dataset import Task
-from wayword.core.episode import Episode
+from wayword.core.dataset import Dataset, Task
+from wayword.core.episode import Episode, Reference
 from wayword.core.rollout import Setup, rollout
-from wayword.core.trajectory import Trajectory
+from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback, Observation
 from wayword.datasets.household import Household
-from wayword.metrics.household import answer_is_right, rearranged
-from wayword.metrics.scoring import score
+from wayword.metrics.household import actions_taken, answer_is_right, judged
+from wayword.metrics.scoring import Judged, score, scorer
 from wayword.runs.plan import Plan
 from wayword.runs.reports import rows_of
 from wayword.worlds.household import expert
@@ -128,9 +129,17 @@ def test_misplaced_and_fixed_strict(
 ) -> None:
     where = {"mug": mug, "book": book, "pen": pen, "safe": ""}
     state = {"objects": {name: {"in": at, "open": False} for name, at in where.items()}}
-    found = rearranged(_rearrangement(), state)
+    found = judged(_rearrangement(), state)
+    put_right = (mug == "shelf") + (book == "bed")
+    assert (found.pop("sr"), found.pop("goal_sr")) == (put_right == 2, put_right / 2)
     assert found.pop("sr_strict") == float(fixed == 1.0), "the challenge's success"
     assert found == {"misplaced": misplaced, "fixed_strict": fixed}
+
+
+def test_an_episode_without_a_final_state_has_put_nothing_right() -> None:
+    assert judged(_rearrangement(), {}) == {
+        "sr": 0, "goal_sr": 0, "sr_strict": 0, "misplaced": 1, "fixed_strict": 0
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -152,6 +161,56 @@ def test_answers_are_scored_by_type(dataset: Household) -> None:
     assert (scores["acc"], scores["acc_exists"], scores["sr"]) == (1.0, 1.0, 1.0)
     assert scores["plw_sr"] == 0.5
     assert "acc_counts" not in scores
+
+
+@pytest.mark.parametrize(
+    ("workers", "length"), [((), 12 + 2 + 2), (("agent",), 5 + 2), (("agent", "guest"), 16)]
+)
+def test_low_level_actions_stops_and_failed_turns_are_counted(
+    workers: tuple[str, ...], length: int
+) -> None:
+    """The agent: 5 actions carried out, a failed turn, and a stop. The guest: 7, a rejection, and
+    a stop that was refused, which is one turn."""
+    done, failed, refused = Feedback(), Feedback("blocked"), Feedback("rejected")
+    go, stop = Decision(Action("goto", ("mug_1",))), Decision(Action("stop", ("yes",)))
+    turns = [
+        ("agent", go, done),
+        ("agent", go, failed),
+        ("guest", Rejection("no_action", "prose"), refused),
+        ("guest", stop, refused),
+        ("agent", stop, done),
+    ]
+    steps = [Step(actor, {}, decision, feedback, {}) for actor, decision, feedback in turns]
+    actors = {"agent": {"low_level": 5}, "guest": {"low_level": 7}}
+    walk = Trajectory("1", {}, steps, {"actors": actors})
+    assert actions_taken(walk, workers) == length
+
+
+def test_an_answer_under_way_is_right_once_it_is_given(dataset: Household) -> None:
+    judge, episode = scorer("household"), dataset.tasks[0].episode
+    assert isinstance(judge, Judged)
+    task = Task(episode, AnswerReference("q", "exists", (), 3, answer="no"))
+    for said, right in (("No.", True), ("yes", False)):
+        world = dataset.world(episode)
+        world.reset(episode)
+        before = judge.standing(dataset, task, world)
+        world.step("agent", Action("stop", (said,)))
+        after = judge.standing(dataset, task, world)
+        assert before is not None
+        assert after is not None
+        assert (before.success, before.met, before.parts) == (False, 0, 1)
+        assert (after.success, after.met, after.parts) == (right, int(right), 1)
+        assert judge.standing(dataset, Task(episode, Reference("q")), world) is None
+
+
+def test_of_an_unknown_best_and_another_family_nothing_is_made_up(dataset: Household) -> None:
+    task = dataset.tasks[0]
+    walk = played(dataset, task, Idle)
+    unsolved = cast("Dataset", SimpleNamespace(family=dataset.family))
+    (alone,) = scorer("household").score(unsolved, [(task, walk)])
+    assert {"plw_sr", "plw_goal_sr"}.isdisjoint(alone)
+    assert alone["low_level"] == 1
+    assert scorer("household").score(dataset, [(Task(task.episode, Reference("1")), walk)]) == [{}]
 
 
 def test_no_second_run_and_no_table_plays_the_expert_again(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import exp, isclose
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -104,3 +105,19 @@ def test_staying_at_a_place_changes_nothing(
     flat, kept = paths.without_repeats(np.array([*stayed, *walk]), lengths)
     assert kept[0] == kept[1]
     assert flat[: kept[0]].tolist() == flat[kept[0] :].tolist()
+
+
+def test_a_path_without_any_place_is_refused_in_company_too() -> None:
+    with pytest.raises(ValueError, match="needs at least one place"):
+        paths.pad([[3, 4], []])
+    with pytest.raises(ValueError, match="needs at least one place"):
+        paths.without_repeats(np.array([3, 4]), np.array([2, 0]))
+
+
+def test_paths_of_less_than_a_metre_are_paths() -> None:
+    # Half a metre there; or there, back and there again: 1.5 m where 0.5 would do.
+    distances = np.array([[0.0, 0.5], [0.5, 0.0]])
+    straight, roaming = measure(
+        paths.align([distances], [0, 0], paths.pad([[0, 1], [0, 1, 0, 1]]), paths.pad([[0, 1]] * 2))
+    )["spl"].tolist()
+    assert (straight, roaming) == (1.0, 0.5 / 1.5)

@@ -196,6 +196,48 @@ def test_a_viewpoint_of_another_scan_is_named(split: Callable[..., Any]) -> None
         scorer("indoor").score(dataset, [(dataset.tasks[0], lost)])
 
 
+def test_walks_scored_together_get_the_numbers_of_each(split: Callable[..., Any]) -> None:
+    """Walks of several lengths, with stays, each starting where the one before it ended.
+
+    * A A B B C D for A B C D: 10 m, at the goal.
+    * D E for D C: 6 m, and C is 8 m back; D was 2 m from it. DTW 0 + 8.
+    * E for E D: no move, 6 m short. DTW 0 + 6.
+    * X B A A B for X B: 11 m where 3 would do. DTW 0 + 0 + 4 + 0.
+    """
+    walked = ("AABBCD", "DE", "E", "XBAAB")
+    dataset = split(("1_0", "ABCD"), ("2_0", "DC"), ("3_0", "ED"), ("4_0", "XB"))
+    walks = [trajectory_from_places("x", list(places), "viewpoint") for places in walked]
+    found = scorer("indoor").score(dataset, list(zip(dataset.tasks, walks, strict=True)))
+    told = {key: [one[key] for one in found] for key in found[0]}
+    assert (told["sr"], told["osr"]) == ([1, 0, 0, 1], [1, 1, 0, 1])
+    assert (told["tl"], told["ne"]) == ([10, 6, 0, 11], [0, 8, 6, 0])
+    assert told["spl"] == pytest.approx([1, 0, 0, 3 / 11])
+    assert told["ndtw"] == pytest.approx([1, exp(-8 / 6), exp(-6 / 6), exp(-4 / 6)])
+
+
+def test_a_viewpoint_of_another_scan_is_named_in_company_too(split: Callable[..., Any]) -> None:
+    dataset = split(("1_0", "ABCD"), ("2_0", "ABCD"))
+    walks = [trajectory_from_places("x", list(places), "viewpoint") for places in ("ABCD", "AQB")]
+    pairs = list(zip(dataset.tasks, walks, strict=True))
+    with pytest.raises(DataError, match="flat: episode 2_0, path: 'Q' is not in this scan's graph"):
+        scorer("indoor").score(dataset, pairs)
+
+
+def test_steps_of_others_are_no_part_of_the_walk(split: Callable[..., Any]) -> None:
+    dataset = split(("1_0", "ABCD"))
+    guided = trajectory_from_places("1_0", list("ABCD"), "viewpoint")
+    said = Step("guide", {}, guided.steps[0].decision, Feedback(), {"viewpoint": "X"})
+    guided.steps.insert(1, said)
+    assert scorer("indoor").score(dataset, [(dataset.tasks[0], guided)])[0]["tl"] == 10
+
+
+def test_a_reference_with_a_gap_has_no_length(walk: Score) -> None:
+    # A B U, with no way to U: nearest places of the walk A at 0 m, 4 m and nowhere. To stay at A is
+    # as long as such a reference, 0 m; any step is too long.
+    assert walk("A", gold="ABU")["cls"] == pytest.approx((1 + exp(-4 / 3)) / 3)
+    assert walk("AB", gold="ABU")["cls"] == 0
+
+
 def test_nothing_to_score_is_no_error(split: Callable[..., Any]) -> None:
     assert scorer("indoor").score(split(), []) == []
 

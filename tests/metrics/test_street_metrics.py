@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -19,7 +20,7 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Observation
 from wayword.metrics.predictions import trajectory_from_places
-from wayword.metrics.scoring import PlaceScorer, scorer
+from wayword.metrics.scoring import Judged, PlaceScorer, scorer
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
 from wayword.worlds.street.graph import StreetGraph, build
@@ -58,6 +59,9 @@ def scores(walk: str, ended: Any = "stopped", route: tuple[str, ...] = ROUTE) ->
 def test_the_whole_route_scores_in_full() -> None:
     assert scores("abcde") == {"tc": 1, "spd": 0, "kpa": 1, "kpa_released": 1, "ndtw": 1}
     assert scores("aabbcccdee") == scores("abcde"), "staying counts once"
+    guided = trajectory_from_places("1", list(ROUTE), "panorama")
+    guided.steps.insert(2, replace(guided.steps[0], actor="guide", pose={"panorama": "h"}))
+    assert scorer("street").score(DATASET, [(task(), guided)]) == [scores("abcde")]
 
 
 def test_one_link_from_the_goal_either_way_completes_the_task() -> None:
@@ -93,12 +97,49 @@ def test_a_route_of_one_panorama_has_the_goal_alone() -> None:
     assert scores("a", route=("a",)) == {
         "tc": 1, "spd": 0, "kpa": 1, "kpa_released": 1, "ndtw": 1
     }  # fmt: skip
+    beside = scores("ab", route=("a",))
+    assert (beside["kpa"], beside["kpa_released"]) == (1, 1), "no first step that could be wrong"
+
+
+def test_a_route_of_one_link_has_the_first_step_and_the_goal() -> None:
+    walked, stayed = scores("ab", route=("a", "b")), scores("a", route=("a", "b"))
+    assert (walked["kpa"], walked["kpa_released"]) == (1, 1)
+    # A stop at a is one link from the goal, and no first step. The released code has a, b, the
+    # goal, and counts nothing begun by a walk of one panorama.
+    assert (stayed["kpa"], stayed["kpa_released"]) == (1 / 2, 1 / 3)
+
+
+def test_a_junction_at_the_start_is_the_first_step_and_to_the_released_code_one_more() -> None:
+    # c to d right, d to e wrong, goal missed: 1 of 3. Released: c, d, c to d of c, d, both, goal.
+    wrong = scores("cdh", route=("c", "d", "e"))
+    assert (wrong["kpa"], wrong["kpa_released"]) == pytest.approx((1 / 3, 3 / 5))
+    # The route comes by c again: c to d, d to c, c to f, the goal. The walk has the last two.
+    assert scores("cf", route=("c", "d", "c", "f"))["kpa"] == pytest.approx(2 / 4)
+
+
+def test_released_kpa_of_walks_that_start_elsewhere() -> None:
+    # Of a, b, c to d, d to e, the goal: c d has the third and is a link from the goal; c b a
+    # begins with b alone.
+    assert scores("cd")["kpa_released"] == pytest.approx(2 / 5)
+    assert scores("cba")["kpa_released"] == pytest.approx(1 / 5)
 
 
 def test_ndtw_counts_links() -> None:
     assert scores("abcd")["ndtw"] == pytest.approx(math.exp(-1 / 5))
     assert scores("abcfcde")["ndtw"] == pytest.approx(math.exp(-1 / 5))
     assert scores("a")["ndtw"] == pytest.approx(math.exp(-10 / 5))
+    assert scores("aba", route=("a",))["ndtw"] == pytest.approx(math.exp(-1))
+    assert scores("abab", route=("a", "b"))["ndtw"] == pytest.approx(math.exp(-1 / 2))
+
+
+def test_walks_scored_together_get_the_numbers_of_each() -> None:
+    # Of 4, 5 and 1 panoramas, for routes of 5, 4 and 5: DTW 1 (d for e), 1 (g for f), 1+2+3+4.
+    walked = (("abcd", ROUTE), ("abcfg", ("a", "b", "c", "f")), ("a", ROUTE))
+    pairs = [(task(to), trajectory_from_places("1", list(way), "panorama")) for way, to in walked]
+    found = scorer("street").score(DATASET, pairs)
+    wanted = [math.exp(-1 / 5), math.exp(-1 / 4), math.exp(-10 / 5)]
+    assert [one["ndtw"] for one in found] == pytest.approx(wanted)
+    assert [(one["tc"], one["spd"]) for one in found] == [(1, 1), (1, 1), (0, 4)]
 
 
 def test_failed_and_unjudged_episodes() -> None:
@@ -122,6 +163,7 @@ def test_illegal_moves_are_counted() -> None:
     judge = scorer("street")
     assert isinstance(judge, PlaceScorer)
     assert judge.illegal_moves(DATASET, task(), list("aabcde")) == 0
+    assert judge.illegal_moves(DATASET, task(), list("abc")) == 0
     assert judge.illegal_moves(DATASET, task(), list("bdx")) == 3
     with pytest.raises(KeyError, match="q"):
         judge.illegal_moves(DATASET, task(), ["q"])
@@ -144,6 +186,23 @@ def act(agent: Any, observation: Observation, space: ActionSpace) -> str:
     decision = asyncio.run(agent.act(observation, space))
     assert isinstance(decision, Decision)
     return str(decision.action)
+
+
+@pytest.mark.parametrize(
+    ("here", "goal", "links", "success"),
+    [("d", "e", 1, True), ("e", "e", 0, True), ("c", "e", 2, False), ("e", "x", math.inf, True)],
+)
+def test_a_walk_under_way_stands_so_many_links_from_the_goal(
+    here: str, goal: str, links: float, success: bool
+) -> None:
+    """One link either way round is near enough, as at the end: x has a link into e alone."""
+    judge = scorer("street")
+    assert isinstance(judge, Judged)
+    found = judge.standing(DATASET, task(("a", goal)), world(here))
+    assert found is not None
+    assert (found.success, found.met, found.parts) == (success, int(success), 1)
+    assert (found.distance, found.unit) == (links, "links")
+    assert judge.standing(DATASET, Task(task().episode, Reference("1")), world(here)) is None
 
 
 def test_gold_walks_the_route() -> None:

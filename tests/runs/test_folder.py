@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from helpers.recorded import walk
-from wayword.core.errors import RecordingError
+from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.config import Session, add_session, sessions
 from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.reports import compare
 
 CONFIG: dict[str, Any] = {
     "identity": {"agent": "oracle", "settings": {"shots": 0, "history": "window"}, "seed": 0},
@@ -349,3 +350,12 @@ def test_a_stranger_can_read_it_as_plain_json(tmp_path: Path) -> None:
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["identity"] == CONFIG["identity"]
     assert config["format"] == 1
+
+
+def test_a_run_without_a_finished_episode_cannot_be_compared(tmp_path: Path) -> None:
+    for name, episodes in (("one", 2), ("none", 0)):
+        with RunFolder.open(tmp_path / name, {**CONFIG, "family": "indoor"}) as run:
+            for at in range(episodes):
+                run.append(walk(f"e{at}"))
+    with pytest.raises(UsageError, match="none has no finished episode yet"):
+        compare(tmp_path / "one", tmp_path / "none", keys=["sr"])

@@ -48,7 +48,7 @@ def test_runs_and_the_version_are_a_line_each(
     assert listed.exit_code == 0, listed.output
     (line,) = listed.stdout.splitlines()
     assert "2/180" in line
-    assert line.endswith("runs/one")
+    assert line.endswith("runs/one  (hello, hello, hello:x)")
     monkeypatch.chdir(tmp_path / "runs")
     nothing = CliRunner().invoke(whole, ["runs"])
     assert nothing.exit_code == 0

@@ -142,11 +142,15 @@ def find_any(folder: Path, name: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
+SOURCES = "docs/datasets.md says where to get it; `wayword data list` shows what is there"
+"""The remedy where published data is missing."""
+
+
 def find(folder: Path, name: str) -> Path:
     """``folder/name`` or ``folder/name.gz``. Raises ``DataError`` where neither is there."""
     path = find_any(folder, name)
     if path is None:
-        raise DataError(folder / name, "", "no such file (nor .gz)", "see `wayword data list`")
+        raise DataError(folder / name, "", "no such file (nor .gz)", SOURCES)
     return path
 
 

@@ -25,7 +25,7 @@ from typing import Any, ClassVar, Literal
 from wayword.core.dataset import SolvableWalks, Task, Training
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import cache_folder, find, find_any, read_field, read_json
+from wayword.core.files import SOURCES, cache_folder, find, find_any, read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import Family
@@ -235,7 +235,7 @@ def _r2r_folder(folder: Path | None) -> Path:
     for place in (folder / "r2r", folder / "R2R", folder):
         if (place / "annotations").is_dir():
             return place
-    raise DataError(folder, "", "holds no r2r/annotations", "see `wayword data list`")
+    raise DataError(folder, "", "holds no r2r/annotations", SOURCES)
 
 
 def _instructions(path: Path, number: int, record: Any) -> Iterator[tuple[int, str]]:

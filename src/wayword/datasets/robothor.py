@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import find_any, read_bytes, read_field, remembered
+from wayword.core.files import SOURCES, find_any, read_bytes, read_field, remembered
 from wayword.core.geometry import Point, absolute
 from wayword.core.world import Family
 from wayword.datasets.sources.robothor.apartments import (
@@ -136,9 +136,7 @@ class Robothor(SolvableSearches):
         folder = self.folder / "episodes" / self.split
         paths = [p for p in folder.glob("*.json*") if p.name.endswith((".json", ".json.gz"))]
         if not paths:
-            raise DataError(
-                folder, "", "no such file: it holds no episodes", "see `wayword data list`"
-            )
+            raise DataError(folder, "", "no such file: it holds no episodes", SOURCES)
         named = {path.name.partition(".")[0]: path for path in paths}
         return {name: named[name] for name in sorted(named, key=_by_number)}
 
@@ -211,7 +209,7 @@ def _robothor_folder(folder: Path | None) -> Path:
     for place in (folder / "robothor", folder):
         if (place / "episodes").is_dir():
             return place
-    raise DataError(folder, "", "holds no robothor/episodes", "see `wayword data list`")
+    raise DataError(folder, "", "holds no robothor/episodes", SOURCES)
 
 
 def _by_number(scene: str) -> tuple[str, list[int]]:

@@ -26,6 +26,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
@@ -150,6 +151,7 @@ class ObjectNavScorer:
 
 
 def _one(task: Task, trajectory: Trajectory) -> dict[str, float]:
+    trajectory = replace(trajectory, earlier=[])  # the last trial counts, its notes alone, too
     reference, state = task.reference, trajectory.state or {}
     if not isinstance(reference, ObjectNavReference):
         return {}

@@ -12,7 +12,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError
-from wayword.core.files import cache_folder
+from wayword.core.files import SOURCES, cache_folder
 from wayword.models.parts.weights import local_names
 from wayword.runs.config import Checksums
 from wayword.runs.parts import omitted, open_dataset
@@ -101,7 +101,9 @@ def data_listing(folder: Path | None) -> str:
     rows = [f"data folder: {data_folder(folder) or 'none; set WAYWORD_DATA or give --data'}"]
     for name in registry.names("dataset"):
         splits = registry.load("dataset", name).splits
-        rows += [f"  {name + ':' + s:<26} {_size(f'{name}:{s}', folder)}" for s in splits]
+        rows += [f"  {name + ':' + s:<31} {_size(f'{name}:{s}', folder)}" for s in splits]
+    if any(": no such file" in row for row in rows):
+        rows.append("docs/datasets.md says where each file comes from, and where it lies.")
     return "\n".join(rows)
 
 
@@ -109,7 +111,7 @@ def _size(on: str, folder: Path | None) -> str:
     try:
         return f"{len(open_dataset(Plan('list', on, data=folder)).tasks):,} episodes"
     except WaywordError as error:
-        return f"-- {error}"
+        return f"-- {str(error).removesuffix(f'; {SOURCES}')}"
 
 
 def data_check(on: str, folder: Path | None) -> str:

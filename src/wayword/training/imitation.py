@@ -41,9 +41,8 @@ from wayword.training.imitation_tables import (
     read_scenes,
     split_parts,
 )
+from wayword.worlds.indoor import SUCCESS_METRES
 
-SUCCESS = 3.0
-"""Metres from the goal within which an episode succeeds."""
 SAVE_EVERY = 300.0
 """Seconds between checkpoints inside an epoch."""
 MOST_STEPS = 15
@@ -323,7 +322,7 @@ class Trainer:
             walks, _ = self._play(chosen[first : first + 256], MOST_STEPS, draw=False)
             ends.append(walks.remaining())
         left = np.concatenate(ends)
-        return {"sr": float((left < SUCCESS).mean()), "ne": float(left.mean())}
+        return {"sr": float((left < SUCCESS_METRES).mean()), "ne": float(left.mean())}
 
     def save(self) -> None:
         """Everything that is needed to go on, written beside and then moved into place."""

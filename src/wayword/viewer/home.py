@@ -174,7 +174,10 @@ def means(row: Mapping[str, Any], key: str) -> float | None:
 
 
 def line_of(card: Card, each: Found) -> str:
-    """``going on   3/20  SR 33.3%  runs/first`` for a run."""
+    """``going on     3/20  SR 33.3%  runs/first  (navgpt, openai:m, houses:test)`` for a run."""
+    if card.notice:
+        return f"{card.notice}  {each.path}"
     found = [f"{metric.label} {value(metric, mean)}" for metric, mean in card.figures[:1]]
-    stands = card.notice or f"{card.status:<9} {card.done:>5}/{card.of}"
-    return "  ".join([stands, *found, str(each.path)])
+    count = f"{card.done}/{card.of}"
+    what = ", ".join(filter(None, (card.agent, card.model, card.dataset)))
+    return f"{card.status:<9} {count:>11}  {''.join(found):<16}  {each.path}  ({what})"

@@ -1,0 +1,127 @@
+"""A run's scores and what its row and the lines below a table say of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from wayword.core.metric import Metric
+from wayword.metrics.intervals import Interval
+from wayword.metrics.scoring import columns
+from wayword.metrics.summary import Row, Scores, footnote, marks, summarize
+
+OWN = (Metric("lamps", "Lamps", "rate", "higher", "lamps lit"),)
+
+
+def test_scores_come_out_as_they_went_in() -> None:
+    given: list[dict[str, float]] = [
+        {"sr": 1.0, "calls": 3, "cost": 0.25},
+        {"sr": 0.0, "calls": 4},
+        {"sr": 1.0, "calls": 0, "cost": 0.5},
+    ]
+    told = Scores.of(given)
+    assert told.pairs() == [("", one) for one in given]
+    assert [type(one["calls"]) for _, one in told.pairs()] == [int] * 3
+    assert (told.whole, len(told)) == ({"calls"}, 3)
+    assert told.column("cost").tolist() == [0.25, 0.5]
+
+
+def test_a_total_is_known_where_every_episode_has_it() -> None:
+    told = Scores.of([{"calls": 3, "cost": 0.25, "steps": 2}, {"calls": 4, "steps": 2.5}])
+    assert (told.total("calls"), type(told.total("calls"))) == (7, int)
+    assert (told.total("steps"), type(told.total("steps"))) == (4.5, float)
+    assert told.total("cost") is told.total("seconds") is None
+
+
+def test_a_row_totals_what_its_episodes_have() -> None:
+    asked = [{"sr": 1.0, "calls": 3, "prompt_tokens": 70}, {"sr": 0.0, "calls": 1}]
+    row = summarize("r", asked, family="lamp", metrics=OWN, of=5)
+    assert row.totals == {"calls": 4, "prompt_tokens": None, "cost": None}
+    assert (row.n, row.of, row.metrics) == (2, 5, OWN)
+    # An oracle calls no model: of its cost nothing is to be known, and no wall time was told.
+    assert summarize("o", [{"sr": 1.0}], family="indoor", of=1).totals == {}
+    timed = summarize("o", [{"sr": 1.0}], family="indoor", of=1, wall_seconds=0.0)
+    assert timed.totals == {"wall_seconds": 0.0}
+
+
+def test_cut_prompts_and_lost_advice_are_marked() -> None:
+    plain: list[dict[str, float]] = [{"calls": 5}, {"calls": 5}]
+    assert marks(plain) == marks([]) == ()
+    assert marks([{"calls": 5, "steps_forgotten": 2}, {"calls": 5}]) == (
+        "in 1 of 2 episodes prompts lack their oldest steps",
+    )
+    assert marks([{"calls": 5, "examples_forgotten": 2}, {"calls": 5}]) == (
+        "in 1 of 2 episodes prompts lack solved examples",
+    )
+    # From more than a tenth of the questions on: 1 of 10 is not, 2 of 10 are.
+    assert marks([{"calls": 5, "advice_lost": 1}, {"calls": 5}]) == ()
+    assert marks([{"calls": 5, "advice_lost": 2}, {"calls": 5}]) == (
+        "2 of 10 questions were to experts whose advice was lost",
+    )
+    assert marks([{"calls": 0, "advice_lost": 0}]) == ()
+
+
+def row(name: str, **told: float) -> Row:
+    values = {key: Interval(value, value, value) for key, value in told.items()}
+    return Row(name, "indoor", columns("indoor"), 40, 40, values)
+
+
+@pytest.mark.parametrize(
+    ("wall", "rate"),
+    [
+        (20.0, "20.0 s (2.0 episodes a second)"),
+        (40.0, "40.0 s (1.0 episodes a second)"),
+        (100.0, "100.0 s (2.5 s an episode)"),
+        (0.5, "0.5 s (80.0 episodes a second)"),
+        (0.0, "0.0 s"),
+    ],
+)
+def test_throughput_is_told_in_the_unit_that_has_digits(wall: float, rate: str) -> None:
+    timed = replace(row("r", sr=0.5), totals={"wall_seconds": wall})
+    assert footnote([timed], (), ()).splitlines()[-1] == f"In all: {rate}."
+    nobody = replace(timed, n=0)
+    assert footnote([nobody], (), ()).splitlines()[-1] == f"In all: {wall:.1f} s."
+
+
+def test_what_was_spent_names_its_row_where_there_are_several() -> None:
+    first = replace(row("a", sr=0.5), totals={"calls": 1200, "prompt_tokens": 7, "cost": 2.5})
+    second = replace(row("b", sr=0.5), totals={"calls": 0, "cost": 0.0})
+    assert footnote([first, second], (), ()).splitlines()[2:] == [
+        "a: 1,200 calls, 7 prompt tokens, 0 written, $2.50."
+    ], "a run that called no model spent nothing to speak of"
+
+
+@pytest.mark.parametrize(("mean", "told"), [(0.0, True), (1.0, True), (0.5, False)])
+def test_a_success_rate_that_never_varies_is_explained(mean: float, told: bool) -> None:
+    for key in ("sr", "tc", "success_visible"):
+        text = footnote([row("r", **{key: mean})], (), ())
+        assert ("where all n episodes agree" in text) == told, key
+
+
+def test_a_caveat_names_the_rows_that_not_all_share() -> None:
+    shared, own = "floors inferred", "stairs left out"
+    rows = [
+        replace(row("a", sr=0.5), caveats=(shared, own)),
+        replace(row("b", sr=0.5), caveats=(shared, own)),
+        replace(row("c", sr=0.5), caveats=(shared,), sees_answer=True),
+    ]
+    lines = footnote(rows, (), ()).splitlines()
+    assert f"Note: {shared}." in lines
+    assert f"Note: a, b: {own}." in lines
+    assert "Shown the answer: c." in lines
+
+
+def test_trials_say_how_many_verdicts_were_told() -> None:
+    told = footnote([row("r", sr=0.5, trials=2.25, verdicts=1.5)], (), ())
+    none = footnote([row("r", sr=0.5, trials=2.0, verdicts=0.0), row("q", sr=0.5)], (), ())
+    assert "2.2 trials an episode, the last one scored; a judge told how 1.5 of them ended." in told
+    assert "r: 2.0 trials an episode, the last one scored; none was judged." in none
+
+
+def test_metrics_without_room_are_listed() -> None:
+    sr, spl = columns("indoor")[:2]
+    text = footnote([row("r", sr=0.5)], (sr, spl), (sr,))
+    assert text.splitlines()[-1] == "Not shown for want of width: SPL. See --format json."
+    assert math.isnan(Interval(0.5).low)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -209,13 +210,20 @@ def perceive(plan: Perceiving, on_place: Callable[[str, int, int], None]) -> Per
     chosen = panorama.layout(plan.layout)
     if len(chosen.headings) not in DIRECTIONS:
         raise UsageError(f"layout {plan.layout} looks ahead only; observation files look around")
-    return asyncio.run(_perceive(plan, chosen, on_place))
+    listed, norths = _listed(plan)
+    with closing(AnswerCache(plan.out / "answers.sqlite")) as kept:
+        memory = Memory(kept, plan.batch)
+        return asyncio.run(_perceive(plan, chosen, listed, norths, memory, on_place))
 
 
 async def _perceive(
-    plan: Perceiving, chosen: panorama.ViewLayout, on_place: Callable[[str, int, int], None]
+    plan: Perceiving,
+    chosen: panorama.ViewLayout,
+    listed: Mapping[str, Path],
+    norths: Mapping[str, float],
+    memory: Memory,
+    on_place: Callable[[str, int, int], None],
 ) -> PerceiveResult:
-    listed, norths = _listed(plan)
     opened: list[Model] = []
 
     def model(name: str) -> Model:
@@ -226,7 +234,6 @@ async def _perceive(
     def eye(kind: Kind, name: str) -> Any:
         return open_eye(kind, name, model) if name else None
 
-    memory = Memory(AnswerCache(plan.out / "answers.sqlite"), plan.batch)
     surveyor = Surveyor(
         chosen,
         eye("captioner", plan.captioner),

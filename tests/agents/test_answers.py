@@ -15,7 +15,7 @@ from wayword.agents.parts.listing import read_pick
 from wayword.agents.parts.reading import read, read_answer
 from wayword.agents.parts.velma_answers import read_actions
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.model import Completion, Sampling
+from wayword.core.model import Completion, Sampling, Usage
 
 ACTIONS = (
     Action("forward"),
@@ -173,3 +173,16 @@ def test_fields_are_found_in_objects_and_in_lines() -> None:
 def test_a_field_left_empty_is_no_second_action() -> None:
     said = '{"thought": "east", "arrived": false, "action": "b", "prediction": ""}'
     assert read_choice(said, ["b", "c"]) == NamedAnswer("east", "b")
+
+
+def test_an_answer_whose_tokens_went_into_thought_needs_room_for_thought() -> None:
+    """More tokens for the answer would not help: a server counts what is thought apart."""
+    usage = Usage(prompt=10, completion=4096, reasoning=4096)
+    (reply,) = replies(Completion(("",), ("length",), usage), Sampling(max_tokens=400))
+    found = reply.unreadable()
+    assert found is not None
+    assert found.kind == "cut_off"
+    assert found.reason == (
+        "the answer was cut off at 4,096 tokens, 4,096 of them thought; "
+        "raise model.thinking, or think less"
+    )

@@ -35,7 +35,7 @@ COLOURS = {"hall": (200, 40, 40), "lobby": (40, 200, 40), "lab": (40, 40, 200)}
 TOUR: dict[str, Any] = {
     "places": {
         "hall": {"x": 0, "y": 0, "picture": "hall.png", "north": 0},
-        "lobby": {"x": 4, "y": 0, "picture": "lobby.png", "north": 90},
+        "lobby": {"x": 4, "y": 0, "picture": "IMG_0042.png", "north": 90},
         "lab": {"x": 8, "y": 0, "picture": "lab.png"},
     },
     "ways": [["hall", "lobby"], ["lobby", "lab"]],
@@ -53,7 +53,7 @@ def folder(tmp_path: Path) -> Path:
         picture = np.full((128, 256, 3), 90, np.uint8)
         column = round(((90 - north) / 360 + 0.5) * 256)
         picture[:, max(0, column - 16) : column + 16] = colour
-        Pillow.fromarray(picture).save(tmp_path / "pictures" / f"{name}.png")
+        Pillow.fromarray(picture).save(tmp_path / "pictures" / TOUR["places"][name]["picture"])
     (tmp_path / "tour.json").write_text(json.dumps(TOUR))
     return tmp_path
 
@@ -126,9 +126,7 @@ def seen(folder: Path, model: ColourModel, monkeypatch: pytest.MonkeyPatch) -> N
     from wayword.runs import perceive as perceiving
 
     monkeypatch.setattr(perceiving, "open_eye", lambda kind, name, models: ChatEyes(model))
-    norths = folder / "norths.json"
-    norths.write_text(json.dumps({"lobby": 90}))
-    plan = Perceiving(folder / "pictures", folder / "seen", captioner="chat:x", norths=norths)
+    plan = Perceiving(folder / "pictures", folder / "seen", captioner="chat:x")
     perceive(plan, lambda name, number, count: None)
 
 
@@ -161,6 +159,26 @@ def test_views_turn_with_the_picture(folder: Path) -> None:
     for name, colour in (("hall", "red"), ("lobby", "green"), ("lab", "blue")):
         assert colour in _colour(camera.picture("tour", name, 90.0, 30.0).data)
         assert "grey" in _colour(camera.picture("tour", name, 270.0, 30.0).data)
+
+
+def test_words_are_those_of_the_places_however_pictures_are_called_and_turned(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``north`` and ``picture`` of ``tour.json`` hold for what is read as for what is shown."""
+    seen(folder, ColourModel(), monkeypatch)
+    reader = Tour("all", None, TourSettings(str(folder))).perceiver()
+    for name, colour in (("hall", "red"), ("lobby", "green"), ("lab", "blue")):
+        coloured = [s.caption for s in reader.perceive("tour", name).sectors]
+        east = len(coloured) // 4
+        assert [n for n, caption in enumerate(coloured) if colour in caption] == [east]
+
+
+def test_a_tour_whose_picture_is_not_there_is_not_looked_at(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "pictures" / "IMG_0042.png").unlink()
+    with pytest.raises(DataError, match=r"place 'lobby'.*IMG_0042.png is not there"):
+        seen(folder, ColourModel(), monkeypatch)
 
 
 def test_it_is_a_dataset(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

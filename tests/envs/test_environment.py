@@ -8,6 +8,7 @@ import sys
 from functools import cache
 from typing import Any
 
+import numpy as np
 import pytest
 
 from wayword.core.dataset import Dataset, Solvable
@@ -257,6 +258,22 @@ def test_others_play_along_by_an_agent() -> None:
 def test_wrong_options_end_in_one_line(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
         small("houses", **options).reset()
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"seed": "a"}, {"seed": 1.5}, {"episode": 5.5}, {"episode": [1]}]
+)
+def test_what_is_no_seed_and_no_episode_is_said(wrong: dict[str, Any]) -> None:
+    (name,) = wrong
+    with pytest.raises(UsageError, match=f"{name}=.* must be"):
+        small("two_phase").reset(**wrong)
+
+
+def test_numpy_numbers_are_seeds_and_episodes() -> None:
+    env = small("two_phase")
+    drawn = [env.reset(seed=seed)[1]["episode"] for seed in (3, np.int64(3))]
+    assert drawn[0] == drawn[1]
+    assert env.reset(episode=np.int64(2))[1]["episode"] == env.tasks[2].episode.id
 
 
 def test_nothing_is_played_before_a_reset() -> None:

@@ -54,7 +54,12 @@ def test_an_episode_is_played_by_tools_and_recorded(tmp_path: Path) -> None:
     assert run.config["identity"]["agent"] == "assistant"
 
 
-def test_another_environment_does_not_write_into_the_folder(tmp_path: Path) -> None:
-    Recorder(make("two_phase"), tmp_path / "run", "assistant").close()
+def test_another_environment_does_not_write_into_a_folder_with_episodes(tmp_path: Path) -> None:
+    env = make("two_phase")
+    first = Recorder(env, tmp_path / "run", "assistant")
+    env.reset()
+    env.step("stop")
+    first.finish()
+    first.close()
     with pytest.raises(RecordingError):
         Recorder(make("two_phase", max_steps=3), tmp_path / "run", "assistant")

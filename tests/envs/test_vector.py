@@ -65,6 +65,16 @@ def test_workers_do_what_one_process_does(helps: bool) -> None:
         assert own[0]["episode"] == infos[0]["episode"]
 
 
+def test_without_a_seed_no_two_play_the_same_episode() -> None:
+    names = [task.episode.id for task in SyncVector("two_phase", 1).envs[0].tasks]
+    plain = SyncVector("two_phase", 3, autoreset="same")
+    with WorkerVector("two_phase", 3, workers=2, autoreset="same") as workers:
+        for envs in (plain, workers):
+            begun = [info["episode"] for info in envs.reset()[1]]
+            then = [info["episode"] for info in envs.step(["stop"] * 3)[4]]
+            assert begun + then == names[:6]
+
+
 def test_a_step_can_be_handed_out_and_fetched_later() -> None:
     plain = SyncVector("two_phase", 3)
     with WorkerVector("two_phase", 3, workers=2, helps=False) as workers:

@@ -213,3 +213,16 @@ def test_the_agent_is_named_where_the_name_of_the_run_does_not_say_it(rows: Sequ
     assert render(renamed, "markdown").startswith("| Run | Agent | Model | Dataset |")
     assert "| final | navgpt | local:smollm2 |" in render(renamed, "markdown")
     assert "Agent" not in render(rows, "latex")
+
+
+def test_where_nothing_has_an_interval_the_table_says_why() -> None:
+    scores = [{"sr": 0.0, "ne": 3.0}]
+    one = summarize("one", scores, family="indoor", of=9)
+    assert "No intervals: they take at least two episodes." in terminal([one])
+    assert "±" not in terminal([one])
+    paths = replace(
+        summarize("p", scores * 3, family="indoor", of=9, clusters="aaa"), clustered="path"
+    )
+    assert "No intervals: they take at least two paths." in terminal([paths])
+    none = summarize("none", [], family="indoor", of=9)
+    assert "nterval" not in terminal([none])

@@ -20,6 +20,22 @@ from wayword.models.middleware.cache import CLAIMED, AnswerCache, CachedModel
 from wayword.models.scripted import ScriptedModel
 
 
+@pytest.fixture(autouse=True)
+def _closed(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whatever a test opens is closed behind it."""
+    opened: list[AnswerCache] = []
+    plain = AnswerCache.__init__
+
+    def noted(cache: AnswerCache, path: Path) -> None:
+        plain(cache, path)
+        opened.append(cache)
+
+    monkeypatch.setattr(AnswerCache, "__init__", noted)
+    yield
+    for cache in opened:
+        cache.close()
+
+
 def _counting() -> ScriptedModel:
     """A model whose answers are 0, 1, 2 …"""
     numbers: Iterator[int] = iter(range(10**6))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -165,15 +166,16 @@ def test_a_run_that_was_broken_off_goes_on(folder: Path, tmp_path: Path, eyes: C
 
 
 def test_another_network_or_picture_is_asked_anew(tmp_path: Path) -> None:
-    memory = Memory(AnswerCache(tmp_path / "kept.sqlite"))
-    eyes = ColourEyes()
-    surveyor = Surveyor(layout("discussnav12"), eyes, memory=memory)
-    asyncio.run(surveyor.look(room(10.0)))
-    asyncio.run(surveyor.look(room(20.0)))
-    assert memory.asked == 24
-    eyes.name = "colours 2"
-    asyncio.run(surveyor.look(room(20.0)))
-    assert memory.asked == 36
+    with closing(AnswerCache(tmp_path / "kept.sqlite")) as kept:
+        memory = Memory(kept)
+        eyes = ColourEyes()
+        surveyor = Surveyor(layout("discussnav12"), eyes, memory=memory)
+        asyncio.run(surveyor.look(room(10.0)))
+        asyncio.run(surveyor.look(room(20.0)))
+        assert memory.asked == 24
+        eyes.name = "colours 2"
+        asyncio.run(surveyor.look(room(20.0)))
+        assert memory.asked == 36
 
 
 def test_merging_and_summing_up_are_the_models(

@@ -248,7 +248,7 @@ def test_a_model_without_a_price_and_an_agent_without_a_model_say_so() -> None:
             rehearsed=1,
         )
     )
-    assert "cost: unknown" in said[-1]
+    assert "cost: unknown" in said[-2]
     assert lines(forecast(Plan("oracle", "houses", limit=2)))[-1] == "2 episodes ask no model"
 
 
@@ -263,3 +263,24 @@ def test_the_context_follows_the_model() -> None:
     assert told(500, Large("first")) == 500
     assert told(0, ScriptedModel("first")) == 7000
     assert told(0, None) == 7000
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "said"),
+    [
+        ("openai:mine", {}, True),
+        ("openai:gpt-5-mini", {}, False),
+        ("openai:gpt-4.1-mini", {}, False),
+        ("openai:mine", {"profile": "reasoning"}, False),
+        ("openai:mine", {"thinking": 0}, False),
+        ("scripted:first", {}, False),
+    ],
+)
+def test_what_an_unknown_model_may_think_is_said_not_to_be_counted(
+    name: str, settings: dict[str, Any], said: bool
+) -> None:
+    """A cost "at most" must not leave out silently what a reasoning model spends most on."""
+    address = {"base_url": "http://127.0.0.1:9/v1"} if name.startswith("openai") else {}
+    plan = Plan("navgpt", "houses", name, {"model": {**address, **settings}}, limit=1)
+    told = lines(forecast(plan, rehearsed=1))[-1]
+    assert told.startswith(f"not counted is what {name} would think") == said

@@ -17,6 +17,7 @@ from wayword.core.errors import RecordingError
 from wayword.runs import Plan, run
 from wayword.runs.config import SPENDING, Session, Spending, add_session, sessions
 from wayword.runs.folder import RunFolder
+from wayword.runs.reports import table
 
 TOKENS = 55  # of each answer of the loopback server
 
@@ -123,6 +124,17 @@ def test_answers_that_cannot_be_read_are_paid_for(tmp_path: Path) -> None:
     assert calls[0].answer.usage.prompt > 50 + 3 * 100  # three prompts beside the one counted
     assert _logged(tmp_path / "run") == _in_episodes(tmp_path / "run")
     assert any("3 requests were made again" in line for line in result.notices)
+
+
+def test_a_table_tells_what_was_billed_for_episodes_that_were_not_finished(tmp_path: Path) -> None:
+    run(Plan("navgpt", "houses", "scripted:first", limit=1, max_steps=2, out=tmp_path / "run"))
+    assert "billed" not in table([tmp_path / "run"])
+    with (tmp_path / "run" / SPENDING).open("a") as file:
+        file.write('{"tokens":100,"dollars":0.5}\n')
+    told = " ".join(table([tmp_path / "run"]).split())
+    assert "$0.00, $0.50 billed with episodes that are not finished" in told
+    totals = json.loads(table([tmp_path / "run"], "json"))["rows"][0]["totals"]
+    assert (totals["cost"], totals["billed"]) == (0.0, 0.5)
 
 
 def test_a_log_of_spending_is_folded_and_goes_on(tmp_path: Path) -> None:

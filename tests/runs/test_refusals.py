@@ -194,3 +194,15 @@ def test_the_page_of_a_step_says_what_was_sent_and_not_what_was_asked_for(tmp_pa
         viewer.write(result.path)
         text = next((result.path / "pages" / "episodes").glob("*.html")).read_text()
         assert ("temperature 0" in text, "temperature not sent" in text) == (not more, bool(more))
+
+
+def test_an_address_without_a_path_is_told_what_it_may_lack(tmp_path: Path) -> None:
+    def lost(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
+        return 404, refusal(f"Invalid URL (POST {route}).")
+
+    with serving(lost) as server:
+        host = server.address.removesuffix("/v1")
+        settings = {"model": {"base_url": host}}
+        result = run(Plan("navgpt", "houses", "openai:m", settings, limit=1, out=tmp_path / "run"))
+    assert "(POST /chat/completions); check the name" in result.outcome.unusable
+    assert "model.base_url, which usually ends in /v1" in result.outcome.unusable

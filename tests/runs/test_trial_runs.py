@@ -184,3 +184,14 @@ def trials_of(trajectory: Any) -> list[Any]:
 def _lines(run: Path) -> int:
     episodes = run / "episodes.jsonl"
     return episodes.read_bytes().count(b"\n") if episodes.exists() else 0
+
+
+def test_metrics_are_named_by_their_key_or_as_tables_head_their_column(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        run(Plan("random", "houses", limit=2, out=tmp_path / name))
+    paths = [tmp_path / "one", tmp_path / "two"]
+    own = table(paths, "csv", ["sr", "ndtw", "prompt_tokens"])
+    assert table(paths, "csv", ["SR", "nDTW", "Prompt"]) == own
+    assert "| Prompt |" in compare(*paths, "markdown", ["prompt"]).text
+    with pytest.raises(UsageError, match="no metric is called 'Promt' here; there are: calls"):
+        table(paths, "csv", ["Promt"])

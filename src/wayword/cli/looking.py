@@ -151,7 +151,10 @@ def perceive(
     ] = "",
     scan: Annotated[str, typer.Option(help="The scan's name in the files.")] = "tour",
     norths: Annotated[
-        Path | None, typer.Option(help="JSON: place -> heading of the picture's middle, degrees.")
+        Path | None,
+        typer.Option(
+            help="JSON: place -> heading of the picture's middle, degrees; a tour has its own."
+        ),
     ] = None,
     within: Annotated[
         float, typer.Option(help="Leave out things known to be farther, metres.")

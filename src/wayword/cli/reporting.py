@@ -27,7 +27,7 @@ class Format(StrEnum):
 
 FormatOption = Annotated[Format, typer.Option("--format", help="How to write it.")]
 Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")]
-Metrics = Annotated[str, typer.Option(help="Only these metrics: sr,spl,ne")]
+Metrics = Annotated[str, typer.Option(help="Only these metrics, by key or column: sr,spl,Cost")]
 
 
 def table(

@@ -74,7 +74,7 @@ class Tour(SolvableWalks):
     @property
     def files(self) -> Mapping[str, Path]:
         seen = sorted((self.folder / "seen").glob(f"*/{SCAN}*.json"))
-        shown = [self.folder / "pictures" / str(p["picture"]) for p in self._places.values()]
+        shown = [self.folder / "pictures" / str(p["picture"]) for p in self.places.values()]
         every = [self._path, *seen, *(path for path in shown if path.is_file())]
         return {str(path.relative_to(self.folder)): path for path in every}
 
@@ -103,18 +103,21 @@ class Tour(SolvableWalks):
         return read_json(self._path)
 
     @cached_property
-    def _places(self) -> Mapping[str, Mapping[str, Any]]:
+    def places(self) -> Mapping[str, Mapping[str, Any]]:
+        """Place -> what ``tour.json`` says of it. Raises ``DataError``."""
         places: Mapping[str, Any] = read_field(self._path, "tour", self._tour, "places", dict)
         for name, place in places.items():
             for axis in ("x", "y"):
                 read_field(self._path, f"place {name!r}", place, axis, (int, float))
             read_field(self._path, f"place {name!r}", place, "picture", str)
+            if "north" in place:
+                read_field(self._path, f"place {name!r}", place, "north", (int, float))
         return places
 
     @cached_property
     def _graph(self) -> ViewpointGraph:
-        ids = tuple(self._places)
-        places = self._places.values()
+        ids = tuple(self.places)
+        places = self.places.values()
         positions = np.array([[p["x"], p["y"], p.get("z", EYE)] for p in places], dtype=np.float64)
         edges = set()
         for number, way in enumerate(read_field(self._path, "tour", self._tour, "ways", list)):
@@ -128,13 +131,13 @@ class Tour(SolvableWalks):
 
     @cached_property
     def _perceiver(self) -> TourPerceiver:
-        return TourPerceiver(self.folder, self._places)
+        return TourPerceiver(self.folder, self.places)
 
     def _task(self, number: int, record: Any) -> Task:
         where = f"episode {number}"
         name = str(read_field(self._path, where, record, "id", (str, int)))
         path = [str(p) for p in read_field(self._path, where, record, "path", list)]
-        unknown = [place for place in path if place not in self._places]
+        unknown = [place for place in path if place not in self.places]
         if unknown or not path:
             problem = f"visits {unknown[0]!r}, which is no place" if unknown else "is empty"
             raise DataError(self._path, f"{where}, field 'path'", problem)

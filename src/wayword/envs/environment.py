@@ -12,11 +12,12 @@
 from __future__ import annotations
 
 import copy
+import operator
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, SupportsIndex, get_args
 
 from wayword.core.action import Rejection
 from wayword.core.agent import Agent
@@ -111,7 +112,7 @@ class Environment:
         if self.max_steps < 1:
             raise UsageError(f"max_steps must be at least 1, got {self.max_steps}")
         self._rng: random.Random | None = None
-        self._next = 0
+        self._next, self._stride = 0, 1
         self._background: Background | None = None
         self._game: Game | None = None
         self._view: View
@@ -134,8 +135,13 @@ class Environment:
     def reset(self, seed: int | None = None, episode: str | int | None = None) -> tuple[Json, Info]:
         """Begin an episode: the one of that id or number from 0, else the next, or a drawn one."""
         if seed is not None:
-            self._rng = random.Random(seed)
+            self._rng = random.Random(_whole("seed", seed, "a whole number"))
         return self._begin(self._pick(episode))
+
+    def share(self, number: int, count: int) -> None:
+        """Without a seed, go through every ``count``-th episode from ``number`` on: of so many
+        environments side by side each plays others."""
+        self._next, self._stride = number, count
 
     def step(self, said: Said) -> Stepped:
         """Say something. Raises ``UsageError`` where the episode is over.
@@ -234,11 +240,12 @@ class Environment:
         if episode is None:
             count = len(self.tasks)
             number = self._rng.randrange(count) if self._rng else self._next % count
-            self._next = number + 1
+            self._next = number + self._stride
             return self.tasks[number]
+        episode = _whole("episode", episode, "an id or a number from 0")
         if not 0 <= episode < len(self.tasks):
             raise UsageError(f"episode={episode} must lie between 0 and {len(self.tasks) - 1}")
-        self._next = episode + 1
+        self._next = episode + self._stride
         return self.tasks[episode]
 
     def task(self, episode: str) -> Task:
@@ -316,6 +323,13 @@ class Environment:
             **self._view.extra(),
         }
         return Info(ready, LAZY, Moment(game, self.actor, self._view.rules))
+
+
+def _whole(name: str, given: SupportsIndex, wanted: str) -> int:
+    try:
+        return operator.index(given)
+    except TypeError:
+        raise UsageError(f"{name}={given!r} must be {wanted}") from None
 
 
 def _decided(view: View) -> Any:

@@ -7,10 +7,10 @@
 
 All environments share one dataset, whose scenes are read-only; workers are forked from this
 process once it is open, so that they share its memory. Each has a seed of its own, counted up from
-the one given. After an episode's end the next step resets (``autoreset="next"``: what was said is
-not used, the reward is 0), or the same step does (``"same"``: the last observation and info are in
-``info["final_observation"]`` and ``info["final_info"]``), or nobody does (``"off"``), as in
-Gymnasium 1.x.
+the one given; without one each of n plays every n-th episode. After an episode's end the next step
+resets (``autoreset="next"``: what was said is not used, the reward is 0), or the same step does
+(``"same"``: the last observation and info are in ``info["final_observation"]`` and
+``info["final_info"]``), or nobody does (``"off"``), as in Gymnasium 1.x.
 
 Workers answer once a step for all of their environments together. While this process has other work
 to do (a forward pass over another batch, an update), they carry a step out:
@@ -28,7 +28,7 @@ import multiprocessing
 import pickle
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Literal
@@ -79,13 +79,11 @@ class SyncVector:
     ) -> None:
         _check(count, autoreset)
         self.count, self._autoreset = count, autoreset
-        first = make(name, **options)
-        shared = {**options, "dataset": first.dataset}
-        self.envs = [first, *(make(name, **shared) for _ in range(count - 1))]
+        self.envs = _opened(name, range(count), count, options)
         self._seats = [_Seat(env) for env in self.envs]
 
     def reset(self, seed: Seed = None) -> tuple[list[Json], list[Info]]:
-        """Begin an episode in each; without a seed they draw from a common beginning."""
+        """Begin an episode in each; without a seed they share the episodes, in their order."""
         seeds = _seeds(seed, self.count)
         pairs = [seat.reset(own) for seat, own in zip(self._seats, seeds, strict=True)]
         return [seen for seen, _ in pairs], [info for _, info in pairs]
@@ -133,8 +131,8 @@ class WorkerVector:
         context: Any = multiprocessing.get_context("fork" if forked else "spawn")
         if forked:
             options["dataset"] = make(name, **options).dataset
-        sizes = [len(range(count)[share]) for share in self._shares]
-        given = [(name, size, autoreset, tuple(include), options) for size in sizes]
+        numbers = [range(count)[share] for share in self._shares]
+        given = [(name, own, count, autoreset, tuple(include), options) for own in numbers]
         # The last share is never the largest, and gathering the answers is work too.
         self._own = _Share(*given.pop()) if helps else None
         self._due: Sequence[Any] = ()
@@ -227,12 +225,13 @@ class _Share:
     def __init__(
         self,
         name: str,
+        numbers: Sequence[int],
         count: int,
         autoreset: Autoreset,
         include: Sequence[str],
         options: dict[str, Any],
     ) -> None:
-        self._name, self._count, self._options = name, count, options
+        self._asked_for = name, numbers, count, options
         self._autoreset, self._include = autoreset, include
         self._seats: list[_Seat] = []
 
@@ -252,13 +251,22 @@ class _Share:
     def _open(self) -> None:
         if self._seats:
             return
-        first = make(self._name, **self._options)
-        shared = {**self._options, "dataset": first.dataset}
-        others = [make(self._name, **shared) for _ in range(self._count - 1)]
-        self._seats = [_Seat(env) for env in (first, *others)]
+        self._seats = [_Seat(env) for env in _opened(*self._asked_for)]
 
     def _plain(self, infos: Sequence[Info]) -> list[dict[str, Json]]:
         return [_plain(info, self._include) for info in infos]
+
+
+def _opened(
+    name: str, numbers: Sequence[int], count: int, options: Mapping[str, Any]
+) -> list[Environment]:
+    """Those of ``count`` environments that have these numbers; they share a dataset."""
+    first = make(name, **options)
+    shared = {**options, "dataset": first.dataset}
+    envs = [first, *(make(name, **shared) for _ in numbers[1:])]
+    for env, number in zip(envs, numbers, strict=True):
+        env.share(number, count)
+    return envs
 
 
 def _serve(pipe: Connection, *given: Any) -> None:

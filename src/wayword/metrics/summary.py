@@ -181,7 +181,7 @@ def marks(scores: Scores | Sequence[Mapping[str, float]]) -> tuple[str, ...]:
 
 def footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Metric]) -> str:
     """All of them, a line each, below an empty one."""
-    lines = ["", f"± half of the 95% bootstrap interval{_resampled(rows)}."]
+    lines = ["", *_width_said(rows)]
     lines += [f"Note: {line}" for line in caveats(rows)]
     if any(_all_agree(row) for row in rows):
         lines.append("±0.0 where all n episodes agree: the true rate may still be off by 3/n.")
@@ -193,6 +193,14 @@ def footnote(rows: Sequence[Row], metrics: Sequence[Metric], shown: Sequence[Met
     if hidden:
         lines.append(f"Not shown for want of width: {', '.join(hidden)}. See --format json.")
     return "\n".join(lines)
+
+
+def _width_said(rows: Sequence[Row]) -> list[str]:
+    """What the ± of the table are; why there are none where episodes have none."""
+    if any(not math.isnan(value.half) for row in rows for value in row.values.values()):
+        return [f"± half of the 95% bootstrap interval{_resampled(rows)}."]
+    unit = next((row.clustered or "episode" for row in rows if row.n), "")
+    return [f"No intervals: they take at least two {unit}s."] if unit else []
 
 
 def _resampled(rows: Sequence[Row]) -> str:
@@ -223,7 +231,8 @@ def _rate(episodes: int, seconds: float) -> str:
 def _all_agree(row: Row) -> bool:
     """Whether a success rate is 0 or 1 in every episode, which no resampling can put a width on."""
     rates = ("sr", "tc", "success_visible", "goal_sr")
-    return any(row.values[key].mean in (0.0, 1.0) for key in rates if key in row.values)
+    found = [row.values[key] for key in rates if key in row.values]
+    return any(v.mean in (0.0, 1.0) and not math.isnan(v.half) for v in found)
 
 
 def _tried(row: Row, alone: bool) -> str:
@@ -246,6 +255,8 @@ def _spent(row: Row, alone: bool) -> str:
         parts.append(f"{totals.get('prompt_tokens') or 0:,.0f} prompt tokens")
         parts.append(f"{totals.get('completion_tokens') or 0:,.0f} written")
         parts.append("cost unknown" if cost is None else f"${cost:,.2f}")
+    if billed := totals.get("billed"):
+        parts.append(f"${billed:,.2f} billed with episodes that are not finished")
     wall = totals.get("wall_seconds")
     if wall is not None:
         parts.append(f"{wall:,.1f} s{_rate(row.n, wall)}")

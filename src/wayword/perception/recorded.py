@@ -64,8 +64,11 @@ class RecordedPerceiver(Perceiver):
             self._summaries[scene] = read_json(summaries)
         sentences = self._captions[scene].get(place)
         where = f"scan {scene}, viewpoint {place!r}"
+        if sentences is None:
+            count = len(self._captions[scene])
+            raise DataError(self._folder, where, f"is not among the {count} places recorded there")
         if not isinstance(sentences, list) or len(sentences) not in COUNTS:
-            raise DataError(self._folder, where, "has no eight recorded sentences")
+            raise DataError(self._folder, where, "has no 6, 8 or 12 recorded sentences")
         seen, width = self._sightings(scene, place), 360.0 / len(sentences)
         if len(seen) != len(sentences):
             problem = f"has {len(sentences)} sentences, but {len(seen)} groups of objects"
@@ -94,7 +97,7 @@ def pack_sightings(folder: Path) -> Sightings:
         groups = scans[scene].get(place)
         if not isinstance(groups, list) or len(groups) not in COUNTS:
             where = f"scan {scene}, viewpoint {place!r}"
-            raise DataError(folder / "objects_list", where, "has no eight groups of objects")
+            raise DataError(folder / "objects_list", where, "has no 6, 8 or 12 groups of objects")
         return [[_sighting(name, thing) for name, thing in group.items()] for group in groups]
 
     return see

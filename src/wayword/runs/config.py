@@ -220,12 +220,7 @@ class Spending:
     def __init__(self, run: Path, before: tuple[int, float]) -> None:
         self._path = run / SPENDING
         self._writer: LineWriter | None = None
-        self.tokens, self.dollars, lines = 0, 0.0, 0
-        for number, line in read_lines(self._path):
-            told = parse_line(self._path, number, line)
-            self.tokens += int(_number(self._path, number, told, "tokens"))
-            self.dollars += _number(self._path, number, told, "dollars")
-            lines += 1
+        self.tokens, self.dollars, lines = billed(run)
         if not lines:
             self.tokens, self.dollars = before
         if lines > _FOLDED:
@@ -248,6 +243,18 @@ class Spending:
     @staticmethod
     def _line(tokens: int, dollars: float) -> bytes:
         return dump({"tokens": tokens, "dollars": round(dollars, 9)})
+
+
+def billed(run: Path) -> tuple[int, float, int]:
+    """Tokens and US dollars of all calls that were billed, finished episodes' or not, and in how
+    many lines they are written. Raises ``RecordingError``."""
+    path, tokens, dollars, lines = run / SPENDING, 0, 0.0, 0
+    for number, line in read_lines(path):
+        told = parse_line(path, number, line)
+        tokens += int(_number(path, number, told, "tokens"))
+        dollars += _number(path, number, told, "dollars")
+        lines += 1
+    return tokens, dollars, lines
 
 
 def _number(path: Path, number: int, told: Mapping[str, Json], field: str) -> float:

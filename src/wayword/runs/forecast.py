@@ -37,7 +37,7 @@ from wayword.core.replay import PlanningFailed
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import Price, load_prices
-from wayword.models.servers.profile import Profile
+from wayword.models.servers.profile import Profile, is_known
 from wayword.runs.active import Choices, open_models, tokens_of
 from wayword.runs.config import Checksums
 from wayword.runs.episodes import choose
@@ -67,7 +67,8 @@ class Forecast:
 
     ``most`` is the cost if every answer ran to its limit; both are None without a known price.
     ``measured`` counts the finished episodes it rests on, 0 for a rehearsal. ``first`` are the
-    first calls of the first episode.
+    first calls of the first episode. ``unknown`` are models of which no profile says whether they
+    reason: what they would think is not counted.
     """
 
     episodes: int
@@ -80,6 +81,7 @@ class Forecast:
     measured: int = 0
     first: tuple[ModelCall, ...] = ()
     window: int = 0
+    unknown: tuple[str, ...] = ()
 
 
 def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
@@ -300,7 +302,13 @@ def _reckoned(
         None if unpriced else dollars * share,
         None if unpriced else most * share,
         unpriced,
+        unknown=tuple(name for name, given in choices.values() if _unknown(name, given)),
     )
+
+
+def _unknown(name: str, given: Mapping[str, Any]) -> bool:
+    kind, _, own = name.partition(":")
+    return kind == "openai" and not {"profile", "thinking"} & given.keys() and not is_known(own)
 
 
 def _limit(call: ModelCall) -> int:
@@ -362,6 +370,11 @@ def lines(told: Forecast) -> list[str]:
         f"{told.episodes} episodes, {told.calls:.1f} calls each ({grounds}){window}",
         f"tokens: {told.read:,} read, {told.written:,} written",
         dollars_line(told),
+        *(
+            f"not counted is what {name} would think, as its name is in no profile; for a "
+            "reasoning model add --set model.profile=reasoning"
+            for name in (() if told.measured else dict.fromkeys(told.unknown))
+        ),
     ]
 
 

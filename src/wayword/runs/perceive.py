@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -26,6 +27,7 @@ from wayword.core.files import read_json
 from wayword.core.geometry import absolute, sector
 from wayword.core.model import Model, Sampling, user
 from wayword.core.perceiver import Picture
+from wayword.datasets.tour import Tour, TourSettings
 from wayword.models.middleware.cache import AnswerCache
 from wayword.perception import panorama
 from wayword.perception import panorama as pictures
@@ -146,8 +148,11 @@ class Perceiving:
     """What to look at, with which eyes, and where to write it.
 
     ``norths`` is a JSON file, place -> the heading (degrees) that the picture's middle column
-    faces; 0 for all without it. ``phrases`` are what an
-    open-vocabulary detector looks for. ``within`` leaves out things known to be farther (metres).
+    faces; without it what a tour says, else 0. ``phrases`` are what an open-vocabulary detector
+    looks for. ``within`` leaves out things known to be farther (metres).
+
+    The pictures of a tour (``pictures/`` beside a ``tour.json``) are those of its places, and are
+    written under the places' names; other pictures under their own.
     """
 
     folder: Path
@@ -205,13 +210,20 @@ def perceive(plan: Perceiving, on_place: Callable[[str, int, int], None]) -> Per
     chosen = panorama.layout(plan.layout)
     if len(chosen.headings) not in DIRECTIONS:
         raise UsageError(f"layout {plan.layout} looks ahead only; observation files look around")
-    return asyncio.run(_perceive(plan, chosen, on_place))
+    listed, norths = _listed(plan)
+    with closing(AnswerCache(plan.out / "answers.sqlite")) as kept:
+        memory = Memory(kept, plan.batch)
+        return asyncio.run(_perceive(plan, chosen, listed, norths, memory, on_place))
 
 
 async def _perceive(
-    plan: Perceiving, chosen: panorama.ViewLayout, on_place: Callable[[str, int, int], None]
+    plan: Perceiving,
+    chosen: panorama.ViewLayout,
+    listed: Mapping[str, Path],
+    norths: Mapping[str, float],
+    memory: Memory,
+    on_place: Callable[[str, int, int], None],
 ) -> PerceiveResult:
-    listed, norths = panorama.listed(plan.folder), _norths(plan.norths)
     opened: list[Model] = []
 
     def model(name: str) -> Model:
@@ -222,7 +234,6 @@ async def _perceive(
     def eye(kind: Kind, name: str) -> Any:
         return open_eye(kind, name, model) if name else None
 
-    memory = Memory(AnswerCache(plan.out / "answers.sqlite"), plan.batch)
     surveyor = Surveyor(
         chosen,
         eye("captioner", plan.captioner),
@@ -278,6 +289,22 @@ async def _place(
     sentences = await describer.directions(groups, [list(group) for group in around])
     told = {f"{360 * i // count}°": text for i, text in enumerate(sentences)}
     return PerceivedPlace(name, sentences, around, await describer.place(told))
+
+
+def _listed(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]]:
+    """Place -> its picture, and place -> the heading that its middle faces. Raises ``DataError``
+    where a tour names a picture that is not there."""
+    given, beside = _norths(plan.norths), plan.folder.parent / "tour.json"
+    there = panorama.listed(plan.folder)
+    if plan.folder.name != "pictures" or not beside.is_file():
+        return there, given
+    places = Tour("all", None, TourSettings(str(beside.parent))).places
+    listed = {name: plan.folder / str(place["picture"]) for name, place in places.items()}
+    for name, path in listed.items():
+        if not path.is_file():
+            raise DataError(beside, f"place {name!r}", f"its picture {path} is not there")
+    norths = {name: float(place.get("north", 0.0)) for name, place in places.items()}
+    return listed, {**norths, **given}
 
 
 def _norths(path: Path | None) -> Mapping[str, float]:

@@ -128,7 +128,8 @@ class Bank:
         for episode in [n for n, (whose, _) in self._meters.items() if whose == player]:
             await self.end(episode, whole=False)
         flying = self._flying.pop(player, 0)
-        self._account.flying -= flying
+        for _ in range(flying):
+            self._account.landed()  # calls of others may wait for them
         return flying
 
     async def turn(self, model: str, tokens: float) -> None:

@@ -16,13 +16,14 @@ import numpy as np
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import reading
+from wayword.core.metric import Metric
 from wayword.metrics import accounting, outcomes, predictions
 from wayword.metrics import compare as comparing
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import by_path
 from wayword.metrics.scoring import Clustered, scorer
 from wayword.metrics.summary import Row, Scores, marks, summarize
-from wayword.runs.config import Checksums, caveats_of, metrics_of, sessions
+from wayword.runs.config import Checksums, billed, caveats_of, metrics_of, sessions
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.parts import cast_of, open_dataset, split_name
 from wayword.runs.plan import Plan
@@ -145,10 +146,11 @@ def compared(first: Path, second: Path, keys: Sequence[str] = ()) -> Compared:
             raise UsageError(f"{path} has no finished episode yet: there is nothing to compare")
     clusters = dict(zip(left, _clusters(list(left), family), strict=True))
     differ = _differences(one.config["identity"], two.config["identity"])
-    own = _clustered(family)
+    own, metrics = _clustered(family), metrics_of(one.config)
+    known = (*metrics, *accounting.METRICS)
     found = comparing.compare(
-        str(first), _only(left, keys), str(second), _only(right, keys),
-        family=family, metrics=metrics_of(one.config), clusters=clusters,
+        str(first), _only(left, keys, known), str(second), _only(right, keys, known),
+        family=family, metrics=metrics, clusters=clusters,
         unit=own.clustered if own else "",
     )  # fmt: skip
     return Compared(found, tuple(differ))
@@ -231,7 +233,8 @@ def _shown(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
     """The rows with those metrics alone; a key must be known to one of them."""
     if not keys:
         return list(rows)
-    kept = _only({str(number): row.values for number, row in enumerate(rows)}, keys)
+    values = {str(number): row.values for number, row in enumerate(rows)}
+    kept = _only(values, keys, tables.metrics_of(rows))
     return [replace(row, values=kept[str(number)]) for number, row in enumerate(rows)]
 
 
@@ -307,10 +310,17 @@ def _summed(run: RecordedRun) -> Row:
     )
     return replace(
         row,
+        totals={**row.totals, **_beyond(run.path, row)},
         sees_answer=bool(config.get("sees_answer")),
         clustered=own.clustered if own else "",
         caveats=(*caveats_of(config), *marks(scored)),
     )
+
+
+def _beyond(path: Path, row: Row) -> dict[str, float]:
+    """What was billed in all, where that is more than the finished episodes took."""
+    finished, dollars = row.totals.get("cost") or 0.0, billed(path)[1]
+    return {"billed": dollars} if dollars > finished + 0.0001 else {}
 
 
 def _wall(run: RecordedRun, finished: int) -> float | None:
@@ -332,12 +342,17 @@ def _clustered(family: str) -> Clustered | None:
     return own if isinstance(own, Clustered) else None
 
 
-def _only(scores: Mapping[str, Mapping[str, T]], keys: Sequence[str]) -> dict[str, dict[str, T]]:
+def _only(
+    scores: Mapping[str, Mapping[str, T]], keys: Sequence[str], metrics: Sequence[Metric]
+) -> dict[str, dict[str, T]]:
+    """Those metrics alone, each named by its key or as tables head its column."""
     known = list(dict.fromkeys(key for one in scores.values() for key in one))
-    for key in keys:
-        if key not in known:
+    heads = {metric.label.lower(): metric.key for metric in reversed(metrics)}
+    named = [key if key in known else heads.get(key.lower(), key) for key in keys]
+    for key, own in zip(keys, named, strict=True):
+        if own not in known:
             raise UsageError(f"no metric is called {key!r} here; {suggest(key, known)}")
-    wanted: Callable[[str], bool] = set(keys).__contains__ if keys else lambda key: True
+    wanted: Callable[[str], bool] = set(named).__contains__ if keys else lambda key: True
     return {name: {k: v for k, v in one.items() if wanted(k)} for name, one in scores.items()}
 
 

@@ -139,7 +139,7 @@ def test_what_cannot_be_played_is_refused_in_one_line() -> None:
 
 def test_without_the_package_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "minigrid", None)
-    with pytest.raises(UsageError, match=r"install wayword\[babyai\]"):
+    with pytest.raises(UsageError, match=r"pip install 'wayword\[babyai\]'"):
         BabyAIWorld("GoToObj")
 
 

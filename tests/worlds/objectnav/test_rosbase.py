@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import math
 import os
 import signal
@@ -276,6 +277,41 @@ def test_depth_images_of_both_encodings_agree() -> None:
     assert level[found[0].bearings.index(1.0)] == pytest.approx(2.0, abs=0.02)
     with pytest.raises(DataError, match="field 'data'"):
         ros_messages.depth_of_image({**message, "encoding": "bgr8"}, "/depth", 60.0, 5.0)
+
+
+def test_a_laser_is_turned_as_it_is_mounted() -> None:
+    """One ray of the laser hits something 30 degrees to the left of the laser's own front."""
+    ranges: list[float | None] = [None] * 180
+    ranges[120] = 2.0
+    scan = {"ranges": ranges, "angle_min": -math.pi / 2, "angle_increment": math.radians(1.0)}
+
+    def hit(**mounted: Any) -> float:
+        depth = ros_messages.depth_of_scan(scan, "/scan", 0.9, 5.0, **mounted)
+        level = depth.metres()[depth.elevations.index(0)]
+        return depth.bearings[int(np.argmin(level))]
+
+    assert hit() == pytest.approx(-30, abs=1)
+    assert hit(turn=90.0) == pytest.approx(60, abs=1)  # its front is the robot's right
+    assert hit(flipped=True) == pytest.approx(30, abs=1)
+    assert hit(turn=180.0, flipped=True) == pytest.approx(-150, abs=1)
+
+
+def test_a_depth_camera_that_looks_down_sees_walls_and_floor_where_they_are() -> None:
+    """0.9 m above the floor, 2 m before a wall, looking down by 20 degrees: a depth camera measures
+    along its own axis."""
+    high, wide, field, eye, wall = 120, 160, 69.0, 0.9, 2.0
+    focal = wide / 2 / math.tan(math.radians(field / 2))
+    off_axis = np.arctan((np.arange(high) + 0.5 - high / 2) / focal)
+    down = off_axis + math.radians(20.0)
+    ray = np.minimum(wall / np.cos(down), eye / np.maximum(np.sin(down), 1e-6))
+    axis = np.repeat((ray * np.cos(off_axis))[:, None], wide, axis=1).astype("<f4")
+    message = {"height": high, "width": wide, "step": 4 * wide, "encoding": "32FC1",
+               "data": base64.b64encode(axis.tobytes()).decode()}  # fmt: skip
+    seen = ros_messages.depth_of_image(message, "/depth", field, 5.0, tilt=-20.0)
+    middle = seen.metres()[:, len(seen.bearings) // 2]
+    found = dict(zip(seen.elevations, middle.tolist(), strict=True))
+    assert found[-5] == pytest.approx(wall / math.cos(math.radians(5)), abs=0.05)
+    assert found[-32] == pytest.approx(eye / math.sin(math.radians(32)), abs=0.05)
 
 
 def test_scans_that_skip_and_null_are_read() -> None:

@@ -91,6 +91,12 @@ def replies(completion: Completion, sampling: Sampling, setting: str = "max_toke
     if len(completion.texts) == 1:  # a backend may grant more, for reasoning
         limit = max(limit, completion.usage.completion)
     cut = f"the answer was cut off at {limit:,} tokens; raise {setting}, or answer in fewer words"
+    thought = completion.usage.reasoning
+    if len(completion.texts) == 1 and thought > completion.usage.completion / 2:
+        cut = (
+            f"the answer was cut off at {limit:,} tokens, {thought:,} of them thought; "
+            "raise model.thinking, or think less"
+        )
     ends = [*completion.finish, *("" for _ in completion.texts)]
     return [
         Reply.of(text, sampling.stop, cut if end.lower() in _CUT else "")

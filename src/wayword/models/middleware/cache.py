@@ -98,14 +98,7 @@ class AnswerCache:
         self._owner = f"{os.getpid()} {socket.gethostname()} {secrets.token_hex(4)}"
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(
-                path, timeout=30, isolation_level=None, check_same_thread=False
-            )
-            self._db.execute("PRAGMA journal_mode=WAL")
-            self._db.execute("PRAGMA synchronous=NORMAL")
-            for table in _TABLES:
-                self._db.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
-            self._db.execute("SELECT key, value FROM answers LIMIT 1").fetchone()
+            self._db = _opened(path)
         except (OSError, sqlite3.Error) as error:
             raise DataError(path, "", f"cannot be used as a cache: {error}", _REMEDY) from None
 
@@ -168,6 +161,21 @@ class AnswerCache:
         line = f"the answer cache {self.path} {what}"
         if not any(known.partition(" (")[0] == line.partition(" (")[0] for known in self.problems):
             self.problems.append(line)
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """The cache in that file, made where it is new. Raises ``sqlite3.Error``."""
+    db = sqlite3.connect(path, timeout=30, isolation_level=None, check_same_thread=False)
+    try:
+        db.execute("PRAGMA journal_mode=WAL")
+        db.execute("PRAGMA synchronous=NORMAL")
+        for table in _TABLES:
+            db.execute(f"CREATE TABLE IF NOT EXISTS {table} WITHOUT ROWID")
+        db.execute("SELECT key, value FROM answers LIMIT 1").fetchone()
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
 
 
 def _text(value: Json) -> str:

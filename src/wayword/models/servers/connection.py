@@ -233,8 +233,10 @@ def _status(
     said = redacted(_reason(told) or " ".join(text.split())[:200] or response.reason or "nothing")
     if code in (401, 403):
         remedy = f"; set ${key_env} to a key that may use this model" if key_env else ""
-        return ModelError(f"{address} refused the key ({code}): {said}{remedy}", fatal=True)
-    line = f"{address} answered {code}: {said}"
+        return ModelError(
+            f"{address} refused the key ({code}): {said.rstrip('.')}{remedy}", fatal=True
+        )
+    line = f"{address} answered {code}: {said.rstrip('.')}"  # a remedy may follow
     if "insufficient_quota" in text:
         return ModelError(f"{line}; add credit, or use another key", fatal=True)
     if code in _AGAIN or (code >= 500 and code != 501):
@@ -242,6 +244,8 @@ def _status(
         return ModelError(line, retryable=True, retry_after=wish, away=code in _AWAY)
     if code == 404:
         remedy = "check the name after --model, and model.base_url"
+        if not urlsplit(address).path.strip("/"):
+            remedy += ", which usually ends in /v1"
         return Refused(f"{line}; {remedy}", code, said, "", fatal=True)
     return _refusal(line, code, said, told, body)
 

@@ -72,6 +72,11 @@ def profile_of(model: str, chosen: str | Mapping[str, Json] = "", hosted: bool =
     return made
 
 
+def is_known(model: str) -> bool:
+    """Whether the shipped table has an entry for a model of that name."""
+    return bool(_fitting(model, shipped()))
+
+
 @cache
 def shipped() -> Mapping[str, Mapping[str, Any]]:
     """The table that comes with this package."""

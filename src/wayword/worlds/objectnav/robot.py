@@ -52,9 +52,12 @@ class RosSettings:
     none) and ``depth`` are topics; ``depth_from`` says whether the latter is a laser ``scan`` or
     a depth ``image`` that has the camera's own view. ``navigate`` (``NavigateToPose``) and
     ``spin`` (``Spin``) are actions. ``field_of_view`` (degrees) and ``eye`` (metres above the
-    floor) are the camera's, ``reach`` how far depth is trusted. Limits in seconds: ``patience`` to
-    connect, ``answer`` for a message or a service, ``motion`` for one motion; ``settle`` is waited
-    after each motion before looking. ``throttle`` is the least milliseconds between pictures.
+    floor) are the camera's, ``reach`` how far depth is trusted. ``scan_turn`` is how many degrees
+    clockwise the laser's front is off the robot's, ``scan_flipped`` says that it hangs upside down,
+    ``tilt`` how many degrees a depth camera looks up (down negative).
+    Limits in seconds: ``patience`` to connect, ``answer`` for a message or a service, ``motion``
+    for one motion; ``settle`` is waited after each motion before looking. ``throttle`` is the least
+    milliseconds between pictures.
     """
 
     url: str = "ws://127.0.0.1:9090"
@@ -68,6 +71,9 @@ class RosSettings:
     field_of_view: float = 69.0
     eye: float = 0.9
     reach: float = 5.0
+    scan_turn: float = 0.0
+    scan_flipped: bool = False
+    tilt: float = 0.0
     patience: float = 30.0
     answer: float = 10.0
     motion: float = 90.0
@@ -78,6 +84,8 @@ class RosSettings:
         check_url(self.url, self.plain)
         if not 10 <= self.field_of_view < 180 or not 0.05 <= self.eye <= 3:
             raise UsageError("robot: field_of_view lies in 10 to 180 degrees, eye in 0.05 to 3 m")
+        if not -360 <= self.scan_turn <= 360 or not -60 <= self.tilt <= 60:
+            raise UsageError("robot: scan_turn lies in -360 to 360 degrees, tilt in -60 to 60")
         if min(self.patience, self.answer, self.motion, self.reach) <= 0 or self.settle < 0:
             raise UsageError("robot: patience, answer, motion and reach are above 0")
 
@@ -273,8 +281,9 @@ class RosBase:
     def _depth(self, message: ros_messages.Message) -> DepthImage:
         s = self.settings
         if s.depth_from == "scan":
-            return ros_messages.depth_of_scan(message, s.depth, s.eye, s.reach)
-        return ros_messages.depth_of_image(message, s.depth, s.field_of_view, s.reach)
+            mounted = s.scan_turn, s.scan_flipped
+            return ros_messages.depth_of_scan(message, s.depth, s.eye, s.reach, *mounted)
+        return ros_messages.depth_of_image(message, s.depth, s.field_of_view, s.reach, s.tilt)
 
     def _allowance(self) -> Mapping[str, Json]:
         return {"sec": int(self.settings.motion), "nanosec": 0}

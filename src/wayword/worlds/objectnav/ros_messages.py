@@ -70,8 +70,16 @@ def yaw_of_turn(degrees: float) -> float:
     return -math.radians(degrees)
 
 
-def depth_of_scan(message: Message, topic: str, eye: float, reach: float) -> DepthImage:
-    """A ``LaserScan`` as a depth image of walls: see ``pinhole.from_laser``."""
+def depth_of_scan(
+    message: Message,
+    topic: str,
+    eye: float,
+    reach: float,
+    turn: float = 0.0,
+    flipped: bool = False,
+) -> DepthImage:
+    """A ``LaserScan`` as a depth image of walls: see ``observation.from_laser``. The laser's front
+    is ``turn`` degrees clockwise of the robot's; a ``flipped`` one hangs upside down."""
     try:
         given = [math.inf if r is None else float(r) for r in message["ranges"]]
         first, step = float(message["angle_min"]), float(message["angle_increment"])
@@ -83,14 +91,18 @@ def depth_of_scan(message: Message, topic: str, eye: float, reach: float) -> Dep
     ranges = np.array(given)
     far = math.inf if most is None else float(most)
     ranges = np.where(np.isnan(ranges) | (ranges < least) | (ranges > far), np.inf, ranges)
-    turned = -np.degrees(first + step * np.arange(len(ranges)))
+    own = np.degrees(first + step * np.arange(len(ranges)))  # counter-clockwise
+    turned = (own if flipped else -own) + turn
     bearings = (turned + 180.0) % 360.0 - 180.0
     found, middles = nearest(ranges, bearings)
     return from_laser(found, tuple(middles.tolist()), eye, reach)
 
 
-def depth_of_image(message: Message, topic: str, field_of_view: float, reach: float) -> DepthImage:
-    """A depth ``sensor_msgs/Image`` (16 bits of millimetres, or floats of metres)."""
+def depth_of_image(
+    message: Message, topic: str, field_of_view: float, reach: float, tilt: float = 0.0
+) -> DepthImage:
+    """A depth ``sensor_msgs/Image`` (16 bits of millimetres, or floats of metres) of a camera that
+    looks up by ``tilt`` degrees."""
     try:
         high, wide, step = int(message["height"]), int(message["width"]), int(message["step"])
         kind, unit = DEPTHS[message["encoding"]]
@@ -101,7 +113,7 @@ def depth_of_image(message: Message, topic: str, field_of_view: float, reach: fl
         depth: Floats = np.ascontiguousarray(rows).view(kind).astype(np.float64) * unit
     except (KeyError, TypeError, ValueError) as error:
         raise _broken(topic, "data", error) from error
-    return from_camera(depth, field_of_view, reach)
+    return from_camera(depth, field_of_view, reach, tilt=tilt)
 
 
 def picture_of(message: Message, topic: str) -> bytes:

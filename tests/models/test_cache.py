@@ -9,13 +9,23 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from wayword.core.errors import DataError, ModelError
-from wayword.core.model import Completion, Image, Message, Model, Sampling, TokenLogprob, Usage
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Image,
+    Message,
+    Model,
+    Prompt,
+    Sampling,
+    TokenLogprob,
+    Usage,
+)
 from wayword.models.middleware.cache import CLAIMED, AnswerCache, CachedModel
 from wayword.models.scripted import ScriptedModel
 
@@ -115,6 +125,53 @@ def test_equal_questions_in_the_air_become_one(tmp_path: Path) -> None:
 
     asyncio.run(many())
     assert calls == 5
+
+
+class Told:
+    """Gives one answer to everything, and counts."""
+
+    name = "told:1"
+
+    def __init__(self, answer: Completion) -> None:
+        self.answer, self.calls = answer, 0
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        self.calls += 1
+        return self.answer
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize(
+    ("texts", "finish", "kept"),
+    [
+        (("b",), ("stop",), True),
+        (("b",), ("length",), True),
+        ((" \n",), ("stop",), False),
+        (("b", ""), ("stop", "stop"), False),
+        ((), (), False),
+        (("b",), ("content_filter",), False),
+        (("b",), ("tool_calls",), False),
+        (("",), ("error",), False),
+    ],
+)
+def test_an_answer_that_may_be_a_bad_moment_is_asked_for_again(
+    tmp_path: Path, texts: tuple[str, ...], finish: tuple[str, ...], kept: bool
+) -> None:
+    inner = Told(Completion(texts, finish))
+    model = CachedModel(inner, AnswerCache(tmp_path / "c.db"))
+
+    async def twice() -> None:
+        for _ in range(2):
+            await model.complete("x", Sampling())
+        await model.aclose()
+
+    asyncio.run(twice())
+    assert inner.calls == (1 if kept else 2)
 
 
 def test_failures_are_not_kept(tmp_path: Path) -> None:

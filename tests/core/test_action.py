@@ -26,6 +26,8 @@ def test_an_open_verb_takes_any_one_text() -> None:
     space = ActionSpace((STOP,), ("chat",))
     assert Action("chat", ("anything",)) in space
     assert Action("chat") not in space
+    assert Action("chat", ("two", "texts")) not in space
+    assert Action("sing", ("anything",)) not in space
     assert len(space) == 2
 
 
@@ -49,3 +51,17 @@ def test_the_list_is_made_once_and_only_when_it_is_looked_into() -> None:
 @pytest.mark.parametrize("action", [STOP, WAIT])
 def test_without_another_way_the_list_says_what_is_known(action: Action) -> None:
     assert ActionSpace((STOP,)).knows(action) is (action == STOP)
+
+
+def test_actions_are_written_with_their_arguments() -> None:
+    told = [str(Action("look", arguments)) for arguments in ((), ("a",), ("a", "b"))]
+    assert told == ["look", "look[a]", "look[a, b]"]
+
+
+def test_what_is_not_legal_says_so_and_keeps_its_thought() -> None:
+    space = ActionSpace((STOP,))
+    found = legal(Decision(Action("goto", ("roof",)), "up there"), space)
+    assert found == Rejection(
+        "illegal", "goto[roof] is not a legal action here", "goto[roof]", "up there"
+    )
+    assert legal(found, space) is found

@@ -33,6 +33,8 @@ from wayword.core.geometry import (
 
 HOOK = ((0.0, 0.0), (4.0, 0.0), (4.0, 2.0), (2.0, 2.0), (2.0, 4.0), (0.0, 4.0))
 """An L: 4 m along the ground and 4 m up its left side, 2 m thick."""
+SKEW = ((0.0, -3.0), (5.0, 1.0), (2.0, 4.0), (-3.0, 3.0), (-1.0, 1.0))
+"""No side along an axis, and a corner that points inwards."""
 WALL = ((0.0, 0.0), (10.0, 0.0))
 
 
@@ -123,9 +125,11 @@ def test_distances_agree_with_shapely() -> None:
         lines = shapely.LineString([p, q]), shapely.LineString([a, b])
         assert crossing(p, q, a, b) == lines[0].intersects(lines[1])
         assert segment_distance(p, q, a, b) == pytest.approx(lines[0].distance(lines[1]))
-        room, at = shapely.Polygon(HOOK), shapely.Point(p)
-        assert inside_polygon(*p, HOOK) == room.contains(at)
-        assert polygon_distance(*p, HOOK) == pytest.approx(room.exterior.distance(at))
+        at = shapely.Point(p)
+        for outline in (HOOK, SKEW):
+            room = shapely.Polygon(outline)
+            assert inside_polygon(*p, outline) == room.contains(at)
+            assert polygon_distance(*p, outline) == pytest.approx(room.exterior.distance(at))
         west, east = sorted((q[0], a[0]))
         south, north = sorted((q[1], a[1]))
         box = (west, south, east, north)
@@ -176,9 +180,9 @@ def test_what_a_doorway_leaves_of_a_wall(gap: Segment, left: list[Segment]) -> N
 
 
 def test_a_doorway_in_a_wall_askew_and_a_wall_of_no_length() -> None:
-    ((a, b), (c, d)) = leftover(((0.0, 0.0), (3.0, 4.0)), ((0.6, 0.8), (1.2, 1.6)))
-    assert (*a, *b) == pytest.approx((0, 0, 0.6, 0.8))
-    assert (*c, *d) == pytest.approx((1.2, 1.6, 3, 4))
+    ((a, b), (c, d)) = leftover(((1.0, -2.0), (4.0, 2.0)), ((1.6, -1.2), (2.2, -0.4)))
+    assert (*a, *b) == pytest.approx((1, -2, 1.6, -1.2))
+    assert (*c, *d) == pytest.approx((2.2, -0.4, 4, 2))
     assert leftover(((1.0, 1.0), (1.0, 1.0)), WALL) == []
     assert len(leftover(WALL, ((4.0, 0.3), (6.0, 0.3)), aside=0.4)) == 2
 

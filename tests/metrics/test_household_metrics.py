@@ -24,7 +24,9 @@ from wayword.metrics.household import actions_taken, answer_is_right, judged
 from wayword.metrics.scoring import Judged, score, scorer
 from wayword.runs.plan import Plan
 from wayword.runs.reports import rows_of
+from wayword.worlds import household
 from wayword.worlds.household import expert
+from wayword.worlds.household.errands import PlannedReference
 from wayword.worlds.household.goals import AnswerReference, RearrangementReference, Restored
 
 
@@ -184,6 +186,19 @@ def test_low_level_actions_stops_and_failed_turns_are_counted(
     actors = {"agent": {"low_level": 5}, "guest": {"low_level": 7}}
     walk = Trajectory("1", {}, steps, {"actors": actors})
     assert actions_taken(walk, workers) == length
+
+
+def test_of_a_team_the_worker_s_and_its_helpers_actions_weigh_on_the_path() -> None:
+    goals, stop = (Restored("mug", "shelf", False),), Decision(STOP)
+    meant = PlannedReference("1", "bring", goals, worker="ann", helpers=("bob",))
+    task = Task(Episode("1", "Bring the mug.", "flat", {}), meant)
+    steps = [Step(actor, {}, stop, Feedback(), {}) for actor in ("ann", "bob", "guide")]
+    actors = {name: {"low_level": n} for name, n in (("ann", 5), ("bob", 7), ("guide", 90))}
+    objects = {"mug": {"in": "shelf", "open": False}}
+    walk = Trajectory("1", {}, steps, {"actors": actors, "objects": objects})
+    unsolved = cast("Dataset", SimpleNamespace(family=household.family))
+    (found,) = scorer("household").score(unsolved, [(task, walk)])
+    assert (found["sr"], found["low_level"]) == (1, 5 + 7 + 2)
 
 
 def test_an_answer_under_way_is_right_once_it_is_given(dataset: Household) -> None:

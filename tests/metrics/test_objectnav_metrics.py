@@ -108,7 +108,10 @@ def test_the_challenge_asks_for_a_metre_and_the_nearest_target_counts() -> None:
     assert scores(task(), final(8, *near))["success_challenge"] == 1, "a metre is near enough"
     far = scores(task(), final(8, ("table_1", 0.2), ("mug_1", 1.01)))
     assert (far["success_visible"], far["success_challenge"]) == (1, 0)
-    assert scores(task(), final(8, ("table_1", 0.2)))["success_visible"] == 0
+    plain = scores(task(), final(8, ("table_1", 0.2)))
+    assert plain["success_visible"] == 0
+    assert not any(key.startswith("sr_") for key in plain), "no type was asked for"
+    assert scores(Task(task().episode, Reference("1")), final(8)) == {}, "nobody can judge it"
 
 
 def test_the_released_rule_measures_to_the_nearest_target() -> None:
@@ -130,7 +133,7 @@ def test_an_earlier_trial_s_giving_up_and_turns_are_not_the_last_one_s() -> None
     walk.earlier = [looks([], notes={0: gave_up})]
     found = scores(task(), walk)
     assert (found["success_visible"], found["success_grounded"], found["turns"]) == (1, 1, 1)
-    assert found["motions"] == 11
+    assert (found["motions"], found["ever_seen"], found["chance"]) == (11, 1, 1)
 
 
 def test_a_search_under_way_stands_where_a_target_is() -> None:

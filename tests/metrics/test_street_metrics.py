@@ -128,6 +128,8 @@ def test_ndtw_counts_links() -> None:
     assert scores("abcd")["ndtw"] == pytest.approx(math.exp(-1 / 5))
     assert scores("abcfcde")["ndtw"] == pytest.approx(math.exp(-1 / 5))
     assert scores("a")["ndtw"] == pytest.approx(math.exp(-10 / 5))
+    # From g, off the route: g-a 4, f-b 2, and the rest on it.
+    assert scores("gfcde")["ndtw"] == pytest.approx(math.exp(-6 / 5))
     assert scores("aba", route=("a",))["ndtw"] == pytest.approx(math.exp(-1))
     assert scores("abab", route=("a", "b"))["ndtw"] == pytest.approx(math.exp(-1 / 2))
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from helpers.gold_actions import gold_actions
 from wayword.core.errors import UsageError
 from wayword.worlds.street.graph import StreetGraph, build
-from wayword.worlds.street.moves import Navigator, shortest_actions
+from wayword.worlds.street.moves import Navigator, path_actions, shortest_actions
 
 # Coming from 2, a junction at 3. The headings of the ways on are those of the paper's Figure 2
 # (arriving at 20 degrees, the way at 50 closer than that at 345) and of like geometry.
@@ -122,9 +122,21 @@ def test_original_turns_on_a_street_segment_turn_around() -> None:
     assert walk(graph, "original", ("a", 0), "FLL") == ["b@70", "b@180", "b@70"]
 
 
+def test_original_forward_from_a_start_off_every_edge_takes_the_closest() -> None:
+    # The ways out of 3 are at 290, 50 and 200; from 60 the one at 50 is closest, 200 next to right.
+    assert walk(junction("3-way"), "original", ("3", 60), "F")[-1].startswith("5@")
+
+
 def test_a_place_without_ways_is_left_by_no_action() -> None:
     graph = build("island", ["a"], [])
     assert walk(graph, "modified", ("a", 5), "FLRTS") == ["a@5"] * 5
+
+
+def test_the_closest_way_out_and_where_there_is_none_the_heading_in_whole_degrees() -> None:
+    crossing = Navigator(build("fork", ["a", "b", "c"], [("a", 350, "b"), ("a", 30, "c")]))
+    assert [crossing.closest(0, h) for h in (9.0, 10.0, 11.0, 171.0)] == [350, 350, 30, 30]
+    island = Navigator(build("island", ["a"], []))
+    assert [island.closest(0, h) for h in (4.6, 359.4, 359.6)] == [5, 359, 0]
 
 
 def test_unknown_names_are_refused() -> None:
@@ -186,6 +198,22 @@ def test_shortest_actions_take_the_shorter_way_round() -> None:
     words = shortest_actions(navigator, navigator.start(0, 90), graph.index["w"])
     assert words == ["turn_around", "forward"]
     assert shortest_actions(navigator, navigator.start(0, 90), 0) == []
+
+
+def test_of_two_shortest_ways_the_one_straight_on_is_taken_at_the_start() -> None:
+    # Both ways round the block are two links; the file lists the one north first.
+    links: list[tuple[str, float, str]] = [("a", 0, "b"), ("a", 90, "c"), ("b", 90, "d")]
+    graph = build("block", ["a", "b", "c", "d"], [*links, ("c", 0, "d")])
+    navigator = Navigator(graph)
+    for heading, first in ((0, "b"), (90, "c"), (45, "b")):
+        state = navigator.start(0, heading)
+        for word in shortest_actions(navigator, state, graph.index["d"]):
+            state = navigator.step(state, word)
+            if navigator.stand(state).panorama:
+                break
+        assert graph.ids[navigator.stand(state).panorama] == first
+    with pytest.raises(ValueError, match="the path does not begin here"):
+        path_actions(navigator, navigator.start(0, 0), [1, 3])
 
 
 def test_shortest_actions_say_when_there_is_no_way() -> None:

@@ -83,6 +83,8 @@ def test_a_dead_end_stops_who_walks_into_it(word: str) -> None:
 
 def test_a_dead_end_can_be_left_facing_the_way_out_unless_as_released() -> None:
     assert world("a", 0).step("agent", Action("forward")).details["moved"]
+    assert world("a", 0).step("agent", Action("left")).status == "dead_end"
+    assert world("a", 90).step("agent", Action("forward")).status == "dead_end"
     assert world("a", 0, released=True).step("agent", Action("forward")).status == "dead_end"
 
 
@@ -107,6 +109,22 @@ def test_stop_ends_the_episode_and_reset_begins_it_anew() -> None:
     assert not made.done("agent")
     assert (made.observe("agent").panorama, made.observe("agent").step) == ("b", 0)
     assert made.observe("agent").changed
+
+
+def test_the_panorama_of_the_episode_before_is_forgotten() -> None:
+    made = world()
+    made.step("agent", Action("turn_around"))
+    assert not made.observe("agent").changed
+    made.reset(episode())
+    assert made.observe("agent").changed, "the first panorama counts as new"
+
+
+@pytest.mark.parametrize(("given", "heading"), [(359.7, 0), (360.0, 0), (-90.0, 270), (12.4, 12)])
+def test_a_start_faces_whole_degrees_on_the_compass(given: float, heading: int) -> None:
+    assert world("c", given).pose("agent") == {"panorama": "c", "heading": heading}
+    plain = StreetWorld(Navigator(street()))
+    plain.reset(Episode("7", "Go on.", "street", {"panorama": "c"}))
+    assert plain.pose("agent")["heading"] == 0
 
 
 def test_what_is_not_on_the_menu_is_refused() -> None:

@@ -167,7 +167,10 @@ def written_out(words: str, space: ActionSpace) -> Action | None:
 
 _BRACKETED = re.compile(r"([A-Za-z][A-Za-z_ \-]*?)\s*(?:\[(.*)\]|\((.*)\))", re.DOTALL)
 _CALLED = re.compile(r"[A-Za-z][\w\-]*\s?(?:\[[^\[\]]*\]|\([^()]*\))")
-_BETWEEN = re.compile(r"[,;]\s*|[.!]\s+|\s+(?:and|then|or)\s+|(?<=[\])])\s*|\n|\s*(?:->|→|/)\s*")
+_AND = r"(?i:and|then|or)\s+"
+_BETWEEN = re.compile(
+    rf"(?:[,;]\s*|[.!]\s+|\s+{_AND}|(?<=[\])])\s*|\n|\s*(?:->|→|/)\s*)(?:{_AND})*"
+)
 _TOWARDS = re.compile(r"^(?:(?:to|the|at|towards?)\s+)+", re.IGNORECASE)
 _JOINED = re.compile(r"[\s,;]+(?:(?:in|on|into|onto|to|at|with|from|and|the)\s+){0,2}")
 
@@ -239,11 +242,11 @@ class Legal:
         rest = words[len(head) :]
         if not rest or negated(rest) or _HEDGE.search(plain(rest)) or _CALLED.search(rest):
             return None
-        other = f" {plain(rest)} "
+        other = f" {plain(rest)} ".replace(" go to ", " goto ").replace(" the ", " ")
+        found = self._formal(_bare(head))
         bare = (verb for verb in self._verbs if Action(verb) in self._menu)
-        if any(f" {plain(verb)} " in other for verb in bare):
-            return None
-        return self._formal(_bare(head))
+        others = (str(one) for one in self._menu.listed if one != found)
+        return None if any(f" {plain(one)} " in other for one in (*bare, *others)) else found
 
     def _formal(self, words: str) -> Action | None:
         """A legal action written out: ``put[a, b]``, ``put(a, "b")``, ``put a in b``, ``stop``."""
@@ -257,8 +260,7 @@ class Legal:
         if not verb:
             return None
         if not rest:
-            bare = Action(verb)
-            return bare if bare in self._menu else None
+            return Action(verb) if Action(verb) in self._menu else None
         pieces = [self._argument(piece) for piece in _JOINED.split(rest) if piece]
         whole, split = Action(verb, (self._argument(rest),)), Action(verb, tuple(pieces))
         return next((action for action in (whole, split) if self._closed(action)), None)
@@ -322,15 +324,14 @@ class Legal:
         if action in self._earlier:
             reason = f"{action} was possible earlier and is not from here; possible: {examples}"
             return Refusal("illegal", reason)
-        said = str(action)[:80]
-        return Refusal("unknown", f"{said} is not possible here; for example: {examples}")
+        reason = f"{str(action)[:80]} is not possible here; for example: {examples}"
+        return Refusal("unknown", reason)
 
     def _misspelt(self, verb: str, words: str) -> Refusal:
         """The refusal for words that begin with a verb and go on in a way of their own."""
         if not verb:
             return Refusal("no_action", f"{words[:60]!r} is not an action; {self._verbs_told}")
-        actions = self._by_verb.get(verb)
-        form = str(actions[0]) if actions else f"{verb}[what you say]"
+        form = self._by_verb.get(verb, [f"{verb}[what you say]"])[0]
         return Refusal("no_action", f"write it like this: {form}")
 
     def _bare_only(self, verb: str) -> bool:
@@ -357,8 +358,8 @@ class Legal:
     @cached_property
     def _verbs(self) -> list[str]:
         """Every verb, the longest first."""
-        verbs = dict.fromkeys((*self._by_verb, *self._menu.open_verbs))
-        return sorted(verbs, key=len, reverse=True)
+        both = dict.fromkeys((*self._by_verb, *self._menu.open_verbs))
+        return sorted(both, key=len, reverse=True)
 
     @cached_property
     def _arguments(self) -> dict[str, list[str]]:

@@ -1,0 +1,238 @@
+"""Rates, waits and retries by hand, on a clock that only sleeping moves."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from wayword.core.errors import ModelError
+from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage, estimated_tokens
+from wayword.models.middleware.rate import (
+    Bucket,
+    Limiter,
+    RateLimitedModel,
+    RetryingModel,
+    RetryPolicy,
+)
+
+
+class Extreme(random.Random):
+    """Draws an end of every interval: its lower one (0) or its upper (1)."""
+
+    def __init__(self, end: int) -> None:
+        super().__init__(0)
+        self.end = end
+
+    def uniform(self, a: float, b: float) -> float:
+        return (a, b)[self.end]
+
+
+class Failing:
+    """Raises each error in turn, None for an answer, and the last for ever."""
+
+    name = "failing:1"
+
+    def __init__(self, *told: ModelError | None) -> None:
+        self.told, self.calls = list(told), 0
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        self.calls += 1
+        error = self.told.pop(0) if len(self.told) > 1 else self.told[0]
+        if error is not None:
+            raise error
+        return Completion(("done",), usage=Usage(1, 1), cost=0.5)
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        pass
+
+
+def asked(model: RetryingModel) -> Completion | ModelError:
+    try:
+        return asyncio.run(model.complete("x", Sampling()))
+    except ModelError as error:
+        return error
+
+
+def test_a_bucket_of_one_a_second_holds_six_and_is_paid_back() -> None:
+    bucket = Bucket(60, now=100.0)
+    assert bucket.wait(6, 100.0) == 0.0
+    bucket.take(6)
+    assert [bucket.wait(1, now) for now in (100.0, 100.25, 101.0)] == [1.0, 0.75, 0.0]
+    bucket.take(5)  # one has flowed in: four are owed
+    assert bucket.wait(1, 101.0) == 5.0
+    bucket.take(-3)
+    assert bucket.wait(1, 101.0) == 2.0
+    bucket.take(-99)
+    assert bucket.wait(6, 101.0) == 0.0
+    bucket.take(7)
+    assert bucket.wait(6, 101.0) == 7.0, "no more than six were there to be given back"
+    assert bucket.wait(600, 103.0) == 5.0, "more than it holds need it full"
+
+
+def test_a_slow_bucket_holds_one() -> None:
+    bucket = Bucket(6, now=0.0)
+    assert bucket.wait(1, 0.0) == 0.0
+    bucket.take(1)
+    assert bucket.wait(1, 4.0) == pytest.approx(6.0)
+    assert bucket.wait(1, 999.0) == 0.0
+
+
+@pytest.mark.parametrize("rates", [(-1, 0), (0, -1)])
+def test_a_negative_rate_is_refused_and_zero_is_none(rates: tuple[float, float]) -> None:
+    with pytest.raises(ValueError, match="rate limits are positive, or 0 for none"):
+        Limiter(*rates)
+    free = Limiter()
+    asyncio.run(free.admit(10**9))
+    free.settle(0, 10**9)
+
+
+@pytest.mark.parametrize(
+    ("retry", "after", "low", "high"),
+    [
+        (0, None, 0.5, 1.0),
+        (1, None, 1.0, 2.0),
+        (5, None, 16.0, 32.0),
+        (6, None, 30.0, 60.0),  # 64 s, at most 60
+        (5000, None, 30.0, 60.0),
+        (0, 10.0, 10.0, 10.5),
+        (5, 10.0, 10.0, 10.5),
+        (0, 0.0, 0.0, 0.5),
+    ],
+)
+def test_waits_double_within_their_jitter(
+    retry: int, after: float | None, low: float, high: float
+) -> None:
+    waits = [RetryPolicy(rng=Extreme(end)).wait(retry, after) for end in (0, 1)]
+    assert waits == [low, high]
+    short = RetryPolicy(rng=Extreme(1), first=0.25)
+    assert (short.wait(0, None), short.wait(0, 10.0)) == (0.25, 10.125)
+
+
+def test_a_server_that_never_answered_is_tried_twice_more_and_one_that_did_five_times(
+    clock: Any,
+) -> None:
+    away = ModelError("no connection", retryable=True, fatal=True)
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=random.Random(1))
+    stranger = Failing(away)
+    first = asked(RetryingModel(stranger, policy))
+    assert stranger.calls == 3
+    assert str(first) == "no connection; gave up after 3 attempts"
+    friend = Failing(None, away)
+    model = RetryingModel(friend, policy)
+    asked(model)
+    assert str(asked(model)) == "no connection; gave up after 6 attempts"
+    assert friend.calls == 1 + 6
+    assert str(asked(model)) == "no connection; gave up after 6 attempts", "nothing is asked again"
+    assert friend.calls == 7
+
+
+@pytest.mark.parametrize(("trip", "outlived"), [(4, True), (5, False)])
+def test_the_fourth_failure_in_a_row_of_a_server_that_answered_is_an_outage(
+    clock: Any, trip: int, outlived: bool
+) -> None:
+    """Three retries are four attempts; an outage from the fourth on costs none."""
+    away = ModelError("503", retryable=True, away=True)
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1), retries=3, trip=trip)
+    model = RetryingModel(Failing(None, *[away] * 10, None), policy)
+    asked(model)
+    found = asked(model)
+    assert isinstance(found, Completion) == outlived
+    if not outlived:
+        assert str(found) == "503; gave up after 4 attempts"
+    # Before each retry 1, 2 and 4 s, then the waits that all calls share, of 32 s at most.
+    assert clock.slept == [1.0, 2.0, 4.0] + [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 32.0] * outlived
+
+
+def test_an_answer_ends_an_outage_and_its_waits_heed_the_server(clock: Any) -> None:
+    away = ModelError("503", retryable=True, away=True)
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1))
+    model = RetryingModel(Failing(None, *[away] * 3, None, *[away] * 3, None), policy)
+    for _ in range(3):
+        assert isinstance(asked(model), Completion)
+    assert clock.slept == [1.0, 2.0, 4.0] * 2, "three in a row each time are no outage"
+    clock.slept.clear()
+    busy = ModelError("503", retryable=True, away=True, retry_after=20.0)
+    model = RetryingModel(Failing(None, *[busy] * 6, None), policy)
+    for _ in range(2):
+        assert isinstance(asked(model), Completion)
+    assert clock.slept == [20.5] * 6, "as long as it asks for, and up to half a second"
+
+
+class Recorded(Limiter):
+    """Lets all pass, and keeps what was estimated and settled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.told: list[tuple[float, ...]] = []
+
+    async def admit(self, tokens: float) -> None:
+        self.told.append((tokens,))
+
+    def settle(self, estimated: float, used: float) -> None:
+        self.told.append((estimated, used))
+
+
+class Choosing(Failing):
+    """Answers both kinds of questions."""
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        return Choice(tuple(options), tuple(0.0 for _ in options), Usage(30, 2))
+
+
+def test_a_request_is_estimated_by_its_prompt_and_all_that_it_may_answer() -> None:
+    limiter, prompt = Recorded(), "Which way is the kitchen?"
+    model = RateLimitedModel(Choosing(None), limiter)
+    asyncio.run(model.complete(prompt, Sampling(max_tokens=50, n=3)))
+    asyncio.run(model.choose(prompt, ["left", "right"]))
+    asking = estimated_tokens(prompt)
+    assert asking > 0
+    long, short = asking + 150, asking + 2
+    assert limiter.told == [(long,), (long, 2), (short,), (short, 32)]
+
+
+def test_so_many_calls_in_a_row_without_an_answer_are_fatal(clock: Any) -> None:
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, strikes=3)
+    bad = ModelError("nonsense")
+    inner = Failing(bad, bad, None, bad)
+    model = RetryingModel(inner, policy)
+    told = [asked(model) for _ in range(7)]
+    fatal = [isinstance(one, ModelError) and one.fatal for one in told]
+    assert fatal == [False, False, False, False, False, True, True]
+    assert str(told[5]) == "nonsense; 3 calls in a row failed without an answer"
+    assert inner.calls == 6, "after a fatal failure nothing is asked"
+
+
+def test_a_server_that_asks_for_more_than_there_is_patience_for_ends_the_call(clock: Any) -> None:
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(0), patience=30.0)
+    long = ModelError("busy", retryable=True, retry_after=30.5)
+    assert str(asked(RetryingModel(Failing(long), policy))) == (
+        "busy; it asks to wait 30 s, more than 30"
+    )
+    short = ModelError("busy", retryable=True, retry_after=30.0)
+    assert isinstance(asked(RetryingModel(Failing(short, None), policy)), Completion)
+    assert clock.slept == [30.0]
+
+
+def test_useless_answers_are_billed_with_the_one_that_follows(clock: Any) -> None:
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock)
+    half = ModelError("half", retryable=True, billed=Usage(10, 2), cost=0.25)
+    unpriced = ModelError("half", retryable=True, billed=Usage(10, 2))
+    answer = asked(RetryingModel(Failing(half, half, None), policy))
+    assert isinstance(answer, Completion)
+    assert (answer.usage, answer.cost) == (Usage(21, 5), 1.0)
+    answer = asked(RetryingModel(Failing(unpriced, half, None), policy))
+    assert isinstance(answer, Completion)
+    assert answer.cost is None, "one price is unknown"
+    never = asked(RetryingModel(Failing(half, half, ModelError("never")), policy))
+    assert isinstance(never, ModelError)
+    assert (never.billed, never.cost) == (Usage(20, 4), 0.5)
+    free = asked(RetryingModel(Failing(ModelError("never")), policy))
+    assert isinstance(free, ModelError)
+    assert free.billed is None

@@ -82,7 +82,7 @@ def _safe(text: str) -> str:
 _SHORT = 80
 
 
-@lru_cache(maxsize=20_000)
+@lru_cache(maxsize=4_000)
 def _short(text: str) -> str:
     """Kept, as a page says the same few names thousands of times: half of the time it takes."""
     return html.escape(visible(text), quote=True)

@@ -78,8 +78,9 @@ def test_http_sessions_go_on_by_their_id(url: str) -> None:
 def test_wrong_requests_are_told_why(url: str, body: dict[str, Any]) -> None:
     with pytest.raises(urllib.error.HTTPError) as error:
         post(f"{url}/step", {"session_id": "none", **body})
-    assert error.value.code == 400
-    assert json.load(error.value)["detail"]
+    with error.value as answer:
+        assert answer.code == 400
+        assert json.load(answer)["detail"]
 
 
 def client_of(name: str, **options: int) -> TestClient:

@@ -6,6 +6,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,8 @@ def test_a_model_that_writes_the_key_is_kept_without_it(
     viewer.write(result.path)
     _nowhere(KEY, tmp_path, result)
     assert "[redacted]" in (tmp_path / "run" / "episodes.jsonl").read_text()
-    rows = sqlite3.connect(tmp_path / "cache.db").execute("SELECT value FROM answers").fetchall()
+    with closing(sqlite3.connect(tmp_path / "cache.db")) as kept:
+        rows = kept.execute("SELECT value FROM answers").fetchall()
     assert any("[redacted]" in value for (value,) in rows)
 
 

@@ -95,9 +95,17 @@ def test_what_was_spent_names_its_row_where_there_are_several() -> None:
 
 @pytest.mark.parametrize(("mean", "told"), [(0.0, True), (1.0, True), (0.5, False)])
 def test_a_success_rate_that_never_varies_is_explained(mean: float, told: bool) -> None:
-    for key in ("sr", "tc", "success_visible"):
-        text = footnote([row("r", **{key: mean})], (), ())
+    for key in ("sr", "tc", "success_visible", "lit"):
+        text = footnote([replace(row("r", **{key: mean}), success=key)], (), ())
         assert ("where all n episodes agree" in text) == told, key
+
+
+def test_success_is_what_the_family_says() -> None:
+    scores = [{"sr": 0.5, "tc": 1.0, "lamps": 0.0}] * 2
+    assert summarize("r", scores, family="street", of=2).success == "tc"
+    assert summarize("r", scores, family="lamp", metrics=OWN, of=2).success == "sr"
+    own = summarize("r", scores, family="lamp", metrics=OWN, of=2, success="lamps")
+    assert "where all n episodes agree" in footnote([own], (), ())
 
 
 def test_a_caveat_names_the_rows_that_not_all_share() -> None:

@@ -213,6 +213,8 @@ def test_the_agent_is_named_where_the_name_of_the_run_does_not_say_it(rows: Sequ
     assert render(renamed, "markdown").startswith("| Run | Agent | Model | Dataset |")
     assert "| final | navgpt | local:smollm2 |" in render(renamed, "markdown")
     assert "Agent" not in render(rows, "latex")
+    within = replace(rows[0], name="react-first", agent="act")
+    assert "Agent" in render([within], "latex"), "a part of another agent's name says nothing"
 
 
 def test_where_nothing_has_an_interval_the_table_says_why() -> None:

@@ -136,6 +136,13 @@ def test_a_mistyped_model_leaves_no_folder_behind(tmp_path: Path) -> None:
     assert not out.exists()
 
 
+def test_a_mistyped_second_model_leaves_no_cache_open(tmp_path: Path) -> None:
+    plan = Plan("navgpt", "houses", cache=tmp_path / "c.db")
+    with pytest.raises(UsageError, match="local:smolm2"):
+        open_models(plan, {"main": ("scripted:first", {}), "summary": ("local:smolm2", {})})
+    assert not (tmp_path / "c.db").exists()
+
+
 def test_roles_have_models_and_settings_of_their_own(tmp_path: Path) -> None:
     summary = {"name": "scripted:noise", "length": 9}
     settings = {"summaries": "online", "models": {"summary": summary}}

@@ -12,15 +12,14 @@ from typing import Any, ClassVar
 
 from wayword.core import registry
 from wayword.core.dataset import Task
-from wayword.core.episode import Episode, Extra, Json, Reference
+from wayword.core.episode import Episode, Extra, Reference
 from wayword.core.errors import UsageError
 from wayword.core.world import Family
 from wayword.settings import make
 from wayword.worlds import objectnav
-from wayword.worlds.objectnav.base import Base, Moved
-from wayword.worlds.objectnav.observation import View
-from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings
-from wayword.worlds.objectnav.rosbridge import Link, RobotError
+from wayword.worlds.objectnav.base import Base
+from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings, Turn
+from wayword.worlds.objectnav.rosbridge import Link
 from wayword.worlds.objectnav.world import ObjectNavWorld, SolvableSearches
 
 
@@ -85,10 +84,7 @@ class RobotTasks(SolvableSearches):
 
     def world(self, episode: Episode) -> ObjectNavWorld:
         """The robot. All episodes share it, and one connection: who starts last drives."""
-        if self.settings.base:
-            return ObjectNavWorld(_Turn(self._own, self._drivers))
-        given = {f.name: getattr(self.settings, f.name) for f in fields(RosSettings)}
-        return ObjectNavWorld(RosBase(RosSettings(**given), self._link))
+        return ObjectNavWorld(Turn(self._own if self.settings.base else self._ros(), self._drivers))
 
     def perceiver(self) -> None:
         """Agents bring their own detectors."""
@@ -99,9 +95,12 @@ class RobotTasks(SolvableSearches):
         return Link(s.url, os.environ.get(TOKEN, ""), s.patience, s.plain)
 
     @cached_property
-    def _drivers(self) -> list[Base]:
-        """Whoever has a base of your own; the last one drives."""
+    def _drivers(self) -> list[Turn]:
         return []
+
+    def _ros(self) -> RosBase:
+        given = {f.name: getattr(self.settings, f.name) for f in fields(RosSettings)}
+        return RosBase(RosSettings(**given), self._link)
 
     @cached_property
     def _own(self) -> Base:
@@ -127,41 +126,6 @@ class RobotTasks(SolvableSearches):
 
 METHODS = ("start", "capture", "rotate", "go_to", "pose", "report", "stop")
 """What a base is asked for."""
-
-
-class _Turn:
-    """One episode's turn with a base of your own, over as soon as another episode starts."""
-
-    def __init__(self, base: Base, drivers: list[Base]) -> None:
-        self._base, self._drivers = base, drivers
-
-    def start(self, episode: Episode) -> None:
-        self._drivers[:] = [self]
-        self._base.start(episode)
-
-    def capture(self) -> View:
-        return self._mine().capture()
-
-    def rotate(self, degrees: float) -> Moved:
-        return self._mine().rotate(degrees)
-
-    def go_to(self, x: float, y: float) -> Moved:
-        return self._mine().go_to(x, y)
-
-    def pose(self) -> Mapping[str, Json]:
-        return self._base.pose()
-
-    def report(self) -> Mapping[str, Json]:
-        return self._base.report()
-
-    def stop(self) -> None:
-        if self._drivers == [self]:
-            self._base.stop()
-
-    def _mine(self) -> Base:
-        if self._drivers != [self]:
-            raise RobotError("the robot was given to another episode; run with --concurrency 1")
-        return self._base
 
 
 dataset = RobotTasks

@@ -143,6 +143,12 @@ def scorer(family: Family | str) -> Scorer:
     return _in_tree(known.name) if known.scorer is None else _checked(known)
 
 
+def success_of(family: str) -> str:
+    """The key of a family's metric of success; ``sr`` for a family that is not known here."""
+    known = family in registry.names("family")
+    return str(registry.load("family", family).success) if known else "sr"
+
+
 @cache  # asked for once an episode
 def _in_tree(name: str) -> Scorer:
     return _checked(Family(name))

@@ -89,7 +89,8 @@ class Row:
     the run's agents was shown the reference. ``metrics`` are the family's own.
     ``clustered`` says what is resampled whole for the intervals (``"scene"``), ``runs`` how many
     seeds' runs the row pools, and ``caveats`` what every figure of the row rests on: an inferred
-    layout, episodes that were left out.
+    layout, episodes that were left out. ``success`` is the key of the metric that says whether an
+    episode was solved.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Row:
     clustered: str = ""
     runs: int = 1
     caveats: tuple[str, ...] = ()
+    success: str = "sr"
 
 
 def summarize(
@@ -125,12 +127,13 @@ def summarize(
     wall_seconds: float | None = None,
     clusters: Iterable[Hashable] | None = None,
     seed: int = 0,
+    success: str = "",
 ) -> Row:
     """A run's row from its episodes' scores.
 
     A metric that some episodes lack is averaged over the others; but a cost that is unknown for one
     episode is unknown for the run. ``metrics`` are the family's own, by default those of the family
-    of that name. ``clusters``: see :mod:`wayword.metrics.intervals`.
+    of that name; so is ``success``. ``clusters``: see :mod:`wayword.metrics.intervals`.
     """
     own = tuple(metrics if metrics is not None else scoring.scorer(family).metrics)
     told = scores if isinstance(scores, Scores) else Scores.of(scores)
@@ -154,6 +157,7 @@ def summarize(
         dataset,
         checksum,
         totals,
+        success=success or scoring.success_of(family),
     )
 
 
@@ -229,10 +233,9 @@ def _rate(episodes: int, seconds: float) -> str:
 
 
 def _all_agree(row: Row) -> bool:
-    """Whether a success rate is 0 or 1 in every episode, which no resampling can put a width on."""
-    rates = ("sr", "tc", "success_visible", "goal_sr")
-    found = [row.values[key] for key in rates if key in row.values]
-    return any(v.mean in (0.0, 1.0) and not math.isnan(v.half) for v in found)
+    """Whether success is 0 or 1 in every episode, which no resampling can put a width on."""
+    value = row.values.get(row.success)
+    return value is not None and value.mean in (0.0, 1.0) and not math.isnan(value.half)
 
 
 def _tried(row: Row, alone: bool) -> str:

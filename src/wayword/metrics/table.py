@@ -112,7 +112,8 @@ def _title(row: Row) -> list[str]:
 
 def _agent(row: Row) -> str:
     """The agent, where the name of the run does not say it."""
-    return "" if row.agent in row.name else row.agent
+    said = re.search(rf"(?<![a-z]){re.escape(row.agent)}(?![a-z])", row.name)
+    return "" if said else row.agent
 
 
 def _count(row: Row) -> list[str]:

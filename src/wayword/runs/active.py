@@ -56,15 +56,15 @@ def open_models(
         requests_per_minute=plan.requests_per_minute or 0,
         prices=plan.prices,
     )
-    opened: dict[str, Model] = {}
-    models: dict[str, Model] = {}
-    for role, (name, settings) in choices.items():
-        key = f"{name} {sorted(settings.items())!r}"
-        if key not in opened:
-            shared = limiter(key) if limiter else None
-            opened[key] = wrap(open_model(name, settings, _recorded), options, account, shared)
-        models[role] = opened[key]
-    return models
+    keys = {role: f"{name} {sorted(own.items())!r}" for role, (name, own) in choices.items()}
+    asked = {key: choices[role] for role, key in keys.items()}
+    # All are opened before any is wrapped: a wrong name must not leave another's cache open.
+    bare = {key: open_model(name, own, _recorded) for key, (name, own) in asked.items()}
+    opened = {
+        key: wrap(model, options, account, limiter(key) if limiter else None)
+        for key, model in bare.items()
+    }
+    return {role: opened[key] for role, key in keys.items()}
 
 
 def add_earlier(account: Account, run: RunFolder) -> Spending:

@@ -12,13 +12,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from wayword.core import registry
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError
 from wayword.core.files import cache_folder, keep, sha256
 from wayword.core.metric import Metric
 from wayword.core.secrets import redacted
-from wayword.metrics.scoring import scorer
+from wayword.metrics import scoring
 from wayword.runs import earlier
 from wayword.runs.jsonl import (
     LineWriter,
@@ -375,7 +374,7 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
     """
     written = config.get("metrics")
     if written is None:
-        return scorer(str(config.get("family", ""))).metrics
+        return scoring.scorer(str(config.get("family", ""))).metrics
     try:
         return tuple(Metric(**one) for one in written)
     except TypeError as error:
@@ -384,7 +383,4 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
 
 def success_of(config: Mapping[str, Any]) -> str:
     """The key of the metric that says whether an episode of the run was solved."""
-    family = str(config.get("family", ""))
-    known = family in registry.names("family")
-    default = registry.load("family", family).success if known else "sr"
-    return str(config.get("success", default))
+    return str(config.get("success", scoring.success_of(str(config.get("family", "")))))

@@ -23,7 +23,14 @@ from wayword.metrics import table as tables
 from wayword.metrics.intervals import by_path
 from wayword.metrics.scoring import Clustered, scorer
 from wayword.metrics.summary import Row, Scores, marks, summarize
-from wayword.runs.config import Checksums, billed, caveats_of, metrics_of, sessions
+from wayword.runs.config import (
+    Checksums,
+    billed,
+    caveats_of,
+    metrics_of,
+    sessions,
+    success_of,
+)
 from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.parts import cast_of, open_dataset, split_name
 from wayword.runs.plan import Plan
@@ -117,6 +124,7 @@ def pooled(runs: Sequence[RecordedRun]) -> Row:
         sees_answer=first.sees_answer,
         clustered=first.clustered,
         runs=len(runs),
+        success=first.success,
         caveats=tuple(dict.fromkeys([*first.caveats, *marks([one for _, one in scored])])),
     )
 
@@ -192,6 +200,7 @@ def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False)
         scores,
         family=dataset.family.name,
         metrics=scorer(dataset.family).metrics,
+        success=dataset.family.success,
         of=found.of,
         dataset=split_name(plan, dataset),
         checksum=Checksums().combined(dataset.files),
@@ -299,6 +308,7 @@ def _summed(run: RecordedRun) -> Row:
         scored,
         family=family,
         metrics=metrics_of(config),
+        success=success_of(config),
         of=config["episodes_in_split"],
         failed=len(failed),
         agent=cast_of(identity),

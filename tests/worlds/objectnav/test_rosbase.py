@@ -22,8 +22,8 @@ from wayword.core.errors import DataError, UsageError
 from wayword.worlds.objectnav import ros_messages
 from wayword.worlds.objectnav.base import Base, goto, rotate
 from wayword.worlds.objectnav.observation import clear_ahead
-from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings
-from wayword.worlds.objectnav.rosbridge import RobotError
+from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings, Turn
+from wayword.worlds.objectnav.rosbridge import Link, RobotError
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import ObjectNavWorld
 from worlds.objectnav.test_finding_world import flat
@@ -208,13 +208,16 @@ def test_stop_cancels_every_goal_and_hangs_up() -> None:
 def test_one_episode_drives_at_a_time() -> None:
     robot = robot_at()
     with running(robot) as url:
-        first = driven(url)
-        settings = replace(QUICK, url=url)
-        second = ObjectNavWorld(RosBase(settings, first.base.link))  # type: ignore[attr-defined]
+        settings, drivers = replace(QUICK, url=url), list[Turn]()
+        link = Link(url)
+        first, second = (ObjectNavWorld(Turn(RosBase(settings, link), drivers)) for _ in range(2))
+        first.reset(EPISODE)
         second.reset(EPISODE)
         with pytest.raises(RobotError, match="--concurrency 1"):
             first.step("agent", rotate(30.0))
         assert robot.goals == 0
+        first.base.stop()
+        assert link.connected, "whoever has had the robot does not hang up on whoever has it"
         assert second.step("agent", rotate(30.0)).ok
         ended(second)
 

@@ -29,7 +29,7 @@ from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.geometry import bearing, relative
 from wayword.worlds.objectnav import ros_messages
-from wayword.worlds.objectnav.base import Moved
+from wayword.worlds.objectnav.base import Base, Moved
 from wayword.worlds.objectnav.observation import DepthImage, View
 from wayword.worlds.objectnav.rosbridge import ActionResult, Link, LinkLost, RobotError, check_url
 
@@ -91,8 +91,7 @@ class RosSettings:
 
 
 class RosBase:
-    """A robot as a base. One drives at a time: who starts last has the robot, and whoever had it
-    before is told so at the next motion.
+    """A robot as a base. Where several episodes share it, each has its :class:`Turn`.
 
     Raises ``RobotError`` where the robot cannot be reached again, or a topic is silent.
     """
@@ -108,7 +107,6 @@ class RosBase:
 
     def start(self, episode: Episode) -> None:
         """Connect and stop whatever motion is under way; the robot starts where it stands."""
-        self.link.holder = self
         s = self.settings
         self.link.subscribe(s.odometry, "nav_msgs/msg/Odometry")
         self.link.subscribe(s.depth, KINDS[s.depth_from], s.throttle)
@@ -121,7 +119,6 @@ class RosBase:
         self._retried(self._locate)
 
     def capture(self) -> View:
-        self._mine()
         with self._stoppable():
             time.sleep(self.settings.settle)
             return self._retried(self._look)
@@ -161,18 +158,13 @@ class RosBase:
         """Cancel every goal and hang up. A link that is gone by now is left alone: no goal is
         under way, for motions end before the next decision."""
         try:
-            if self.link.holder is self and self.link.connected:
+            if self.link.connected:
                 self.link.calm()
                 self._cancel()
         except (LinkLost, TimeoutError):
             pass
         finally:
-            if self.link.holder is self:
-                self.link.close()
-
-    def _mine(self) -> None:
-        if self.link.holder is not self:
-            raise RobotError("the robot was given to another episode; run with --concurrency 1")
+            self.link.close()
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
@@ -187,7 +179,6 @@ class RosBase:
 
     def _moved(self, action: str, kind: str, args: Mapping[str, Json]) -> Moved:
         """Carry out a goal, whatever comes of it."""
-        self._mine()
         before = self._place
         with self._stoppable():
             status, reason = self._tried(action, kind, args)
@@ -327,3 +318,42 @@ def _judged(answer: ActionResult) -> tuple[str, str]:
     told = answer.values.get("error_msg") if isinstance(answer.values, dict) else ""
     named = {5: "cancelled", 6: "given up"}.get(answer.status, f"ended with {answer.status}")
     return "blocked", f"{named}: {told}"[:200] if told else named
+
+
+class Turn:
+    """One episode's turn with a robot that all episodes share, over as soon as another one starts:
+    whoever had the robot before is told so at the next motion.
+
+    ``drivers`` is shared by all of them, and holds whoever drives now.
+    """
+
+    def __init__(self, base: Base, drivers: list[Turn]) -> None:
+        self._base, self._drivers = base, drivers
+
+    def start(self, episode: Episode) -> None:
+        self._drivers[:] = [self]
+        self._base.start(episode)
+
+    def capture(self) -> View:
+        return self._mine().capture()
+
+    def rotate(self, degrees: float) -> Moved:
+        return self._mine().rotate(degrees)
+
+    def go_to(self, x: float, y: float) -> Moved:
+        return self._mine().go_to(x, y)
+
+    def pose(self) -> Mapping[str, Json]:
+        return self._base.pose()
+
+    def report(self) -> Mapping[str, Json]:
+        return self._base.report()
+
+    def stop(self) -> None:
+        if self._drivers == [self]:
+            self._base.stop()
+
+    def _mine(self) -> Base:
+        if self._drivers != [self]:
+            raise RobotError("the robot was given to another episode; run with --concurrency 1")
+        return self._base

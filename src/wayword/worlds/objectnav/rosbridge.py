@@ -65,7 +65,6 @@ class Link:
     ``url`` is ``ws://`` on this machine or ``wss://`` anywhere; plain ``ws://`` to another machine
     needs ``plain``. ``token`` is sent as a bearer token when connecting, for a proxy in front of
     the bridge. ``patience`` is how many seconds connecting may take, all attempts together.
-    ``holder`` is whoever drives the robot now.
     """
 
     def __init__(
@@ -73,7 +72,6 @@ class Link:
     ) -> None:
         check_url(url, plain)
         self.url, self._token, self._patience = url, token, patience
-        self.holder: object = None
         self.reconnections = 0
         self._opened = False
         self._connection: ClientConnection | None = None

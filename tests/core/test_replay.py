@@ -8,7 +8,7 @@ import pytest
 
 from helpers.small_flat import SmallFlat
 from helpers.small_house import SmallHouse
-from wayword.agents.random import RandomAgent, RandomSettings
+from wayword.agents.baselines.random import RandomAgent, RandomSettings
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.replay import ActionPlan, PlanningFailed, ReasonedPlan, replay
 from wayword.core.rollout import Setup, rollout

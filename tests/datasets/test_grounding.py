@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from wayword.agents.expert import Expert, ExpertSettings
+from wayword.agents.baselines.expert import Expert, ExpertSettings
 from wayword.core.errors import UsageError
 from wayword.core.replay import PlanningFailed, replay
 from wayword.core.rollout import Setup, rollout

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-from wayword.agents.parts.clauses import YES
+from wayword.agents.clauses import YES
 from wayword.core.errors import DataError
 from wayword.training.examples import Choosing, Example
 from wayword.training.student import Batch

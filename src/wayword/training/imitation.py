@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from wayword.agents.imitation import LONGEST, Ints, numbered
+from wayword.agents.baselines.imitation import LONGEST, Ints, numbered
 from wayword.datasets.houses import Houses
 from wayword.datasets.r2r import R2R
 from wayword.training.imitation_model import HIDDEN, Policy, PolicyRecipe, Sizes, one_step

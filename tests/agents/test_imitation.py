@@ -53,7 +53,8 @@ def test_it_repeats_itself() -> None:
 
 def test_it_plays_without_torch() -> None:
     code = "import sys, wayword.agents.baselines.imitation as i"
-    run = f"{code}; i.network(i.WEIGHTS / 'imitation.onnx'); assert not [m for m in sys.modules if m.split('.')[0] == 'torch']"
+    opened = f"{code}; i.network(i.WEIGHTS / 'imitation.onnx')"
+    run = f"{opened}; assert not [m for m in sys.modules if m.split('.')[0] == 'torch']"
     subprocess.run([sys.executable, "-c", run], check=True)
 
 

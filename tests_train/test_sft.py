@@ -20,8 +20,8 @@ from wayword.training.sft import FineTuning, finetune
 def plan(tmp_path_factory: pytest.TempPathFactory) -> FineTuning:
     folder = base(tmp_path_factory.mktemp("tiny"))
     return FineTuning(
-        "walker", ("houses:train",), base=str(folder), limit=3, rank=0, rate=3e-3, epochs=12, batch=1,
-        length=4096,
+        "walker", ("houses:train",), base=str(folder), limit=3,
+        rank=0, rate=3e-3, epochs=12, batch=1, length=4096,
     )  # fmt: skip
 
 

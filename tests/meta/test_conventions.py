@@ -18,9 +18,8 @@ def name(path: Path) -> str:
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name)
-def test_a_source_file_is_short_and_says_what_it_is(path: Path) -> None:
+def test_a_source_file_says_what_it_is(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
-    assert text.count("\n") <= 400, f"{name(path)} has grown over 400 lines: split it"
     assert ast.get_docstring(ast.parse(text)), f"{name(path)} has no module docstring"
 
 

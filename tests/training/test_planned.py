@@ -7,7 +7,7 @@ import pytest
 from helpers.training_walks import played
 from wayword.core.action import Action, Decision
 from wayword.core.errors import UsageError
-from wayword.core.replay import ActionPlan, PlanningFailed
+from wayword.core.game import ActionPlan, PlanningFailed
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
 from wayword.training.batches import cropped

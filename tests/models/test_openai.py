@@ -356,3 +356,58 @@ def test_one_model_serves_several_event_loops(serving: Any, reply: Any) -> None:
     asyncio.run(go())
     assert texts == ["hi"] * 4
     assert json.dumps(texts)
+
+
+def test_after_the_first_answer_of_a_shape_all_that_wait_go_at_once() -> None:
+    """The server answers its first request, and then none until all others have come."""
+    came, everyone = [0], asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        await reader.readexactly(int(head.split("content-length: ")[1].split("\r")[0]))
+        came[0] += 1
+        if came[0] == 30:
+            everyone.set()
+        if came[0] > 1:
+            await everyone.wait()
+        raw = json.dumps(said("hi")).encode()
+        fields = f"content-length: {len(raw)}\r\nconnection: close\r\n\r\n".encode()
+        writer.write(b"HTTP/1.1 200 OK\r\n" + fields + raw)
+        await writer.drain()
+        writer.close()
+
+    async def go() -> int:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        model = OpenAIModel("m", OpenAIModel.Settings(f"http://127.0.0.1:{port}/v1", timeout=20))
+        try:
+            answers = await asyncio.gather(*(model.complete(HELLO, Sampling()) for _ in range(30)))
+        finally:
+            await model.aclose()
+            server.close()
+        return len(answers)
+
+    assert asyncio.run(go()) == 30
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(serving: Any, reply: Any, status: int) -> None:
+    """Neither the prompt nor the headers reach the server that it names."""
+
+    async def go() -> tuple[int, str, bool]:
+        async with serving(reply(said("hi"))) as other:
+            moved = {"location": f"{other.address}/chat/completions?key=abcd1234"}
+            async with serving(reply(b"", status, moved)) as server:
+                headers = {"extra_headers": {"x-api-key": "abcd1234"}}
+                settings = {"base_url": server.address, "extra": headers}
+                model = open_model("openai:m", settings)
+                with pytest.raises(ModelError) as caught:
+                    await model.complete(HELLO, Sampling())
+                await model.aclose()
+            return len(other.routes), str(caught.value), caught.value.fatal
+
+    reached, line, fatal = asyncio.run(go())
+    assert (reached, fatal) == (0, True)
+    assert "it redirects to http://127.0.0.1" in line
+    assert "set model.base_url" in line
+    assert "abcd1234" not in line

@@ -165,6 +165,24 @@ def test_an_answer_ends_an_outage_and_its_waits_heed_the_server(clock: Any) -> N
     assert clock.slept == [20.5] * 6, "as long as it asks for, and up to half a second"
 
 
+def test_any_passing_failure_during_an_outage_belongs_to_it(clock: Any) -> None:
+    """A gateway that limits requests (429) also answers 500 now and then until it is back."""
+    busy = ModelError("429", retryable=True, away=True)
+    broken = ModelError("500", retryable=True)
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1), patience=600.0)
+    model = RetryingModel(Failing(None, *[busy] * 4, *[broken] * 3, busy, None), policy)
+    assert all(isinstance(asked(model), Completion) for _ in range(2))
+    lasting = RetryingModel(Failing(None, *[busy] * 4, broken), policy)
+    asked(lasting)
+    error = asked(lasting)
+    assert isinstance(error, ModelError)
+    assert "away for 10 minutes" in str(error)
+    wrong = ModelError("400")
+    model = RetryingModel(Failing(None, *[busy] * 4, wrong), policy)
+    asked(model)
+    assert str(asked(model)) == "400", "what the server refuses is no outage"
+
+
 class Recorded(Limiter):
     """Lets all pass, and keeps what was estimated and settled."""
 

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -77,7 +78,7 @@ class OpenAIModel:
         self._profile = profile_of(name, given.profile, hosted)
         self._server = Connection(address, key, self._settings)
         self._taken: set[tuple[str, ...]] = set()
-        self._gate = asyncio.Lock()
+        self._gates: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._refused: ModelError | None = None
         self.lessons: list[str] = []
 
@@ -150,7 +151,7 @@ class OpenAIModel:
     async def aclose(self) -> None:
         """Close the connections."""
         await self._server.aclose()
-        self._gate = asyncio.Lock()  # the next event loop needs one of its own
+        self._gates.clear()  # the next event loop needs locks of its own
 
     async def _samples(self, prompt: Prompt, sampling: Sampling) -> list[tuple[Request, Any]]:
         """As many answers as it takes: some servers ignore ``n`` and send one sample."""
@@ -249,28 +250,34 @@ class OpenAIModel:
         return Choice(options, values, usage)
 
     async def _post(self, build: Callable[[Profile], Request]) -> tuple[Request, Any]:
-        """The request as the profile has it now, and its answer."""
+        """The request as the profile has it now, and its answer.
+
+        The first request of each shape goes alone. Those that wait for it look again when it has
+        been answered: then all of them go at once.
+        """
         while True:
-            asked = build(self._profile)
+            asked = build(profile := self._profile)
             if asked.shape in self._taken:
-                reply = await self._attempt(asked)
+                reply = await self._attempt(asked, profile)
             else:
-                async with self._gate:
-                    asked = build(self._profile)
-                    reply = await self._attempt(asked)
+                async with self._gates[asked.shape]:
+                    if asked.shape in self._taken or profile is not self._profile:
+                        continue
+                    reply = await self._attempt(asked, profile)
                     if reply is not None:
                         self._taken.add(asked.shape)
             if reply is not None:
                 return asked, reply
 
-    async def _attempt(self, asked: Request) -> Any:
+    async def _attempt(self, asked: Request, profile: Profile) -> Any:
         """The answer, or None where a refusal has taught something to try instead."""
         if self._refused is not None:
             raise ModelError(str(self._refused), fatal=True)
         try:
             return await self._server.post(asked)
         except Refused as refusal:
-            if not self._taught(refusal, asked):
+            stale = profile is not self._profile  # another refusal has taught something meanwhile
+            if not stale and not self._taught(refusal, asked):
                 raise self._remembered(refusal) from None
         except ModelError as error:
             raise self._remembered(error) from None

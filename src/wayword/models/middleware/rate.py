@@ -279,7 +279,9 @@ class RetryingModel(Wrapper):
     def _in_outage(self, error: ModelError) -> bool:
         """Count the failure; whether it belongs to an outage, which all calls wait out together."""
         retry_after = error.retry_after or 0.0
-        if not (error.away and self._answered) or retry_after > self._policy.patience:
+        # a server that is away may answer with any failure until it is back
+        away = error.away or (error.retryable and self._outage.open)
+        if not (away and self._answered) or retry_after > self._policy.patience:
             return False
         self._outage.failed(error)
         return self._outage.open and self._outage.seconds <= self._policy.patience

@@ -74,7 +74,9 @@ class Connection:
         address = f"{self._base}{asked.route}{self._query}"
         try:
             async with asyncio.timeout(self._settings.timeout):
-                async with self._connected().post(address, data=body) as response:
+                async with self._connected().post(
+                    address, data=body, allow_redirects=False
+                ) as response:
                     read, whole = await _read(response)
         except TimeoutError:
             raise ModelError(f"{self.shown} did not answer in time", retryable=True) from None
@@ -92,7 +94,8 @@ class Connection:
         """What the server says of its models; nothing where it says nothing."""
         try:
             async with asyncio.timeout(patience):
-                async with self._connected().get(f"{self._base}/models{self._query}") as response:
+                address = f"{self._base}/models{self._query}"
+                async with self._connected().get(address, allow_redirects=False) as response:
                     told = json.loads((await _read(response))[0])
         except Exception:  # noqa: BLE001 - a server need not have this route
             return []
@@ -237,6 +240,9 @@ def _status(
             f"{address} refused the key ({code}): {said.rstrip('.')}{remedy}", fatal=True
         )
     line = f"{address} answered {code}: {said.rstrip('.')}"  # a remedy may follow
+    if code < 400:  # never followed: prompt and headers would go to another server
+        remedy = f"it redirects to {_target(response)}; set model.base_url to where it answers"
+        return ModelError(f"{line}; {remedy}", fatal=True)
     if "insufficient_quota" in text:
         return ModelError(f"{line}; add credit, or use another key", fatal=True)
     if code in _AGAIN or (code >= 500 and code != 501):
@@ -248,6 +254,14 @@ def _status(
             remedy += ", which usually ends in /v1"
         return Refused(f"{line}; {remedy}", code, said, "", fatal=True)
     return _refusal(line, code, said, told, body)
+
+
+def _target(response: ClientResponse) -> str:
+    """The address that a redirect names, without secrets."""
+    try:
+        return redacted(without_secrets(response.headers["location"]))[:200]
+    except (KeyError, ValueError):
+        return "another address"
 
 
 def _refusal(line: str, code: int, said: str, told: object, body: Mapping[str, Any]) -> Refused:

@@ -54,7 +54,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 
 NO_WORLDS = ("navigator", "super()", "seat", "_controller")
-"""Receivers of ``step`` that are no worlds: a street's states, a base class, an environment, THOR."""
+"""Receivers of ``step`` that are no worlds: street states, a base class, an environment, THOR."""
 
 
 def steps_of_worlds(tree: ast.AST) -> Iterator[str]:

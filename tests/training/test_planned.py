@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from recipes.language.batches import cropped
 
 from helpers.training_walks import played
 from wayword.core.action import Action, Decision
@@ -10,7 +11,6 @@ from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, PlanningFailed
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
-from wayword.training.batches import cropped
 from wayword.training.labels import UNKNOWN, PlanGuide
 
 WALK = {"layout": "walk"}

@@ -5,7 +5,7 @@
 
 It shows what text alone holds, and whether a language model earns its cost: a transformer of about
 a million weights over the words of the instruction, the words that describe each direction, and
-the walk so far, trained with DAgger (:mod:`wayword.training.imitation`).
+the walk so far, trained with DAgger (``recipes/imitation`` of the repository).
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ def judge(said: str | Reply, truth: Points) -> Drawing:
     try:
         (listed,) = fields(reply.text, ["points"]).all("points")
         points = np.array([(point["x"], point["y"]) for point in listed], dtype=np.float64)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         rejection = reply.reject("no_action", "the answer held no list of points")
         return Drawing(None, truth, rejection=rejection)
     if points.shape != truth.shape or not np.isfinite(points).all():

@@ -18,15 +18,20 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
-from wayword.agents.parts.legal import MARKER, unmarked
+from wayword.agents.parts.legal import LONGEST, MARKER, unmarked
 from wayword.core.action import Rejection, RejectionKind
 from wayword.core.episode import Json
 from wayword.core.model import Completion, Sampling
 
-LONGEST = 8_000
-"""Characters of an answer that are read; reasoning does not count."""
+ENDS = 2 * LONGEST
+"""Characters at each end of a raw text that are read. A model that repeats itself up to its token
+limit writes megabytes, and every episode of the run waits while they are read; nothing is lost, as
+the middle is reasoning or the answer is too long anyway."""
+MOST_VALUES = 100
+"""Objects, labels and values of one field that are read; more are no answer to any question."""
 KEPT = 500
 """Characters of a rejected answer that are recorded."""
 THOUGHT = 2_000
@@ -36,7 +41,8 @@ THOUGHT = 2_000
 
 _TAG = re.compile(r"<(/?)(?:\w{1,12}:)?(?:think|thinking|reasoning)>|\[(/?)THINK\]", re.IGNORECASE)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_UNFINISHED = re.compile(r"[^\s\])}\"'`.!?;,]+\Z")
+_UNFINISHED = re.compile(r"[^\s\])}\"'`.!?;,]*")
+"""The broken word at the end, in the reversed text: a search from the front is quadratic."""
 _CUT = frozenset({"length", "max_tokens", "model_length"})
 """How backends say that an answer ended at its token limit."""
 
@@ -45,9 +51,10 @@ _CUT = frozenset({"length", "max_tokens", "model_length"})
 class Reply:
     """One answer, ready to be read.
 
-    ``text`` is what may be fed back to the model; ``reasoning`` stood in ``<think>`` blocks and
-    may not. ``cut_off`` is empty, or the reason to give where the answer ended at its token limit;
-    the word that the limit broke off is then left out of ``text``.
+    ``text`` is what may be fed back to the model, with one character more than is read where the
+    answer was longer; ``reasoning`` stood in ``<think>`` blocks and may not. ``cut_off`` is empty,
+    or the reason to give where the answer ended at its token limit; the word that the limit broke
+    off is then left out of ``text``.
     """
 
     text: str
@@ -59,13 +66,16 @@ class Reply:
         """Raw text as a reply. It ends at the first of ``stop``, which not every server honours."""
         if isinstance(said, Reply):
             return said
+        if len(said) > 2 * ENDS:
+            said = said[:ENDS] + said[-ENDS:]
         text, reasoning = _split_reasoning(sanitized(said))
         ends = [end for end in map(text.find, stop) if end >= 0]
         if ends:
             text, cut_off = text[: min(ends)], ""
         if cut_off:
-            text = _UNFINISHED.sub("", text)
-        return cls(text, reasoning, cut_off)
+            unfinished = _UNFINISHED.match(text[::-1])
+            text = text[: len(text) - (unfinished.end() if unfinished else 0)]
+        return cls(text[: LONGEST + 1], reasoning, cut_off)
 
     def reject(self, kind: RejectionKind, reason: str, thought: str = "") -> Rejection:
         """Why the answer does not count; one that was cut off is ``cut_off`` whatever it lacks."""
@@ -80,7 +90,7 @@ class Reply:
                 return self.reject("empty", "nothing followed the reasoning; answer after it")
             return self.reject("empty", "the answer was empty")
         if len(self.text) > LONGEST:
-            reason = f"the answer ran to {len(self.text):,} characters; be brief"
+            reason = f"the answer ran to more than {LONGEST:,} characters; be brief"
             return self.reject("too_long", reason)
         return None
 
@@ -171,7 +181,7 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
     INPUT:**``. An object may stand in prose or in a fence; one said twice counts once.
     """
     text = text[:LONGEST]
-    found = list(_objects(text, set(names)))
+    found = list(islice(_objects(text, set(names)), MOST_VALUES))
     given: dict[str, list[Json]] = {}
     rest = text
     for _, start, end in reversed(found):
@@ -184,7 +194,7 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
                 more = value[name]
                 given.setdefault(name, []).extend(more if isinstance(more, _Twice) else [more])
     rest = _FENCE.sub("", rest)
-    marks = list(_labels(names).finditer(rest))
+    marks = list(islice(_labels(names).finditer(rest), MOST_VALUES))
     ends = [*(mark.start() for mark in marks[1:]), len(rest)]
     for mark, end in zip(marks, ends, strict=False):
         name = re.sub(r"[\s_]+", "_", next(group for group in mark.groups() if group).lower())
@@ -193,6 +203,7 @@ def fields(text: str, names: Collection[str]) -> AnswerFields:
             given.setdefault(name, []).append(body)
     first = found[0][1] if found and not marks else None
     before = text[:first] if first is not None else rest[: marks[0].start()] if marks else rest
+    given = {name: values[:MOST_VALUES] for name, values in given.items()}
     return AnswerFields(given, _FENCE.sub("", before).strip(), bool(found))
 
 
@@ -228,15 +239,23 @@ class _Twice(list[Any]):
 
 
 def _objects(text: str, names: set[str]) -> Iterator[tuple[dict[str, Json], int, int]]:
-    """Each outermost JSON object with one of the fields, and where it begins and ends."""
+    """Each outermost JSON object with one of the fields, and where it begins and ends.
+
+    Objects inside one that has none of the fields are decoded again, so that nested brackets would
+    take quadratic time: the search ends when four times the longest answer has been decoded.
+    """
+    left = 4 * LONGEST
     decoder = json.JSONDecoder(object_pairs_hook=_pairs, strict=False)
     start = text.find("{")
-    while start >= 0:
+    while start >= 0 and left > 0:
         after = start + 1
         try:
             value, end = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            value, end = None, error.pos
         except (ValueError, RecursionError):  # thousands of open brackets are no answer either
-            value = None
+            value, end = None, len(text)
+        left -= max(32, end - start)  # an attempt costs as much as some characters
         if isinstance(value, dict) and names & value.keys():
             yield value, start, end
             after = end
@@ -268,5 +287,6 @@ def _labels(names: Collection[str]) -> re.Pattern[str]:
     label = "|".join(re.escape(name).replace("_", r"[ \t_]{1,3}") for name in ordered)
     mark = r"[ \t*_]{0,4}"
     with_colon = rf"{_EDGE}({label}){mark}\d{{0,3}}{mark}[:：]"
-    heading = rf"[ \t>]{{0,8}}(?:#{{1,6}}[ \t]*|\*\*|__)({label})[ \t]*\d{{0,3}}(?:\*\*|__)?[ \t]*$"
+    gap = r"[ \t]{0,8}"  # bounded, as three runs of blanks side by side are cubic
+    heading = rf"[ \t>]{{0,8}}(?:#{{1,6}}{gap}|\*\*|__)({label}){gap}\d{{0,3}}(?:\*\*|__)?{gap}$"
     return re.compile(rf"^(?:{with_colon}|{heading})", re.IGNORECASE | re.MULTILINE)

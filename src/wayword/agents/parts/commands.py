@@ -16,6 +16,7 @@ import re
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, get_args
 
+from wayword.agents.parts.legal import LONGEST_ACTION
 from wayword.agents.parts.sentences import Sentence, SentenceForm, read
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -149,7 +150,8 @@ ASKED_OF: dict[str, str] = {
 
 def not_understood(role: str, text: str) -> str:
     """The answer to a sentence of no known form: what it was, and what can be said instead."""
-    return f'I did not understand "{" ".join(text.split())[:80]}". I understand: {ASKED_OF[role]}'
+    shown = " ".join(text[:LONGEST_ACTION].split())[:80]
+    return f'I did not understand "{shown}". I understand: {ASKED_OF[role]}'
 
 
 def is_reply(text: str) -> bool:
@@ -168,7 +170,7 @@ KINDS: tuple[type[Command | WhereQuestion | WhereAnswer | Trouble], ...] = (
 
 def parse(text: str) -> Said | None:
     """What a message says, None where it is of no known form."""
-    text = text.strip()
+    text = text.strip() if len(text) <= LONGEST_ACTION else ""
     if text in (DONE, END):
         return Done(text == END)
     kinds = [kind for kind in KINDS if text.endswith(kind.end)]

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypeVar
 
-from wayword.agents.parts.answers import fields, one_line, replies
+from wayword.agents.parts.answers import MOST_VALUES, fields, one_line, replies
 from wayword.agents.parts.clauses import note_followed, plain_words
 from wayword.agents.parts.legal import unmarked
 from wayword.agents.parts.prompting import History, Prompts
@@ -102,7 +102,8 @@ def _shaped(field: Field, values: Sequence[Json]) -> str | list[str]:
     for value in values:
         listed = value if isinstance(value, list) else [value]
         entries += value.splitlines() if isinstance(value, str) else listed
-    plain = (one_line(unmarked(str(entry))) for entry in entries)
+    written = [text for text in map(str, entries) if text.strip()][:MOST_VALUES]
+    plain = map(one_line, map(unmarked, written))
     return [entry for entry in plain if entry.lower().strip(".") not in _NOTHING]
 
 
@@ -297,7 +298,7 @@ COMPLETION = AnswerForm(
     Field("waiting", "a list of the actions still to come", many=True),
 )
 _ALIKE = 0.4
-"""The share of their words from which two texts mean one action."""
+"""Share of the words of two texts that they must have in common to mean one action."""
 CUT = 300
 """Characters of each part of a step that no summary was had of."""
 
@@ -360,9 +361,10 @@ def followed(actions: Sequence[str], found: Filled) -> tuple[int, set[int]]:
     (2, {1})
     """
     states: dict[int, str] = {}
+    words = {number: plain_words(action) for number, action in enumerate(actions, 1)}
     for state in ("executed", "in_progress", "waiting"):
-        for line in found[state]:
-            alike = {n: _alike(action, line) for n, action in enumerate(actions, 1)}
+        for line in map(plain_words, found[state]):
+            alike = {n: len(line & own) / max(1, len(line | own)) for n, own in words.items()}
             fits = [n for n in alike if n not in states and alike[n] >= _ALIKE]
             if fits:
                 states[max(fits, key=alike.__getitem__)] = state
@@ -370,12 +372,6 @@ def followed(actions: Sequence[str], found: Filled) -> tuple[int, set[int]]:
     begun = [number for number, state in states.items() if state == "in_progress"]
     waiting = [number for number in range(1, len(actions) + 1) if number not in done]
     return min(begun or waiting or [len(actions)]), done
-
-
-def _alike(one: str, other: str) -> float:
-    """The share of words that two texts have in common, of all that they have."""
-    words = plain_words(one), plain_words(other)
-    return len(words[0] & words[1]) / max(1, len(words[0] | words[1]))
 
 
 def opening(meeting: Meeting, analysis: Analysis) -> str:

@@ -24,8 +24,12 @@ from functools import cached_property
 
 from wayword.core.action import STOP, Action, ActionSpace, RejectionKind
 
+LONGEST = 8_000
+"""Characters of an answer that are read; reasoning does not count."""
 LONGEST_ACTION = 2_000
 """Characters that an action may have, message included."""
+MOST_WORDS = 20
+"""Arguments into which words are split; no action has as many."""
 SHOWN = 12
 """Legal actions that a refusal names at most."""
 LOOKED_AT = 40
@@ -79,6 +83,8 @@ def pick(words: str, names: Collection[str], anywhere: bool = False) -> str | Re
     it as a phrase of a sentence; a name inside a longer one (``table`` in ``coffee table``) is not
     seen. Two names, a negated name, and a name among other words are refused.
     """
+    if len(words) > LONGEST:
+        return Refusal("too_long", f"the answer ran to more than {LONGEST:,} characters; be brief")
     if not words.strip(AROUND):
         return Refusal("empty", "nothing was named")
     by_plain = _by_plain(names)
@@ -157,7 +163,7 @@ _WRITTEN = re.compile(r"([a-z_]+)(?:\[([^\[\]\n]*)\])?")
 def written_out(words: str, space: ActionSpace) -> Action | None:
     """The action that the words are, letter for letter; None where they need reading, which is
     slower, as it lists the choices."""
-    match = _WRITTEN.fullmatch(words)
+    match = _WRITTEN.fullmatch(words) if len(words) <= LONGEST_ACTION else None
     if match is None:
         return None
     verb, inside = match.groups()
@@ -165,8 +171,11 @@ def written_out(words: str, space: ActionSpace) -> Action | None:
     return action if verb not in space.open_verbs and space.knows(action) else None
 
 
-_BRACKETED = re.compile(r"([A-Za-z][A-Za-z_ \-]*?)\s*(?:\[(.*)\]|\((.*)\))", re.DOTALL)
-_CALLED = re.compile(r"[A-Za-z][\w\-]*\s?(?:\[[^\[\]]*\]|\([^()]*\))")
+# Possessive, and begun only where a word begins: else long words and blanks take quadratic time.
+_BRACKETED = re.compile(r"([A-Za-z][A-Za-z_ \-]*+)\s*+(?:\[(.*)\]|\((.*)\))", re.DOTALL)
+_INSIDE = r"\s?(?:\[[^\[\]]*\]|\([^()]*\))"
+_CALLED = re.compile(rf"[A-Za-z][\w\-]*+{_INSIDE}")
+_CALLED_WITHIN = re.compile(rf"(?<![\w\-])(?=[\w\-]*[A-Za-z])[\w\-]++{_INSIDE}")
 _AND = r"(?i:and|then|or)\s+"
 _BETWEEN = re.compile(
     rf"(?:[,;]\s*|[.!]\s+|\s+{_AND}|(?<=[\])])\s*|\n|\s*(?:->|→|/)\s*)(?:{_AND})*"
@@ -240,7 +249,7 @@ class Legal:
         called = _CALLED.match(words)
         head = called.group() if called else _HEAD.split(words, maxsplit=1)[0]
         rest = words[len(head) :]
-        if not rest or negated(rest) or _HEDGE.search(plain(rest)) or _CALLED.search(rest):
+        if not rest or negated(rest) or _HEDGE.search(plain(rest)) or _CALLED_WITHIN.search(rest):
             return None
         other = f" {plain(rest)} ".replace(" go to ", " goto ").replace(" the ", " ")
         found = self._formal(_bare(head))
@@ -261,7 +270,7 @@ class Legal:
             return None
         if not rest:
             return Action(verb) if Action(verb) in self._menu else None
-        pieces = [self._argument(piece) for piece in _JOINED.split(rest) if piece]
+        pieces = [self._argument(piece) for piece in _JOINED.split(rest, MOST_WORDS) if piece]
         whole, split = Action(verb, (self._argument(rest),)), Action(verb, tuple(pieces))
         return next((action for action in (whole, split) if self._closed(action)), None)
 
@@ -295,7 +304,7 @@ class Legal:
         return "", ""
 
     def _arguments_of(self, inside: str) -> tuple[str, ...]:
-        return tuple(map(self._argument, inside.split(","))) if inside else ()
+        return tuple(map(self._argument, inside.split(",", MOST_WORDS))) if inside else ()
 
     def _argument(self, word: str) -> str:
         """The word as the menu writes it."""

@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from wayword.agents.parts.legal import LONGEST_ACTION
 from wayword.agents.parts.sentences import Sentence, SentenceForm, read
 from wayword.core.episode import Json
 from wayword.worlds.household.goals import GoalCondition, Held, Ids, Inside
@@ -100,7 +101,7 @@ def render(sayings: Iterable[Saying]) -> str:
 def parse(text: str) -> tuple[Saying, ...]:
     """What a message says, in order; sentences of no known form are left out, and so is an answer
     to one, which shows sentences and says none of them."""
-    if text.startswith(MISUNDERSTOOD):
+    if text.startswith(MISUNDERSTOOD) or len(text) > LONGEST_ACTION:
         return ()
     sentences = re.split(r"[.!?](?:\s+|$)", text)
     return tuple(said for each in sentences if (said := read(each.strip(), KINDS)) is not None)
@@ -117,7 +118,8 @@ def not_understood(text: str) -> str:
     """The answer to a message with no sentence of a known form, empty where one has it."""
     if not text.strip() or parse(text) or text.startswith(MISUNDERSTOOD):
         return ""
-    return f'{MISUNDERSTOOD}{" ".join(text.split())[:80]}". I understand: {UNDERSTOOD}'
+    shown = " ".join(text[:LONGEST_ACTION].split())[:80]
+    return f'{MISUNDERSTOOD}{shown}". I understand: {UNDERSTOOD}'
 
 
 # Wants: the goals as an actor reads them: which things count, where they go, how many.

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wayword.agents.parts.answers import LONGEST, AnswerFields, Reply, fields, one_line
-from wayword.agents.parts.legal import Legal, Refusal
+from wayword.agents.parts.answers import AnswerFields, Reply, fields, one_line
+from wayword.agents.parts.legal import LONGEST, Legal, Refusal
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError

@@ -15,7 +15,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wayword.agents.parts.answers import LONGEST, Reply, fields
+from wayword.agents.parts.answers import Reply, fields
+from wayword.agents.parts.legal import LONGEST
 from wayword.agents.parts.strategy import Strategy, StrategySettings
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Json

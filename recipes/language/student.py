@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from recipes.language.shape import Shape, libraries, made, transformers
 from wayword.core.errors import ModelError, needing
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
 from wayword.models.parts.decoding import continued
-from wayword.training.shape import Shape, libraries, made, transformers
 
 ADAPTER = "adapter"
 """Folder of a student's adapters inside the folder that it is saved in."""

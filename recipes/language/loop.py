@@ -20,15 +20,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from wayword.core import dataset as core
-from wayword.core import registry
-from wayword.core.dataset import Dataset
-from wayword.core.errors import UsageError
-from wayword.core.model import Model
-from wayword.core.rollout import Setup, rollout
-from wayword.metrics.scoring import judge
-from wayword.settings import make
-from wayword.training.batches import (
+from recipes.language.batches import (
     Encoded,
     batched,
     cropped,
@@ -39,6 +31,19 @@ from wayword.training.batches import (
     schedule,
     tensors,
 )
+from recipes.language.config import Recipe, Task
+from recipes.language.export import drawn
+from recipes.language.shape import libraries
+from recipes.language.student import Student, StudentModel
+from recipes.language.together import BatchedStudent, gathered
+from wayword.core import dataset as core
+from wayword.core import registry
+from wayword.core.dataset import Dataset
+from wayword.core.errors import UsageError
+from wayword.core.model import Model
+from wayword.core.rollout import Setup, rollout
+from wayword.metrics.scoring import judge
+from wayword.settings import make
 from wayword.training.examples import (
     Example,
     ExampleMaker,
@@ -48,11 +53,6 @@ from wayword.training.examples import (
     save,
     vocabulary,
 )
-from wayword.training.export import drawn
-from wayword.training.recipes import Recipe, Task
-from wayword.training.shape import libraries
-from wayword.training.student import Student, StudentModel
-from wayword.training.together import BatchedStudent, gathered
 
 Report = Callable[[str], None]
 """Told a line for a person."""

@@ -1,6 +1,6 @@
 """Training of the agent ``imitation``: DAgger on viewpoint graphs, from text.
 
-    python -m wayword.training.imitation --data DATA --out OUT --epochs 20
+    python -m recipes.imitation.trainer --data DATA --out OUT --epochs 20
 
 Each episode is walked once an epoch, by the expert or by the student's own draws, and every
 viewpoint on the way is labelled with the first step of a shortest path to the goal (Ross et al.
@@ -25,11 +25,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
-from wayword.agents.imitation import LONGEST, Ints, numbered
-from wayword.datasets.houses import Houses
-from wayword.datasets.r2r import R2R
-from wayword.training.imitation_model import HIDDEN, Policy, PolicyRecipe, Sizes, one_step
-from wayword.training.imitation_tables import (
+from recipes.imitation.network import HIDDEN, Policy, PolicyRecipe, Sizes, one_step
+from recipes.imitation.tables import (
     Episodes,
     Scenes,
     WalkBatch,
@@ -41,6 +38,9 @@ from wayword.training.imitation_tables import (
     read_scenes,
     split_parts,
 )
+from wayword.agents.imitation import LONGEST, Ints, numbered
+from wayword.datasets.houses import Houses
+from wayword.datasets.r2r import R2R
 from wayword.worlds.indoor import SUCCESS_METRES
 
 SAVE_EVERY = 300.0
@@ -137,7 +137,7 @@ class Trainer:
                     some = chosen[:: max(1, len(chosen) // 500)]
                     row |= {f"{part}/{k}": v for k, v in self.score(some).items()}
             self.curve.append(row)
-            print(json.dumps({k: round(v, 4) for k, v in row.items()}), flush=True)  # noqa: T201
+            print(json.dumps({k: round(v, 4) for k, v in row.items()}), flush=True)
             self.save()
 
     def _batches(self) -> Iterator[NDArray[Any]]:
@@ -388,7 +388,7 @@ def main(arguments: list[str] | None = None) -> None:
         memory=not given.no_memory,
     )
     trainer = Trainer(material, shape, recipe, given.out)
-    print(json.dumps({part: len(rows) for part, rows in material.parts.items()}))  # noqa: T201
+    print(json.dumps({part: len(rows) for part, rows in material.parts.items()}))
     stored = given.out / "checkpoint.pt"
     if stored.exists():
         trainer.resume(torch.load(stored, weights_only=False))

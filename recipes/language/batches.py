@@ -6,86 +6,25 @@ import math
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any
 
+from recipes.language.student import Batch
 from wayword.agents.parts.clauses import YES
-from wayword.core.errors import DataError
 from wayword.training.examples import Choosing, Example
-from wayword.training.student import Batch
-
-
-class Tokeniser(Protocol):
-    """A tokeniser: text to token ids, and where in the text each begins and ends."""
-
-    def __hash__(self) -> int: ...
-
-    def encode(self, text: str) -> Any:
-        """An object with ``ids`` and ``offsets`` (characters)."""
-        ...
-
-    def encode_batch(self, texts: list[str]) -> list[Any]:
-        """The same of many texts."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Encoded:
-    """``ids`` (T,) tokens; ``at`` (L,) positions whose next token is labelled; ``labels`` (L,)."""
-
-    ids: tuple[int, ...]
-    at: tuple[int, ...]
-    labels: tuple[int, ...]
-
+from wayword.training.sft import Encoded, Tokenizer, encode
 
 READ_AT_ONCE = 512
 """Texts that are cut into tokens together, on all cores."""
 
 
-def encode_all(examples: Sequence[Example], words: Tokeniser) -> list[Encoded]:
-    """Tokens and labels of many examples; see :func:`encode`."""
+def encode_all(examples: Sequence[Example], words: Tokenizer) -> list[Encoded]:
+    """Tokens and labels of many examples; see :func:`wayword.training.sft.encode`."""
     found = []
     for first in range(0, len(examples), READ_AT_ONCE):
         some = examples[first : first + READ_AT_ONCE]
         wholes = words.encode_batch([one.text for one in some])
         found += [encode(one, words, whole) for one, whole in zip(some, wholes, strict=True)]
     return found
-
-
-def encode(example: Example, words: Tokeniser, whole: Any = None) -> Encoded:
-    """Tokens and labels. A label that parts from what was taken is learnt up to the parting.
-
-    After it the text goes on with what was taken, so the label's later tokens have no place in it.
-    ``whole``: the text as ``words`` encode it, if that is known. Raises ``DataError`` where a
-    choice does not begin at a token.
-    """
-    whole = words.encode(example.text) if whole is None else whole
-    ids, ends = list(whole.ids), [end for _, end in whole.offsets]
-    at, told, token = [], [], 0
-    for choice in example.choices:
-        while token < len(ends) and ends[token] <= choice.at:
-            token += 1
-        taken = _ids(words, choice.taken)
-        wanted = _ids(words, choice.label)
-        split = ids[token : token + len(taken)] != taken or ends[token - 1] != choice.at
-        if token == 0 or split:
-            raise DataError(example.source, f"episode {example.episode}", "splits a choice's token")
-        if not taken:
-            at.append(token - 1)
-            told.append(wanted[0])
-        for place, (done, label) in enumerate(zip(taken, wanted, strict=False), token):
-            at.append(place - 1)
-            told.append(label)
-            if done != label:
-                break
-    return Encoded(tuple(ids), tuple(at), tuple(told))
-
-
-@lru_cache(maxsize=4096)
-def _ids(words: Tokeniser, text: str) -> list[int]:
-    """A choice's tokens; there are few different ones in thousands of walks."""
-    return list(words.encode(text).ids)
 
 
 def schedule(step: int, steps: int, warm_up: float) -> float:

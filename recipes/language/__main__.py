@@ -1,10 +1,10 @@
-"""Training without the command line's options: recipes of several agents, and export.
+"""Run a recipe of this folder, or write the best weights of a run as GGUF.
 
-    python -m wayword.training run houses runs/houses
-    python -m wayword.training run indoor runs/indoor --start runs/houses/best
-    python -m wayword.training export runs/indoor walker.gguf --kind Q8_0
+    python -m recipes.language run houses runs/houses
+    python -m recipes.language run indoor runs/indoor --start runs/houses/best
+    python -m recipes.language export runs/indoor walker.gguf --kind Q8_0
 
-``$WAYWORD_DATA`` is the data folder. ``run`` goes on where an earlier one was ended.
+``$WAYWORD_DATA`` is the data folder. ``run`` resumes an earlier one.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+from recipes.language.config import recipe
+from recipes.language.export import KINDS, best_of, finish
+from recipes.language.loop import Run
 from wayword.core.errors import WaywordError
 from wayword.runs.plan import data_folder
-from wayword.training.export import KINDS, best_of, finish
-from wayword.training.loop import Run
-from wayword.training.recipes import recipe
 
 
 def main(arguments: list[str]) -> int:
     """Run a recipe, or write a run's best weights as GGUF. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m wayword.training")
+    parser = argparse.ArgumentParser(prog="python -m recipes.language")
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("run")
     run.add_argument("recipe")

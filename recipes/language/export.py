@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from recipes.language.shape import Shape, is_gguf
+from recipes.language.student import Student
 from wayword.core.errors import UsageError, needing
 from wayword.models.parts.weights import located
-from wayword.training.shape import Shape, is_gguf
-from wayword.training.student import Student
 
 KINDS = ("Q8_0", "Q5_1", "Q5_0", "Q4_1", "Q4_0", "F16")
 """Quantisations, the most faithful integers first; embeddings and norms keep Q8_0 and F32."""

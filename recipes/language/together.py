@@ -12,11 +12,11 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+from recipes.language.batches import Encoded, parts, tensors
+from recipes.language.student import Student, fast_bf16, halves
 from wayword.core.errors import ModelError
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
 from wayword.models.parts.decoding import continued
-from wayword.training.batches import Encoded, parts, tensors
-from wayword.training.student import Student, fast_bf16, halves
 
 _Made = TypeVar("_Made")
 

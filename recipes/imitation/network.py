@@ -1,8 +1,8 @@
 """The network of the agent ``imitation``: words in, one score for each option out.
 
-    python -m wayword.training.imitation_model OUT/checkpoint.pt imitation.onnx
+    python -m recipes.imitation.network OUT/checkpoint.pt imitation.onnx
 
-writes a checkpoint of :mod:`wayword.training.imitation` as the ONNX file that the agent plays, with
+writes a checkpoint of :mod:`recipes.imitation.trainer` as the ONNX file that the agent plays, with
 its vocabulary beside it as ``.json``. Large weights are stored in half precision.
 
 Shapes: B walks, L words of an instruction, P options of all their steps, T steps, D the width,

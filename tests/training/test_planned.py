@@ -8,7 +8,7 @@ from recipes.language.batches import cropped
 from helpers.training_walks import played
 from wayword.core.action import Action, Decision
 from wayword.core.errors import UsageError
-from wayword.core.replay import ActionPlan, PlanningFailed
+from wayword.core.game import ActionPlan, PlanningFailed
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
 from wayword.training.labels import UNKNOWN, PlanGuide

@@ -12,7 +12,7 @@ from typing import ClassVar
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
-from wayword.core.replay import ActionPlan, PlanningFailed, thought_of
+from wayword.core.game import ActionPlan, PlanningFailed, thought_of
 from wayword.core.world import Feedback, Observation, World
 
 PATIENCE = 60

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
-from wayword.core.replay import PlanningFailed
+from wayword.core.game import PlanningFailed
 from wayword.core.world import Feedback, Observation, World
 
 

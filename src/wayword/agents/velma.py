@@ -324,11 +324,13 @@ class Velma:
         landmarks = await self._listed(example.episode)
         turned = bool(example.episode.extra.get("opening"))
         lines = []
-        turns = example.replay()
-        for number, (turn, action) in enumerate(zip(turns, example.actions, strict=True), 1):
-            if isinstance(turn.observation, StreetObservation):
-                lines += self._lines(turn.observation, landmarks, turned)
-            lines.append(street.action(number, action.name))
+        game = example.game()
+        for number, (actor, decision) in enumerate(example.decisions(), 1):
+            observation = game.observation(actor)
+            if isinstance(observation, StreetObservation):
+                lines += self._lines(observation, landmarks, turned)
+            lines.append(street.action(number, decision.action.name))
+            game.carry_out(actor, decision)
         return self._route(example.episode) + "\n".join(lines)
 
     def _fit(self, reserve: int = 0) -> None:

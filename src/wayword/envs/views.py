@@ -17,7 +17,7 @@ from wayword.agents.parts.strategy import REMEMBERED, instruction, system_text
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.trajectory import Step
-from wayword.envs.game import Game
+from wayword.envs.game import TaskGame
 from wayword.runs.jsonl import plain
 from wayword.verbalize import generic
 from wayword.verbalize.generic import Verbalizer
@@ -31,7 +31,7 @@ NO_ITEM = "there is no number {number} on the menu; they go from 0 to {last}"
 class View(Protocol):
     """How one actor's side of a game is shown and read. A new one begins each episode."""
 
-    def begin(self, game: Game) -> None:
+    def begin(self, game: TaskGame) -> None:
         """Take a game that has just begun."""
         ...
 
@@ -55,7 +55,7 @@ class View(Protocol):
         """What the view adds to ``info``."""
         ...
 
-    def clone(self, game: Game) -> View | None:
+    def clone(self, game: TaskGame) -> View | None:
         """An independent view on a cloned game; None where only playing again gives one."""
         ...
 
@@ -72,7 +72,7 @@ class Words:
         self._feedback = ""
         self._begun = False
 
-    def begin(self, game: Game) -> None:
+    def begin(self, game: TaskGame) -> None:
         self._game = game
         self._perceiver = game.dataset.perceiver()
         self._verbalizer: Verbalizer = generic.verbalizer(game.observation(self._actor))
@@ -120,7 +120,7 @@ class Words:
     def extra(self) -> dict[str, Json]:
         return {}
 
-    def clone(self, game: Game) -> View | None:
+    def clone(self, game: TaskGame) -> View | None:
         other = type(self)(self._actor, "menu" if self._menu else "text")
         other._begun, other._feedback = self._begun, self._feedback
         other._earlier = set(self._earlier)
@@ -128,7 +128,7 @@ class Words:
         return other
 
     def _listed(self) -> list[Action]:
-        over = self._game.ended or self._game.world.done(self._actor)
+        over = self._game.over(self._actor)
         return [] if over else list(self._game.space(self._actor).listed)
 
     def _system(self) -> str:
@@ -159,7 +159,7 @@ class Structured(Words):
         super().told(step)
         self._last = {"status": step.feedback.status, "details": plain(dict(step.feedback.details))}
 
-    def clone(self, game: Game) -> View | None:
+    def clone(self, game: TaskGame) -> View | None:
         other = super().clone(game)
         if isinstance(other, Structured):
             other._last = dict(self._last)

@@ -113,19 +113,20 @@ def turns(
     found: list[Turn] = []
     feedback = ""
     reasons = demonstration.thoughts if thoughts else ()
-    for number, turn in enumerate(demonstration.replay()):
-        if turn.actor != me:
-            turn.execute()
+    game = demonstration.game()
+    for number, (actor, decision) in enumerate(demonstration.decisions()):
+        if actor != me:
+            game.carry_out(actor, decision)
             continue
-        if turn.action is None:
+        seen, space = game.observation(me), game.space(me)
+        if decision.action not in space:
             raise Unshowable(f"it takes actions that {me} does not have; set dataset.actions=all")
-        seen = turn.observation
         told = tell(seen, feedback)
         told = f"{opening}\n\n{told}" if not found else told
-        spoken = turn.space.open_verbs if constrained else None
+        spoken = space.open_verbs if constrained else None
         reason = reasons[number] if reasons else ""
-        found.append((told, answer(turn.action, seen, recipe, spoken, reason)))
-        feedback = generic.feedback(turn.execute(), generic.verbalizer(seen))
+        found.append((told, answer(decision.action, seen, recipe, spoken, reason)))
+        feedback = generic.feedback(game.carry_out(me, decision)[1], generic.verbalizer(seen))
     if len(demonstration.episode.actors) > 1 and len(found) < 2:
         raise Unshowable(f"{me} only stops in it")
     return found

@@ -10,8 +10,8 @@ import pytest
 from helpers.playing import play
 from helpers.small_house import SmallHouse
 from helpers.two_in_a_flat import TwoInAFlat
-from wayword.agents.gold import GoldOracle, GoldSettings
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.baselines.gold import GoldOracle, GoldSettings
+from wayword.agents.baselines.oracle import OracleSettings, ShortestPathOracle
 from wayword.core.action import Action, Decision
 from wayword.core.dataset import Task, Training
 from wayword.core.episode import Episode, PathReference, Reference

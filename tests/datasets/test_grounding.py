@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from wayword.agents.expert import Expert, ExpertSettings
+from wayword.agents.baselines.expert import Expert, ExpertSettings
 from wayword.core.action import Decision
 from wayword.core.errors import UsageError
 from wayword.core.game import Game, PlanningFailed

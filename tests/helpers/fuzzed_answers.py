@@ -14,17 +14,19 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from wayword.agents import human
-from wayword.agents.navgpt import one_sentence
-from wayword.agents.parts import commands, deciding, discussion, partner_knowledge
-from wayword.agents.parts.answers import Reply, items, one_line
-from wayword.agents.parts.choice import read_choice
-from wayword.agents.parts.clauses import named
-from wayword.agents.parts.legal import Legal, pick, written_out
-from wayword.agents.parts.listing import first_word_fits, read_pick
-from wayword.agents.parts.prompting import Prompts
-from wayword.agents.parts.reading import read, read_answer
-from wayword.agents.parts.reflecting import read_reflection
-from wayword.agents.parts.velma_answers import parse, read_actions
+from wayword.agents.answers import Reply, items, one_line
+from wayword.agents.choice import read_choice
+from wayword.agents.clauses import named
+from wayword.agents.discussnav import deciding, discussion
+from wayword.agents.legal import Legal, pick, written_out
+from wayword.agents.navgpt.agent import one_sentence
+from wayword.agents.prompting import Prompts
+from wayword.agents.search.listing import first_word_fits, read_pick
+from wayword.agents.strategies import reading
+from wayword.agents.strategies.reading import read, read_answer
+from wayword.agents.strategies.reflecting import read_reflection
+from wayword.agents.team import commands, partner_knowledge
+from wayword.agents.velma.answers import parse, read_actions
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.models.parts.decoding import thought_apart
 from wayword.runs.retell import judge
@@ -43,7 +45,7 @@ SPACE = ActionSpace(
 LEGAL = Legal(SPACE)
 LEGAL.read("turn")  # its lists of the menu are made once a step, whatever the answer is
 RECIPES = {
-    name: read(Prompts("strategies")[name], name) for name in ("act", "react", "react_emmem")
+    name: read(Prompts(reading.__file__)[name], name) for name in ("act", "react", "react_emmem")
 }
 TRUTH = np.zeros((4, 2))
 ACTIONS = [f"go past the lamp number {n}" for n in range(100)]

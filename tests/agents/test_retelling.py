@@ -10,10 +10,10 @@ import pytest
 
 from helpers.playing import Scripted, play
 from helpers.small_house import SmallHouse, SmallPerceiver
-from wayword.agents.baselines.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import NoSettings, ShortestPathOracle
 from wayword.runs.retell import drawing, history, instruction, judge, layout, moves
 
-WALK = play(ShortestPathOracle, OracleSettings(), {})  # s, b, then right to c
+WALK = play(ShortestPathOracle, NoSettings(), {})  # s, b, then right to c
 GRAPH = SmallHouse().graph("small")
 TRUTH = [[0.0, 0.0], [0.0, 2.0], [2.0, 2.0]]
 
@@ -32,7 +32,7 @@ def test_the_layout_is_seen_from_the_start() -> None:
 
 
 def test_the_layout_turns_with_the_first_heading() -> None:
-    east = play(ShortestPathOracle, OracleSettings(), {})
+    east = play(ShortestPathOracle, NoSettings(), {})
     east.start = {"agent": {"viewpoint": "s", "heading": 90.0}}
     # Facing east, north lies to the left: what was ahead is now at negative x.
     turned = np.array([[0.0, 0.0], [-2.0, 0.0], [-2.0, 2.0]])

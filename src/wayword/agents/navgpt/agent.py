@@ -29,7 +29,7 @@ from wayword.agents.prompting import (
     both,
     context_tokens,
 )
-from wayword.agents.search.listing import ask, read_pick
+from wayword.agents.search.lgx import ask, read_pick
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode

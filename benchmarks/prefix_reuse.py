@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wayword.agents.navgpt import NavGPT, NavGPTSettings
+from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
 from wayword.core.action import Rejection
 from wayword.core.model import Completion, Prompt, Sampling, Usage, Wrapper
 from wayword.core.rollout import Setup, rollout

@@ -14,7 +14,7 @@ import pytest
 
 from helpers.playing import Scripted, play
 from helpers.small_house import SmallHouse
-from wayword.agents.navgpt import NavGPT, NavGPTSettings
+from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task

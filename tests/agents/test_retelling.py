@@ -10,7 +10,7 @@ import pytest
 
 from helpers.playing import Scripted, play
 from helpers.small_house import SmallHouse, SmallPerceiver
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.baselines.oracle import OracleSettings, ShortestPathOracle
 from wayword.runs.retell import drawing, history, instruction, judge, layout, moves
 
 WALK = play(ShortestPathOracle, OracleSettings(), {})  # s, b, then right to c

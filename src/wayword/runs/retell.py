@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.agents.parts.answers import Reply, fields, replies
-from wayword.agents.parts.prompting import Prompts, both
+from wayword.agents.answers import Reply, fields, replies
+from wayword.agents.prompting import Prompts, both
 from wayword.core.action import Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
@@ -107,7 +107,9 @@ async def instruction(
 ) -> str:
     """An instruction for the walk, written by the model in one call."""
     told = history(trajectory, perceiver, scene)
-    prompt = [user(Prompts("retelling", prompts).fill("instruction", history=told))]
+    prompt = [
+        user(Prompts(__file__, prompts, "prompts/retelling").fill("instruction", history=told))
+    ]
     sampling = Sampling(max_tokens=160)
     written = replies(await model.complete(prompt, sampling), sampling)[0]
     return " ".join(written.text.split())
@@ -123,7 +125,7 @@ async def drawing(
         for number, move in enumerate(moves(trajectory, graph), 1)
     )
     slots = {"moves": told or "(it stays where it is)", "count": str(len(truth))}
-    prompt = [user(Prompts("retelling", prompts).fill("drawing", **slots))]
+    prompt = [user(Prompts(__file__, prompts, "prompts/retelling").fill("drawing", **slots))]
     sampling = Sampling(max_tokens=64 + 24 * len(truth), json_schema=_schema(len(truth)))
     completion = await model.complete(prompt, sampling)
     return judge(replies(completion, sampling, "its token limit")[0], truth)
@@ -135,7 +137,7 @@ def judge(said: str | Reply, truth: Points) -> Drawing:
     try:
         (listed,) = fields(reply.text, ["points"]).all("points")
         points = np.array([(point["x"], point["y"]) for point in listed], dtype=np.float64)
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, KeyError, OverflowError):
         rejection = reply.reject("no_action", "the answer held no list of points")
         return Drawing(None, truth, rejection=rejection)
     if points.shape != truth.shape or not np.isfinite(points).all():

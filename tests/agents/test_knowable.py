@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, heading, names, true_parts
-from wayword.agents.strategies.strategy import StrategySettings
 from wayword.agents.strategies.react_emmem import ReActEmMem
+from wayword.agents.strategies.strategy import StrategySettings
 from wayword.core.action import Decision
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task

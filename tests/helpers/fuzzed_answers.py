@@ -29,7 +29,6 @@ from wayword.agents.team import commands, partner_knowledge
 from wayword.agents.velma.answers import parse, read_actions
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.models.parts.decoding import thought_apart
-from wayword.runs.retell import judge
 
 THINGS = [f"thing_{n}" for n in range(40)]
 IDS = [f"v{n}" for n in range(12)]
@@ -47,7 +46,6 @@ LEGAL.read("turn")  # its lists of the menu are made once a step, whatever the a
 RECIPES = {
     name: read(Prompts(reading.__file__)[name], name) for name in ("act", "react", "react_emmem")
 }
-TRUTH = np.zeros((4, 2))
 ACTIONS = [f"go past the lamp number {n}" for n in range(100)]
 PARTS = ["leave the room", "go up the stairs", "stop by the lamp"]
 
@@ -90,7 +88,6 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "react": _strategy("react"),
     "react_emmem": _strategy("react_emmem"),
     "reflexion": lambda reply: read_reflection(reply, labelled=False),
-    "retell": lambda reply: judge(reply, TRUTH),
     "lists": lambda reply: items(reply.text),
 }
 """Readers of a reply: each is given the text as :class:`Reply` has it."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from helpers.playing import play
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
-from wayword.agents.random import RandomAgent, RandomSettings
+from wayword.agents.baselines.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.baselines.random import RandomAgent, RandomSettings
 
 
 def test_the_oracle_goes_straight_to_each_goal() -> None:

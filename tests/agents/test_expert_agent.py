@@ -6,7 +6,7 @@ import asyncio
 import math
 from dataclasses import replace
 
-from wayword.agents.expert import Expert, ExpertSettings
+from wayword.agents.baselines.expert import Expert, ExpertSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.rollout import Setup, rollout

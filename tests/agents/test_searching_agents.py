@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wayword.agents.frontier import FrontierAgent, FrontierSettings
-from wayword.agents.gold import GoldOracle, GoldSettings
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
-from wayword.agents.parts.costmap import Costmap
-from wayword.agents.wander import WanderAgent
+from wayword.agents.baselines.gold import GoldOracle, GoldSettings
+from wayword.agents.baselines.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.search.costmap import Costmap
+from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
+from wayword.agents.search.wander import WanderAgent
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
 from wayword.core.errors import UsageError

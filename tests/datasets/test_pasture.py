@@ -13,7 +13,7 @@ import pytest
 
 from helpers.robothor_files import apartment, episode
 from helpers.thor_events import Controller
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.baselines.oracle import OracleSettings, ShortestPathOracle
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.errors import DataError, UsageError

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from wayword.agents.frontier import FrontierAgent, FrontierSettings
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.baselines.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.core.agent import Toolkit
 from wayword.core.errors import DataError, UsageError
 from wayword.core.rollout import Setup, rollout

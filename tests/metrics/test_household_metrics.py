@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 import wayword
-from wayword.agents.expert import Expert, ExpertSettings
+from wayword.agents.baselines.expert import Expert, ExpertSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Dataset, Task

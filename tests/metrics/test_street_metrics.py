@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from wayword.agents.forward import ForwardAgent, ForwardSettings
-from wayword.agents.gold import GoldOracle, GoldSettings
+from wayword.agents.baselines.forward import ForwardAgent, ForwardSettings
+from wayword.agents.baselines.gold import GoldOracle, GoldSettings
 from wayword.core.action import Action, ActionSpace, Decision
 from wayword.core.agent import Oracle, Toolkit
 from wayword.core.dataset import Dataset, SolvableWalks, Task

@@ -64,14 +64,17 @@ def test_tokens_that_are_not_counted_are_estimated_and_marked(usage: Any) -> Non
         ({"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 955}, Usage(50, 905)),
         (
             {
-                **{"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 955},
+                "prompt_tokens": 50,
+                "completion_tokens": 5,
+                "total_tokens": 955,
                 "completion_tokens_details": {"reasoning_tokens": 900},
             },
             Usage(50, 905, 0, 900),
         ),
         (
             {
-                **{"prompt_tokens": 50, "completion_tokens": 5},
+                "prompt_tokens": 50,
+                "completion_tokens": 5,
                 "completion_tokens_details": {"reasoning_tokens": 900},
             },
             Usage(50, 905, 0, 900),
@@ -79,7 +82,9 @@ def test_tokens_that_are_not_counted_are_estimated_and_marked(usage: Any) -> Non
         # thoughts inside the completion
         (
             {
-                **{"prompt_tokens": 50, "completion_tokens": 905, "total_tokens": 955},
+                "prompt_tokens": 50,
+                "completion_tokens": 905,
+                "total_tokens": 955,
                 "completion_tokens_details": {"reasoning_tokens": 900},
             },
             Usage(50, 905, 0, 900),
@@ -87,14 +92,16 @@ def test_tokens_that_are_not_counted_are_estimated_and_marked(usage: Any) -> Non
         # cached tokens are the cheap ones: no more of them than there are
         (
             {
-                **{"prompt_tokens": 50, "completion_tokens": 5},
+                "prompt_tokens": 50,
+                "completion_tokens": 5,
                 "prompt_tokens_details": {"cached_tokens": 51},
             },
             Usage(50, 5),
         ),
         (
             {
-                **{"prompt_tokens": 50, "completion_tokens": 5},
+                "prompt_tokens": 50,
+                "completion_tokens": 5,
                 "prompt_tokens_details": {"cached_tokens": 50},
             },
             Usage(50, 5, 50),

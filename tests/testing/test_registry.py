@@ -117,7 +117,9 @@ def test_a_near_miss_is_answered_with_the_name_meant() -> None:
 
 def test_a_file_of_ones_own_is_a_part(tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
-    mine.write_text("from wayword.agents.random import RandomAgent\nagent = RandomAgent\n")
+    mine.write_text(
+        "from wayword.agents.baselines.random import RandomAgent\nagent = RandomAgent\n"
+    )
     assert registry.load("agent", str(mine)).__name__ == "RandomAgent"
     mine.write_text("x = 1\n")
     with pytest.raises(UsageError, match="defines no 'agent'"):

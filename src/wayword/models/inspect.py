@@ -84,6 +84,12 @@ class InspectModel:
         return self._name
 
     @property
+    def identity(self) -> str:
+        """Name, address and thinking: what decides about the answers."""
+        chosen = [self._settings.base_url, self._settings.thinking]
+        return " ".join([self._name, *(str(each) for each in chosen if each not in ("", None))])
+
+    @property
     def window(self) -> int:
         """Tokens of prompt and answer together; 0 for unknown."""
         return max(0, self._profile.window - self._thinking)

@@ -22,7 +22,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.loopback import is_loopback_url
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage, user
-from wayword.core.secrets import MASK, is_secret, redacted, remember
+from wayword.core.secrets import MASK, hidden, is_secret, redacted, remember
 from wayword.models.parts.decoding import continued
 from wayword.models.servers import answers
 from wayword.models.servers.answers import Said, Unranked, ranked
@@ -350,7 +350,14 @@ def _cut(answer: Completion) -> bool:
 def _masked(value: Json, secret: bool = False) -> Json:
     """Settings without the keys in them: an identity is written to the run folder."""
     if isinstance(value, Mapping):
-        return {k: _masked(v, secret or is_secret(str(k))) for k, v in value.items()}
+        return {
+            k: {name: hidden(str(name), str(own)) for name, own in v.items()}
+            if k in (HEADERS, "headers") and isinstance(v, Mapping)
+            else _masked(v, secret or is_secret(str(k)))
+            for k, v in value.items()
+        }
+    if isinstance(value, list):
+        return [_masked(one, secret) for one in value]
     if secret and isinstance(value, str):
         remember(value)
         return MASK

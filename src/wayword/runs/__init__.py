@@ -5,7 +5,7 @@ r"""From names to numbers: plans, runs, the run folder, reports.
                               the run folder, and how its files are written
     episodes running ray_engine ray_players
                               which episodes, and who plays them
-    reports sweep retell export replaying perceive catalogue
+    reports sweep export replaying perceive catalogue
 
 The run folder holds everything a run did, in files that any tool can read:
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -16,7 +15,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError
 from wayword.core.files import cache_folder, keep, sha256
 from wayword.core.metric import Metric
-from wayword.core.secrets import redacted
+from wayword.core.secrets import environment_secrets, redacted
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Row, Totals
 from wayword.runs import earlier
@@ -33,18 +32,17 @@ from wayword.runs.jsonl import (
 
 # No key ever reaches a run folder: a guard over everything written to ``config.json``.
 
-_ENDINGS = ("KEY", "TOKEN", "SECRET")
 _TELLING = 8
 """A secret of so many characters is looked for inside longer values too, such as an address."""
 
 
-def refuse_secrets(config: Json, environment: Mapping[str, str]) -> None:
+def refuse_secrets(config: Json) -> None:
     """Raise ``RecordingError`` if a text in ``config`` is, or holds, a secret of the environment.
 
-    Secrets are the values of variables whose names end in KEY, TOKEN or SECRET. The message names
+    Secret variables are those that ``wayword.core.secrets`` knows by their names. The message names
     the field and the variable, never the value.
     """
-    secrets = {n: v for n, v in environment.items() if v and n.upper().endswith(_ENDINGS)}
+    secrets = {name: value for name, value in environment_secrets().items() if value}
     for field, text in _texts(config, ""):
         for name, secret in secrets.items():
             if text == secret or (len(secret) >= _TELLING and secret in text):
@@ -286,7 +284,7 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
         raise RecordingError("a run's config needs the field 'identity', a mapping")
     own = {"format": FORMAT, "sums": "sha256"}  # of the layout, and first
     written: dict[str, Json] = own | plain(config) | own
-    refuse_secrets(written, os.environ)
+    refuse_secrets(written)
     return written
 
 

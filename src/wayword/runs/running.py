@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
+from wayword.agents.person import PERSON, Person, Terminal, answered_by
 from wayword.core import registry
 from wayword.core.agent import Shared
 from wayword.core.dataset import Dataset

@@ -18,7 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from wayword.core.errors import ModelError
 from wayword.core.model import Usage, estimated_tokens
-from wayword.core.secrets import is_secret, redacted, remember, without_secrets
+from wayword.core.secrets import hidden, redacted, remember, without_secrets
 from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.servers import answers
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings
@@ -68,7 +68,7 @@ class Connection:
         self._query = f"?{parts.query}" if parts.query else ""
         given = {str(k): str(v) for k, v in dict(settings.extra.get(HEADERS, {})).items()}
         for name, value in given.items():
-            remember(value if is_secret(name) else "")
+            hidden(name, value)
         remember(key)
         self._headers = _headers(key, given)
         self._settings = settings

@@ -35,7 +35,7 @@ from wayword.agents.prompting import (
     both,
     context_tokens,
 )
-from wayword.agents.search.listing import Decoding, ask, read_pick
+from wayword.agents.search.lgx import Decoding, ask, read_pick
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Json

@@ -29,6 +29,8 @@ there for took from 1 to over 100 s."""
         "\ud800" * HUGE,
         "<a" * (HUGE // 2),
         "</think>" * (HUGE // 8),
+        "a" + " " * 30_000 + "</think>v1",
+        "[[[" * 900,
     ],
     ids=lambda text: f"{text[:12]!r}-{len(text)}".encode("ascii", "replace").decode(),
 )

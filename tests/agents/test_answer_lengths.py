@@ -13,7 +13,7 @@ from helpers.small_house import SmallHouse
 from wayword.agents.discussnav.discussion import COMPLETION, DECOMPOSITION
 from wayword.agents.legal import Legal
 from wayword.agents.prompting import answer_tokens
-from wayword.agents.strategies.react_emmem import ReActEmMem
+from wayword.agents.strategies.agents import ReActEmMem
 from wayword.agents.strategies.reading import Lengths, answer_schema, pattern, read
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.agent import Toolkit

@@ -10,7 +10,7 @@ import pytest
 from helpers.small_flat import SmallFlat
 from helpers.small_house import SmallHouse
 from wayword.agents.household.walk import BEGUN_ANEW
-from wayword.agents.strategies.act import Act, ActSettings
+from wayword.agents.strategies.agents import Act, ActSettings
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from wayword.agents.strategies.agents import ReActEmMem
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, heading, names, true_parts
-from wayword.agents.strategies.react_emmem import ReActEmMem
 from wayword.agents.strategies.strategy import StrategySettings
 from wayword.core.action import Decision
 from wayword.core.agent import Agent, Toolkit

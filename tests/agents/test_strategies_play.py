@@ -10,9 +10,7 @@ import pytest
 
 from helpers.small_flat import Lamp, SmallFlat, play_in
 from helpers.small_house import SmallHouse
-from wayword.agents.strategies.act import Act
-from wayword.agents.strategies.react import ReAct
-from wayword.agents.strategies.react_emmem import ReActEmMem
+from wayword.agents.strategies.agents import Act, ReAct, ReActEmMem
 from wayword.agents.strategies.strategy import Strategy
 from wayword.core.action import Action, Rejection
 from wayword.core.agent import Toolkit

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from helpers.playing import Scripted
-from wayword.agents.strategies.react import ReAct
+from wayword.agents.strategies.agents import ReAct
 from wayword.agents.strategies.strategy import StrategySettings
 from wayword.agents.team.agent import Team, TeamSettings
 from wayword.agents.team.commander import Commander

@@ -21,7 +21,7 @@ from wayword.agents.discussnav import deciding, discussion
 from wayword.agents.legal import Legal, pick, written_out
 from wayword.agents.navgpt.agent import one_sentence
 from wayword.agents.prompting import Prompts
-from wayword.agents.search.listing import first_word_fits, read_pick
+from wayword.agents.search.lgx import first_word_fits, read_pick
 from wayword.agents.strategies import reading
 from wayword.agents.strategies.reading import read, read_answer
 from wayword.agents.strategies.reflecting import read_reflection

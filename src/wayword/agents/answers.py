@@ -221,8 +221,10 @@ def items(text: str) -> list[str]:
     for start in [match.start() for match in re.finditer(r"\[", text[:LONGEST])][:50]:
         try:
             value, _ = decoder.raw_decode(text[:LONGEST], start)
-        except (ValueError, RecursionError):
+        except ValueError:
             continue
+        except RecursionError:  # takes milliseconds, and the next bracket raises it again
+            break
         if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
             return [sanitized(item) for item in value]
     found: list[str] = []
@@ -253,8 +255,10 @@ def _objects(text: str, names: set[str]) -> Iterator[tuple[dict[str, Json], int,
             value, end = decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
             value, end = None, error.pos
-        except (ValueError, RecursionError):  # thousands of open brackets are no answer either
+        except ValueError:  # a number of thousands of digits
             value, end = None, len(text)
+        except RecursionError:  # a thousand open brackets are no answer, and take milliseconds
+            return
         left -= max(32, end - start)  # an attempt costs as much as some characters
         if isinstance(value, dict) and names & value.keys():
             yield value, start, end

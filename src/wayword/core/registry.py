@@ -3,11 +3,12 @@
 ``agents/mine.py`` is the agent ``mine``: a module directly inside ``wayword.agents`` (or
 ``datasets``, ``models``) is a part, and so is a folder with a module named for its kind, such as
 ``worlds/indoor/world.py`` or ``agents/navgpt/agent.py``. A folder of agents without one, such as
-``agents/search``, holds an agent a module. The part is the module's attribute named for its kind:
-``agent``, ``world``, ``dataset``, ``model``, ``perceiver``, ``base`` (a robot's). What belongs to a
-family of worlds is found in the same way, by the family's name: ``verbalizer``, ``scorer``,
-``map``. The packages ``agents`` and ``perception`` hold other modules too, so a module there is a
-part only if its text assigns ``agent`` or ``perceiver``.
+``agents/search``, holds agents in its modules. The part is the module's attribute named for its
+kind: ``agent``, ``world``, ``dataset``, ``model``, ``perceiver``, ``base`` (a robot's); a module
+with several agents assigns them by name, ``agents = {"lgx": LGX, "prior": PriorAgent}``. What
+belongs to a family of worlds is found in the same way, by the family's name: ``verbalizer``,
+``scorer``, ``map``. The packages ``agents`` and ``perception`` hold other modules too, so a module
+there is a part only if its text assigns ``agent``, ``agents`` or ``perceiver``.
 Other distributions add parts through the entry-point groups ``wayword.agents`` and so on, and
 ``load("agent", "./mine.py")`` takes a file, ``load("agent", "./mine")`` a folder with an
 ``__init__.py``, and ``load("dataset", "./task.yaml")`` the task that a file describes.
@@ -18,6 +19,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -133,8 +135,8 @@ def _inside(kind: Kind, folder: Path, package: str) -> dict[str, str]:
     for module in pkgutil.iter_modules([str(folder)]):
         name, path = f"{package}.{module.name}", folder / module.name
         if not module.ispkg:
-            if kind not in AMONG_OTHERS or _assigns(path.with_suffix(".py"), kind):
-                found[module.name] = name
+            parts = _assigned(path.with_suffix(".py"), kind) if kind in AMONG_OTHERS else [""]
+            found |= {part or module.name: name for part in parts}
         elif (path / f"{kind}.py").is_file():
             found[module.name] = f"{name}.{kind}"
         elif kind == "agent":
@@ -142,9 +144,13 @@ def _inside(kind: Kind, folder: Path, package: str) -> dict[str, str]:
     return found
 
 
-def _assigns(path: Path, name: str) -> bool:
-    """True if a module's text assigns that name."""
-    return f"\n{name} = " in path.read_text(encoding="utf-8")
+def _assigned(path: Path, kind: str) -> list[str]:
+    """Names of the parts that a module's text assigns; an empty name for that of its file."""
+    text = path.read_text(encoding="utf-8")
+    several = re.search(rf"^{kind}s = \{{([^}}]*)\}}", text, re.MULTILINE)
+    if several is not None:
+        return re.findall(r'"(\w+)":', several.group(1))
+    return [""] if f"\n{kind} = " in text else []
 
 
 def _plugged(kind: Kind) -> dict[str, EntryPoint]:
@@ -166,7 +172,8 @@ def _all_entries(path: tuple[str, ...]) -> Any:
 
 
 def _part(kind: Kind, module: ModuleType, name: str) -> Any:
-    part = getattr(module, kind, None)
+    several = getattr(module, f"{kind}s", None)
+    part = several.get(name) if isinstance(several, dict) else getattr(module, kind, None)
     if part is None:
         raise UsageError(f"{name}: the module defines no {kind!r}; end it with '{kind} = MyClass'")
     return part

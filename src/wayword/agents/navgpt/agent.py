@@ -7,21 +7,27 @@ summary, thought and action a step) and the current viewpoint in full, and answe
 and either a neighbouring viewpoint's ID or the end. The prompt is laid out so that each one extends
 the last up to the current observation.
 
+Small local models get a shorter form by default (``decoding=numbered``): a chat in which each
+message lists the exits by number, and the answer is a short thought and a number. Nothing that was
+sent is rewritten, so a prefix cache evaluates every token of an episode once.
+
 Departures from the released code, on purpose: only current neighbours are legal moves; history is
 budgeted in tokens and loses whole steps, with a note in the trajectory, never characters.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from wayword.agents.answers import Reply, replies
-from wayword.agents.choice import choice_schema, read_choice
+from wayword.agents.choice import AskedFields, NamedAnswer, choice_schema, read_choice
 from wayword.agents.clauses import named, note_followed
 from wayword.agents.prompting import (
+    Conversation,
     History,
     Prompts,
     TokenRate,
@@ -29,10 +35,10 @@ from wayword.agents.prompting import (
     both,
     context_tokens,
 )
-from wayword.agents.search.listing import ask, read_pick
+from wayword.agents.search.lgx import Decoding, ask, read_pick
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.episode import Episode
+from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
 from wayword.core.perceiver import Percept, need
@@ -88,6 +94,9 @@ OPENING = "The scene from the viewpoint is a"
 """What an online summary completes, as the recorded ones do."""
 VIEW = 60.0
 """Degrees across the picture of a way."""
+SHORT_THOUGHT = 50
+"""Characters of a thought with numbered exits: about a second of a small model on one core."""
+BY_NUMBER = AskedFields("number of an exit", "a number of the list")
 _SENTENCE = re.compile(r"(?<!\bSt)[.!?](?= [A-Z])")
 START = "The navigation starts; no action has been taken yet."
 
@@ -97,21 +106,22 @@ class NavGPTSettings:
     """How NavGPT asks and is answered.
 
     ``decoding``: ``constrained`` (a JSON answer: a thought, arrived or not, and one of the legal
-    IDs) or ``free`` (Thought / Action / Action Input as in the paper; what is not an action is
-    rejected).
+    IDs), ``free`` (Thought / Action / Action Input as in the paper; what is not an action is
+    rejected) or ``numbered`` (a chat with numbered exits: the default with a small local model;
+    earlier messages stay as they were, so ``summaries`` has no effect).
     ``summaries``: past viewpoints told by the ``recorded`` sentence, or one written ``online`` by
     the model of the role ``summary``. ``captions``, ``objects``, ``distances``: the ablations of
     Table 3. ``context``: tokens that a prompt may take before old steps are dropped;
     0 for what the model holds.
     ``pictures``: show a picture of every way, where the dataset has pictures and the model takes
     them; ``map``: tell a map in words that grows with the walk (both as in MapGPT).
-    ``thought_length``: characters of a constrained thought; 0 for as
-    many as leave the answer within ``max_tokens``. ``max_tokens``: of an answer; 0 for 400, or up
-    to 2,000 with a model of a large window. ``prompts``: a folder of texts to use instead of the
-    shipped ones.
+    ``thought_length``: characters of a constrained thought; 0 for as many as leave the answer
+    within ``max_tokens``, or 50 with numbered exits. ``max_tokens``: of an answer; 0 for 400, or
+    up to 2,000 with a model of a large window. ``prompts``: a folder of texts to use instead of
+    the shipped ones.
     """
 
-    decoding: Literal["constrained", "free"] = "constrained"
+    decoding: Literal["constrained", "free", "numbered"] = "constrained"
     summaries: Literal["recorded", "online"] = "recorded"
     captions: bool = True
     objects: bool = True
@@ -131,6 +141,11 @@ class NavGPTSettings:
             )
         if not 0.0 <= self.temperature <= 10.0:
             raise UsageError(f"navgpt: temperature lies between 0 and 10, not {self.temperature}")
+        if self.decoding == "numbered" and (self.pictures or self.map):
+            raise UsageError(
+                "navgpt: pictures and map name viewpoints by ID, which decoding=numbered (the "
+                "default with a small local model) does not show; add decoding=constrained"
+            )
 
 
 class NavGPT:
@@ -140,6 +155,7 @@ class NavGPT:
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
     needs_model: ClassVar[bool] = True
     roles: ClassVar[tuple[str, ...]] = ("summary",)
+    small_model: ClassVar[Mapping[str, Json]] = {"decoding": "numbered"}
 
     def __init__(self, settings: NavGPTSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
@@ -151,7 +167,10 @@ class NavGPT:
         self._history, self._rate = History(), TokenRate()
         self._map = WalkMap()
         self._camera = need(perceiver, "picture", "pictures=true") if settings.pictures else None
+        self._chat: Conversation | None = None
+        self._now = self._said = ""
         self._known: set[str] = set()
+        self._visited: set[str] = set()
         self._event = START
         self._opening, self._sought = "", "route"
         self._viewpoint = self._summary = ""
@@ -169,8 +188,25 @@ class NavGPT:
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         self._sought = "object" if isinstance(observation, ObjectsObservation) else "route"
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
-        description = indoor.observation(observation, percept, self._telling)
         legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
+        if self._settings.decoding == "numbered":
+            answer = await self._by_number(observation, percept, legal)
+        else:
+            answer = await self._by_id(observation, percept, legal)
+        if isinstance(answer, Rejection):
+            return answer
+        self._mark(named(answer.thought, self._parts))
+        if answer.choice is not None:
+            return Decision(Action("goto", (answer.choice,)), answer.thought)
+        if isinstance(observation, ObjectsObservation) and observation.objects:
+            return await self._named(observation, answer.thought)
+        return Decision(STOP, answer.thought)
+
+    async def _by_id(
+        self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
+    ) -> NamedAnswer | Rejection:
+        """The answer to one prompt with the history and every direction; exits have their IDs."""
+        description = indoor.observation(observation, percept, self._telling)
         self._map.arrive(observation.viewpoint, legal)
         messages = self._shown(observation, self._messages(observation.viewpoint, description))
         moved = observation.viewpoint != self._viewpoint
@@ -180,14 +216,40 @@ class NavGPT:
         reply, self._summary = await both(asked, self._summarise(percept, described, moved))
         answer = read_choice(reply, legal, self._known)
         self._known.update(legal, [observation.viewpoint])
-        if isinstance(answer, Rejection):
+        return answer
+
+    async def _by_number(
+        self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
+    ) -> NamedAnswer | Rejection:
+        """The answer to one more message of a chat; exits have numbers, from 1."""
+        chat, exits = self._message(observation, percept, legal)
+        room = int((self._context - self._answer) * self._rate.characters_per_token)
+        if gone := chat.fit(room, self._now):
+            self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
+        gap = self._prompts.fill("dropped", count=str(chat.dropped)) if chat.dropped else ""
+        numbers = [str(number) for number in range(1, len(exits) + 1)]
+        reply = await self._ask(chat.messages(self._now, gap), numbers)
+        # The chat repeats the answer to the letter: other words would end the cached prefix.
+        self._said = reply.text
+        answer = read_choice(reply, numbers, asked=BY_NUMBER)
+        if isinstance(answer, Rejection) or answer.choice is None:
             return answer
-        self._mark(named(answer.thought, self._parts))
-        if answer.choice is not None:
-            return Decision(Action("goto", (answer.choice,)), answer.thought)
-        if isinstance(observation, ObjectsObservation) and observation.objects:
-            return await self._named(observation, answer.thought)
-        return Decision(STOP, answer.thought)
+        return replace(answer, choice=exits[int(answer.choice) - 1])
+
+    def _message(
+        self, seen: IndoorObservation, percept: Percept, legal: Collection[str]
+    ) -> tuple[Conversation, list[str]]:
+        """Write the next message of the chat: the event and the exits, whose IDs are returned."""
+        if self._chat is None:
+            told = self._prompts[f"told_{self._sought}"]
+            success = self._prompts.fill(f"success_{self._sought}", closer="")
+            fixed = self._prompts.fill("principle_numbered", told=told, success=success)
+            self._chat = Conversation(fixed, self._opening)
+        self._visited.add(seen.viewpoint)
+        exits = [way for way in indoor.clockwise(seen) if way.viewpoint in legal]
+        listed = indoor.numbered(exits, seen.heading, percept, self._telling, self._visited)
+        self._now = self._prompts.fill("now_numbered", event=self._event, exits=listed)
+        return self._chat, [way.viewpoint for way in exits]
 
     def _mark(self, number: int) -> None:
         """Note the sub-instruction that a thought names; none again where the next does not say."""
@@ -201,6 +263,9 @@ class NavGPT:
         """Add a step that another agent took to the history."""
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
         legal = [action.arguments[0] for action in space.listed if action.name == "goto"]
+        if self._settings.decoding == "numbered":
+            _, exits = self._message(observation, percept, legal)
+            self._said = _by_number(decision, exits)
         self._map.arrive(observation.viewpoint, legal)
         self._known.update(legal, [observation.viewpoint])
         self._viewpoint, self._summary = observation.viewpoint, one_sentence(percept.summary)
@@ -210,28 +275,33 @@ class NavGPT:
         told = indoor.objects(seen)
         asked = user(self._prompts.fill("object", opening=self._opening, objects=told))
         names = [thing.id for thing in seen.objects]
-        reply = await ask(self._toolkit.model(), [asked], names, self._settings.decoding, 24)
+        how: Decoding = "free" if self._settings.decoding == "free" else "constrained"
+        reply = await ask(self._toolkit.model(), [asked], names, how, 24)
         picked = read_pick(reply, names)
         if isinstance(picked, Rejection):
             return Decision(STOP, thought, fallback_for=picked)
         return Decision(Action("stop", (picked,)), thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Write the step down as history, and what came of it as the next observation's event."""
-        block = self._prompts.fill(
-            "past",
-            event=self._event,
-            viewpoint=self._viewpoint,
-            summary=self._summary,
-            thought=decision.thought,
-            action=_said(decision, self._settings.decoding),
-        )
-        self._history.add(block)
+        """Append the step to the history; its result opens the next observation."""
+        if self._chat is not None:
+            self._chat.add(self._now, self._said)
+        else:
+            block = self._prompts.fill(
+                "past",
+                event=self._event,
+                viewpoint=self._viewpoint,
+                summary=self._summary,
+                thought=decision.thought,
+                action=_said(decision, self._settings.decoding),
+            )
+            self._history.add(block)
         if isinstance(decision, Rejection):
             self._event = f"That was no legal move: {decision.reason}."
         elif "heading" in feedback.details:
             details = feedback.details
-            self._event = indoor.turn(details["heading_before"], details["heading"])
+            turned = indoor.turn if self._chat is None else indoor.walked
+            self._event = turned(details["heading_before"], details["heading"])
 
     def _messages(self, viewpoint: str, description: str) -> list[Message]:
         form = self._settings.decoding
@@ -273,10 +343,11 @@ class NavGPT:
     @property
     def _longest(self) -> int:
         """Characters of a constrained thought: at two a token the answer still ends."""
-        return self._settings.thought_length or 2 * self._answer
+        usual = SHORT_THOUGHT if self._settings.decoding == "numbered" else 2 * self._answer
+        return self._settings.thought_length or usual
 
     async def _ask(self, messages: list[Message], legal: Collection[str]) -> Reply:
-        constrained = self._settings.decoding == "constrained"
+        constrained = self._settings.decoding != "free"
         sampling = Sampling(
             temperature=self._settings.temperature,
             max_tokens=self._answer,
@@ -330,6 +401,16 @@ def _said(decision: Decision | Rejection, form: str) -> str:
     if decision.action == STOP:
         return "Final Answer: Finished!"
     return f'Action: action_maker\nAction Input: "{decision.action.arguments[0]}"'
+
+
+def _by_number(decision: Decision | Rejection, exits: Sequence[str]) -> str:
+    """The decision as a model would have written it, compact as constrained models write."""
+    if isinstance(decision, Rejection):
+        return decision.said
+    goes = decision.action.arguments[0] if decision.action.name == "goto" else ""
+    number = exits.index(goes) + 1 if goes in exits else 1
+    answer = {"thought": decision.thought, "arrived": not goes, "action": str(number)}
+    return json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
 
 
 agent = NavGPT

@@ -1,9 +1,4 @@
-"""Frontier exploration with a grounding model: CoW, OWL-CoW and GoW.
-
-wayword run frontier --on apartments --set grounding=clip      CoW: CLIP on wheels
-wayword run frontier --on apartments --set grounding=owl       OWL-CoW
-wayword run frontier --on apartments --set grounding=glip      GoW: GLIP on wheels
-"""
+"""Exploration with a grounding model and no language model: frontiers, and random directions."""
 
 from __future__ import annotations
 
@@ -18,7 +13,7 @@ from numpy.typing import NDArray
 from wayword.agents.search.costmap import CELL, frontiers
 from wayword.agents.search.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.agent import Toolkit
-from wayword.core.geometry import Point
+from wayword.core.geometry import Point, absolute
 from wayword.worlds.objectnav.observation import View
 
 Cells = NDArray[np.intp]
@@ -50,6 +45,10 @@ class FrontierSettings(SearchSettings):
 
 class FrontierAgent(Searcher):
     """Goes to where known floor meets the unknown, until the target is grounded (CoW, GoW).
+
+        wayword run frontier --on apartments --set grounding=clip      CoW: CLIP on wheels
+        wayword run frontier --on apartments --set grounding=owl       OWL-CoW
+        wayword run frontier --on apartments --set grounding=glip      GoW: GLIP on wheels
 
     With ``grounding=clip``, ``owl`` or ``glip`` it takes the place of CoW, OWL-CoW (Gadre et al.
     2023) and GLIP on Wheels (LGX, Table III), with simulated detectors: see ``detecting``. The
@@ -116,4 +115,19 @@ class FrontierAgent(Searcher):
         return None
 
 
-agent = FrontierAgent
+class WanderAgent(Searcher):
+    """Goes in a random direction after each turn, until the target is grounded.
+
+        wayword run wander --on apartments --set grounding=glip
+
+    All else is LGX's: ``turns`` rotations in place, the exploratory distance, the threshold.
+    Source: LGX (Dorbala et al. 2024, section V-B), "Random with GLIP".
+    """
+
+    async def choose(self, views: Sequence[View]) -> NextPoint | None:
+        """Any direction, and a point in it."""
+        heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
+        return NextPoint(self.point_towards(heading), f"Any direction: {heading:.0f} degrees.")
+
+
+agents = {"frontier": FrontierAgent, "wander": WanderAgent}

@@ -1,9 +1,7 @@
-"""Act: one action at a time, with no word of why (LangSuitE's plainest strategy).
+"""LangSuitE's strategies, each with its recipe of an answer, in every world.
 
-    wayword run act --on houses --model local:smollm2
-    wayword run act --on household:valid_seen --model local:act
-
-Source: LangSuitE (Jia et al. 2024), sections 4 and 5.
+Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022); Reflexion (Shinn et
+al. 2023).
 """
 
 from __future__ import annotations
@@ -14,6 +12,7 @@ from types import MappingProxyType
 from typing import ClassVar, Literal, Protocol
 
 from wayword.agents.household.walk import HomeWalk
+from wayword.agents.strategies.reflecting import ReflectingStrategy
 from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -61,7 +60,13 @@ class Chat(Strategy):
 
 
 class Act:
-    """Answers with an action alone, in any world."""
+    """Answers with an action alone, with no word of why.
+
+        wayword run act --on houses --model local:smollm2
+        wayword run act --on household:valid_seen --model local:act
+
+    Source: LangSuitE (Jia et al. 2024), section 4: its plainest strategy.
+    """
 
     Settings: ClassVar[type[ActSettings]] = ActSettings
     families: ClassVar[frozenset[str]] = frozenset()
@@ -97,4 +102,57 @@ class Act:
         self._layout.on_feedback(decision, feedback)
 
 
-agent = Act
+class ReAct(Strategy):
+    """Thinks in words before it acts, in any world.
+
+        wayword run react --on towns --model local:smollm2
+
+    Source: ReAct (Yao et al. 2022), as in LangSuitE (Jia et al. 2024), sections 4 and 5.
+    """
+
+    recipe: ClassVar[str] = "react"
+
+
+class ReActEmMem(Strategy):
+    """States where it is, which direction it faces and what it holds; then plans; then acts.
+
+        wayword run react_emmem --on houses --model local:smollm2 --set own_state=start
+
+    What it states about place, heading and hands is noted at every step and compared with the
+    truth: the metrics ``state_place``, ``state_heading`` and ``state_holding``. With
+    ``own_state=start`` it is given these only once and has to keep them in mind.
+    """
+
+    recipe: ClassVar[str] = "react_emmem"
+
+
+class Reflexion(ReflectingStrategy):
+    """ReAct that writes down what went wrong in a failed trial, and tries again.
+
+        wayword run reflexion --on houses --model local:smollm2 --set trials=2 --set verdict=self
+
+    The number of trials is part of the result, and so is who says that one has failed: with
+    ``verdict=told`` it is a judge who knows the answer, and the table counts how often it did.
+    """
+
+    recipe: ClassVar[str] = "react"
+
+
+class ReflexionEmMem(ReflectingStrategy):
+    """ReAct-EmMem with the trials of Reflexion: embodied memory at every step, lessons between.
+
+        wayword run reflexion_emmem --on houses --model local:smollm2 --set trials=2
+
+    Source: LangSuitE (Jia et al. 2024), sections 4 and 5.
+    """
+
+    recipe: ClassVar[str] = "react_emmem"
+
+
+agents = {
+    "act": Act,
+    "react": ReAct,
+    "react_emmem": ReActEmMem,
+    "reflexion": Reflexion,
+    "reflexion_emmem": ReflexionEmMem,
+}

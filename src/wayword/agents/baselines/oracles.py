@@ -1,13 +1,9 @@
-"""The expert: shown the goals and the world, it solves a task by low-level actions alone.
-
-An upper bound, a test that worlds, tasks and metrics agree, and the source of gold trajectories.
-Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
-"""
+"""Upper bounds that use ground truth: they show that data, worlds, references and metrics agree."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import MakePlan, Toolkit
@@ -16,19 +12,76 @@ from wayword.core.game import ActionPlan, PlanningFailed, thought_of
 from wayword.core.world import Feedback, Observation, World
 
 PATIENCE = 60
-"""How often a plan that others may have foiled is made anew."""
+"""How often a plan that others may have foiled is made again."""
 TURNS = (Action("turn_left"), Action("turn_right"))
 ASIDE = 6
-"""How many steps it goes aside at most before that, so that two do not stay in each other's way."""
+"""How many steps it goes aside at most before that, so that two do not block each other."""
 
 
 @dataclass(frozen=True, slots=True)
-class ExpertSettings:
+class NoSettings:
     """Nothing to set."""
 
 
+class PlannedWalk:
+    """Takes the actions of the dataset's plan in order, then stops.
+
+    Subclasses say ``how`` the plan is made. Where there is no plan it stops at once, and a note
+    ``no_way`` says why.
+    """
+
+    how: ClassVar[str]
+    Settings: ClassVar[type[NoSettings]] = NoSettings
+    families: ClassVar[frozenset[str]] = frozenset({"indoor", "street", "objectnav"})
+    needs_model: ClassVar[bool] = False
+    sees_answer: ClassVar[bool] = True
+
+    def __init__(self, settings: Any, toolkit: Toolkit) -> None:
+        self._toolkit = toolkit
+        self._plan: list[Action] = []
+
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        self._make = plan
+
+    async def begin(self, episode: Episode) -> None:
+        """Plan from the start."""
+        try:
+            self._plan = list(self._make(self.how))
+        except PlanningFailed as problem:
+            self._toolkit.note("no_way", cause=str(problem))
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        return Decision(self._plan.pop(0) if self._plan else STOP)
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """The plan stays as it is."""
+
+
+class ShortestPathOracle(PlannedWalk):
+    """Follows a shortest path from the start to the reference's goal, or to an object to find.
+
+    An upper bound, and a test that world, references and metrics agree: its success rate must be 1.
+    In object-goal navigation it goes to the nearest place that has a target in view within the
+    reference's distance; where the world has none it stops at once, and a note ``no_way`` says why.
+    """
+
+    families: ClassVar[frozenset[str]] = PlannedWalk.families | {"two_phase"}
+    how: ClassVar[str] = "shortest"
+
+
+class GoldOracle(PlannedWalk):
+    """Follows the published path, and faces the target where there is one to be found.
+
+    It checks that data, world and metrics agree: on an untouched split it succeeds everywhere. Only
+    an episode whose path takes more actions than the step limit allows is cut short.
+    """
+
+    how: ClassVar[str] = "gold"
+
+
 class Expert:
-    """Solves tasks in homes (household, rearrangement, questions) and levels of BabyAI.
+    """Solves tasks in homes (household, rearrangement, questions) and levels of BabyAI by low-level
+    actions alone, from the goals and the world: the source of gold trajectories.
 
         >>> from wayword.core.registry import load
         >>> sorted(load("agent", "expert").families)
@@ -43,14 +96,15 @@ class Expert:
     plans; who has no hands to help with stops at once. What is foiled by another (a door that it
     opened first, a thing that it carries, a body in the way) is planned anew after some steps at
     random, up to 60 times. So they show that a task can be done, not how well several can do it.
+    Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
     """
 
-    Settings: ClassVar[type[ExpertSettings]] = ExpertSettings
+    Settings: ClassVar[type[NoSettings]] = NoSettings
     families: ClassVar[frozenset[str]] = frozenset({"babyai", "household"})
     needs_model: ClassVar[bool] = False
     sees_answer: ClassVar[bool] = True
 
-    def __init__(self, settings: ExpertSettings, toolkit: Toolkit) -> None:
+    def __init__(self, settings: NoSettings, toolkit: Toolkit) -> None:
         self._toolkit = toolkit
         self._feedback = Feedback()
         self._plan: ActionPlan | None = None
@@ -95,4 +149,4 @@ class Expert:
         self._feedback = feedback
 
 
-agent = Expert
+agents = {"oracle": ShortestPathOracle, "gold": GoldOracle, "expert": Expert}

@@ -77,6 +77,13 @@ MUTANTS = (
            "runs/test_failed_then_finished.py"),
     Mutant("runs/episodes.py", "if task_id(tasks, number) not in finished]", "]",
            "runs/test_failed_then_finished.py"),
+    # Continuing.
+    Mutant("core/recording.py", "if call.role == role and call.answer is not None",
+           "if call.answer is not None", "runs/test_continuing_roles.py"),
+    Mutant("core/recording.py", "log.drain_percept() or step.percept", "log.drain_percept()",
+           "runs/test_continuing_roles.py"),
+    Mutant("agents/velma.py", "        self._forced = self._forced[1:]\n", "",
+           "runs/test_continuing_roles.py"),
     # The cache.
     Mutant("models/middleware/cache.py", "digest([identity_of(self._inner), question])",
            "digest([self._inner.name, question])", "runs/test_cached_answers.py"),

@@ -10,11 +10,11 @@ import pytest
 
 from helpers.small_flat import SmallFlat, play_in
 from helpers.small_house import SmallHouse
-from wayword.agents.parts.discussion import COMPLETION, DECOMPOSITION
-from wayword.agents.parts.legal import Legal
-from wayword.agents.parts.prompting import answer_tokens
-from wayword.agents.parts.reading import Lengths, answer_schema, pattern, read
-from wayword.agents.react_emmem import ReActEmMem
+from wayword.agents.discussnav.discussion import COMPLETION, DECOMPOSITION
+from wayword.agents.legal import Legal
+from wayword.agents.prompting import answer_tokens
+from wayword.agents.strategies.agents import ReActEmMem
+from wayword.agents.strategies.reading import Lengths, answer_schema, pattern, read
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.agent import Toolkit
 from wayword.core.model import Prompt, Sampling

@@ -13,10 +13,10 @@ import pytest
 
 from helpers.playing import flat, play
 from helpers.small_house import SmallHouse, SmallPerceiver
-from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
-from wayword.agents.parts.deciding import Opinion, grouped, read
-from wayword.agents.parts.directions import around, number_of, side_of
-from wayword.agents.parts.discussion import followed
+from wayword.agents.discussnav.agent import DiscussNav, DiscussNavSettings
+from wayword.agents.discussnav.deciding import Opinion, grouped, read
+from wayword.agents.discussnav.directions import around, number_of, side_of
+from wayword.agents.discussnav.discussion import followed
 from wayword.core.action import Rejection
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usage

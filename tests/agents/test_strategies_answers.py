@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wayword.agents.parts.examples import heading, names, stated
-from wayword.agents.parts.legal import Legal, Refusal
-from wayword.agents.parts.reading import (
+from wayword.agents.legal import Legal, Refusal
+from wayword.agents.strategies.examples import heading, names, stated
+from wayword.agents.strategies.reading import (
     MOST_LISTED,
     Lengths,
     answer_schema,

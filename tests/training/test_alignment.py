@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from wayword.agents.parts.clauses import Clause, clauses
-from wayword.agents.parts.legs import legs
+from wayword.agents.clauses import Clause, clauses
+from wayword.agents.velma.legs import legs
 from wayword.core.action import STOP, Action
 from wayword.core.episode import PathReference
 from wayword.datasets.houses import Houses

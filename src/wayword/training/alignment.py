@@ -21,9 +21,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.agents.parts.clauses import Clause
-from wayword.agents.parts.legs import legs
-from wayword.agents.walker import STEEP
+from wayword.agents.clauses import Clause
+from wayword.agents.velma.legs import legs
+from wayword.agents.walker.agent import STEEP
 from wayword.core.action import Action
 from wayword.core.dataset import Dataset, Solvable, Task
 from wayword.core.episode import PathReference

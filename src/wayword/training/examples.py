@@ -23,7 +23,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, ClassVar
 
-from wayword.agents.parts.clauses import FOLLOW, YES
+from wayword.agents.clauses import FOLLOW, YES
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, begins_anew, check_family

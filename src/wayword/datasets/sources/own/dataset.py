@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from wayword.core.dataset import Task, Training
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, suggest
-from wayword.core.replay import PlanningFailed
+from wayword.core.game import PlanningFailed
 from wayword.datasets.household import Household
 from wayword.datasets.procedural.homes.episodes import (
     Case,

@@ -13,10 +13,10 @@ from wayword.runs import Plan, RunResult, run
 AGENT = """
 import os
 
-from wayword.agents.random import RandomAgent
+from wayword.core.registry import load
 
 
-class Stumbling(RandomAgent):
+class Stumbling(load("agent", "random")):
     async def begin(self, episode):
         await super().begin(episode)
         self.episode, self.moves = episode.id, 0

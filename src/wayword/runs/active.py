@@ -80,7 +80,7 @@ def add_earlier(account: Account, run: RunFolder) -> Spending:
     spending = Spending(run.path, (tokens, dollars))
     account.tokens += spending.tokens
     account.dollars += spending.dollars
-    account.on_spent = spending.add
+    account.ledger = spending
     return spending
 
 

@@ -25,7 +25,7 @@ from wayword.agents.search.lgx import first_word_fits, read_pick
 from wayword.agents.strategies import reading
 from wayword.agents.strategies.reading import read, read_answer
 from wayword.agents.strategies.reflecting import read_reflection
-from wayword.agents.team import commands, partner_knowledge
+from wayword.agents.team import messages
 from wayword.agents.velma.answers import parse, read_actions
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.models.parts.decoding import thought_apart
@@ -93,8 +93,8 @@ READERS: dict[str, Callable[[Reply], object]] = {
 """Readers of a reply: each is given the text as :class:`Reply` has it."""
 
 RAW: dict[str, Callable[[str], object]] = {
-    "partner": lambda text: (partner_knowledge.parse(text), partner_knowledge.not_understood(text)),
-    "follower": lambda text: commands.parse(commands.heard_by("follower_1", text) or ""),
+    "partner": lambda text: (messages.is_unread(text), messages.not_understood("partner", text)),
+    "follower": lambda text: messages.parse(messages.heard_by("follower_1", text) or ""),
     "environment choice": lambda text: pick(text, THINGS),
     "environment action": lambda text: written_out(text, SPACE),
     "action": LEGAL.read,

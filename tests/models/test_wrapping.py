@@ -270,7 +270,9 @@ def test_the_users_prices_go_first_and_the_most_specific_wins(tmp_path: Path) ->
     [
         ("[1]", "not a mapping"),
         ("a: {input: 1}", "a: needs the fields input and output"),
-        ("a: {input: x, output: 1}", "a, field 'input': is not a positive number"),
+        ("a: {input: x, output: 1}", "a, field 'input': must be between 0 and 1,000,000"),
+        (f"a: {{input: 1{'0' * 400}, output: 1}}", "must be between 0 and 1,000,000 dollars"),
+        (f"a: {{input: 1, output: 1{'0' * 5000}}}", "cannot be read as prices"),
         ("a: {input: -1, output: 1}", "a, field 'input'"),
         ("a: [", "cannot be read as prices"),
     ],

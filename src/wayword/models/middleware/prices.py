@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from math import inf
 from pathlib import Path
 
 from wayword.core.errors import DataError
@@ -17,6 +16,7 @@ from wayword.settings import load_yaml
 
 SHIPPED = Path(__file__).parent.parent / "prices.yaml"
 _FIELDS = ("input", "cached", "output")
+_MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +76,7 @@ def _price(path: Path, name: str, entry: object) -> Price:
             path, name, "needs the fields input and output, and may have cached", remedy
         )
     for key, value in entry.items():
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < inf:
-            raise DataError(path, f"{name}, field {key!r}", "is not a positive number", remedy)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= _MOST:
+            problem = f"must be between 0 and {_MOST:,} dollars per million tokens"
+            raise DataError(path, f"{name}, field {key!r}", problem, remedy)
     return Price(**{key: float(value) for key, value in entry.items()})

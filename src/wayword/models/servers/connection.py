@@ -331,10 +331,12 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
     seconds = _number(wish)
     if seconds is not None or wish is None:
         return seconds
-    parsed = email.utils.parsedate_tz(wish)
-    if parsed is None:
+    try:
+        parsed = email.utils.parsedate_tz(wish)
+        moment = None if parsed is None else email.utils.mktime_tz(parsed)
+    except (ValueError, OverflowError):  # the year 99999
         return None
-    return max(0.0, email.utils.mktime_tz(parsed) - (time.time() if now is None else now))
+    return None if moment is None else max(0.0, moment - (time.time() if now is None else now))
 
 
 def _number(text: str | None) -> float | None:

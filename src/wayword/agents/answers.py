@@ -362,7 +362,7 @@ class Field:
 
 
 class AnswerForm:
-    """The fields of an answer, in the order they are written.
+    r"""The fields of an answer, in the order they are written.
 
     >>> form = AnswerForm(Field("Thought", "why"), Field("Actions", "in order", many=True))
     >>> form.read("Thought: easy\nActions:\n1. Turn left.\n2. Stop.")

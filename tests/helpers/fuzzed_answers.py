@@ -17,7 +17,7 @@ from wayword.agents import human
 from wayword.agents.answers import Reply, items, one_line
 from wayword.agents.choice import read_choice
 from wayword.agents.clauses import named
-from wayword.agents.discussnav import deciding, discussion
+from wayword.agents.discussnav import experts
 from wayword.agents.legal import Legal, pick, written_out
 from wayword.agents.navgpt.agent import one_sentence
 from wayword.agents.prompting import Prompts
@@ -51,15 +51,15 @@ PARTS = ["leave the room", "go up the stairs", "stop by the lamp"]
 
 
 def _landmarks(reply: Reply) -> None:
-    found = discussion.LANDMARKS.read(reply.text)
+    found = experts.LANDMARKS.read(reply.text)
     for mark in found["landmarks"] if found else ():
-        discussion.landmark(mark)
+        experts.landmark(mark)
 
 
 def _completion(reply: Reply) -> None:
-    found = discussion.COMPLETION.read(reply.text)
+    found = experts.COMPLETION.read(reply.text)
     if found:
-        discussion.followed(ACTIONS, found)
+        experts.followed(ACTIONS, found)
 
 
 def _strategy(name: str) -> Callable[[Reply], object]:
@@ -75,10 +75,10 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "navgpt": lambda reply: read_choice(reply, IDS, THINGS),
     "navgpt summary": lambda reply: one_sentence(reply.text),
     "navgpt clauses": lambda reply: named(one_line(reply.text), PARTS),
-    "discussnav prediction": lambda reply: deciding.read(reply, IDS),
-    "discussnav actions": lambda reply: discussion.DECOMPOSITION.read(reply.text),
+    "discussnav prediction": lambda reply: experts.read_opinion(reply, IDS),
+    "discussnav actions": lambda reply: experts.DECOMPOSITION.read(reply.text),
     "discussnav landmarks": _landmarks,
-    "discussnav summary": lambda reply: discussion.SUMMARY.read(reply.text),
+    "discussnav summary": lambda reply: experts.SUMMARY.read(reply.text),
     "discussnav completion": _completion,
     "discussnav words": lambda reply: " ".join(reply.text.split()),
     "lgx": lambda reply: (read_pick(reply, THINGS), first_word_fits(reply.text, THINGS)),

@@ -12,7 +12,7 @@ from wayword.agents.answers import Reply, fields, items, replies
 from wayword.agents.choice import NamedAnswer, read_choice, read_pick
 from wayword.agents.legal import Legal, pick
 from wayword.agents.strategies.reading import read, read_answer
-from wayword.agents.velma.answers import read_actions
+from wayword.agents.velma.agent import read_actions
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.model import Completion, Sampling, Usage
 

@@ -7,8 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.small_street import Eyes, Script, SmallStreet, play
-from wayword.agents.velma.agent import VelmaSettings
-from wayword.agents.velma.answers import LONGEST, MOST, Landmarks, parse, tidy
+from wayword.agents.velma.agent import LONGEST, MOST, Landmarks, VelmaSettings, listed, tidy
 
 SEEN = {("s0", 0, "a park"): 9.0}
 ASK = VelmaSettings(shots=0, landmarks="model")
@@ -51,12 +50,12 @@ def test_a_landmark_of_ten_kilobytes_is_put_aside_not_cut() -> None:
     ],
 )
 def test_numbered_lists_are_parsed(text: str, names: tuple[str, ...]) -> None:
-    assert parse(text).names == names
+    assert listed(text).names == names
 
 
 @given(st.text(max_size=400))
 def test_any_text_is_a_list_of_bounded_size(text: str) -> None:
-    names = parse(text).names
+    names = listed(text).names
     assert len(names) <= MOST
     assert all(0 < len(name) <= LONGEST and "\n" not in name for name in names)
 

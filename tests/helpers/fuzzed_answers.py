@@ -26,7 +26,7 @@ from wayword.agents.strategies import reading
 from wayword.agents.strategies.reading import read, read_answer
 from wayword.agents.strategies.reflecting import read_reflection
 from wayword.agents.team import messages
-from wayword.agents.velma.answers import parse, read_actions
+from wayword.agents.velma.agent import listed, read_actions
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.models.parts.decoding import thought_apart
 
@@ -83,7 +83,7 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "discussnav words": lambda reply: " ".join(reply.text.split()),
     "lgx": lambda reply: (read_pick(reply, THINGS), first_word_fits(reply.text, THINGS)),
     "velma": lambda reply: read_actions(reply, 5),
-    "velma landmarks": parse,
+    "velma landmarks": listed,
     "act": _strategy("act"),
     "react": _strategy("react"),
     "react_emmem": _strategy("react_emmem"),

@@ -10,33 +10,30 @@ Departures from the released code, on purpose: an action that the street did not
 is written down as what was carried out instead; an answer that is no action still becomes
 ``forward``, but the decision holds what was said and why it does not count.
 
-With ``follow`` (not the paper's) the instruction is listed by legs, each of which ends in a turn,
-the last one where to stop. Where one may end, the prompt tells what was counted and what of it
-agrees, and asks whether it is done. The action is asked for as ever at intersections alone.
-
 Source: Schumann et al. 2024, "VELMA: Verbalization Embodiment of LLM Agents for Vision and
 Language Navigation in Street View", section 5, figure 7.
 """
 
 from __future__ import annotations
 
+import re
 import zlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 import numpy as np
 
-from wayword.agents.answers import replies
+from wayword.agents.answers import Reply, fields, items, replies
 from wayword.agents.clauses import NO, YES, Clause, if_done, note_clauses, note_followed
+from wayword.agents.legal import Refusal, pick
 from wayword.agents.prompting import Prompts, TokenRate, context_tokens, quotable
-from wayword.agents.velma.answers import Landmarks, extract, read_actions, released, tidy
 from wayword.agents.velma.legs import RouteProgress, legs
-from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.agent import Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.model import Sampling
+from wayword.core.model import Model, Sampling
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
@@ -58,6 +55,133 @@ BESIDE = (0, len(street.VIEWS) - 1)
 
 STOPS = ("\nThere is", "\nYou see", "\nNavigation")
 """Where a completion goes on to invent what it would see, or another example."""
+
+
+# Landmarks: recorded lists, or a model's; tidied, and no name ever shortened, as a scorer would
+# look for something else. Source: VELMA, section 5.1 and appendix C.
+
+LONGEST = 100
+"""Characters of a landmark. The longest of the 20,065 recorded for Map2seq has 66."""
+
+MOST = 20
+"""Landmarks of one instruction; the recorded lists hold at most 9."""
+
+_ARTICLE = re.compile(r"^(?:an?|the)\s+", re.IGNORECASE)
+_NOTHING = frozenset({"none", "n/a", "no landmarks"})
+_WRAPPING = ' \t"“”*'
+
+
+@dataclass(frozen=True, slots=True)
+class Landmarks:
+    """Names to look for, how many were too long or too many, and whether the list was cut off."""
+
+    names: tuple[str, ...] = ()
+    ignored: int = 0
+    cut_off: str = ""
+
+
+def tidy(listed: Iterable[object]) -> Landmarks:
+    """A list without empty, repeated and over-long entries.
+
+    >>> tidy(["a park", "The Park", "", "Staples"])
+    Landmarks(names=('a park', 'Staples'), ignored=0, cut_off='')
+    """
+    names: dict[str, str] = {}
+    ignored = 0
+    for entry in listed:
+        name = " ".join(str(entry).split()).strip(_WRAPPING)
+        key = _ARTICLE.sub("", name).casefold()
+        if not name or key in _NOTHING or key in names:
+            continue
+        if len(name) > LONGEST or len(names) == MOST:
+            ignored += 1
+            continue
+        names[key] = name
+    return Landmarks(tuple(names.values()), ignored)
+
+
+IN_THE_WAY = ("intersection", "side street")
+"""Words of landmarks that the released code does not look for, wherever they stand."""
+COMMON = frozenset({"traffic lights", "double lights", "a building", "a large building"})
+"""Landmarks that it does not look for: there are some in every view."""
+
+
+def released(names: Iterable[str]) -> tuple[str, ...]:
+    """The landmarks that VELMA's released code keeps (``vln/landmarks.py``, five-shot lists).
+
+    >>> released(["a park", "the next intersection", "traffic lights"])
+    ('a park',)
+    """
+    kept = (name for name in names if name not in COMMON)
+    return tuple(name for name in kept if not any(word in name for word in IN_THE_WAY))
+
+
+def listed(said: str | Reply) -> Landmarks:
+    """The landmarks of a list, numbered, bulleted or JSON; what stands around it is skipped.
+
+    >>> listed("1. a park\\n2. Staples\\n\\nGo on").names
+    ('a park', 'Staples')
+    """
+    reply = Reply.of(said)
+    return replace(tidy(items(reply.text)), cut_off=reply.cut_off)
+
+
+async def extract(model: Model, prompt: str) -> Landmarks:
+    """Ask for the list that ``prompt`` ends before. Raises as ``Model.complete`` does."""
+    sampling = Sampling(max_tokens=256, stop=("\n\n",))
+    completion = await model.complete(prompt, sampling)
+    return listed(replies(completion, sampling, "the token limit of the role 'landmarks'")[0])
+
+
+# A completion that goes on with a walk: the next actions, one a numbered line.
+
+_NUMBERED = re.compile(r"\s*(?:(\d+)\s*[.):]\s*)?(.*)", re.DOTALL)
+
+
+def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:
+    """The actions at the head of a completion that begins at the action of that number.
+
+        >>> read_actions(" forward\\n6. forward\\n7. left\\nThen I see", 5)
+        ['forward', 'forward', 'left']
+
+    The first line is an action, with or without its number; the following ones count as long as
+    they are numbered in sequence. Nothing follows a stop.
+    """
+    reply = Reply.of(said)
+    if (unreadable := reply.unreadable()) is not None:
+        return unreadable
+    lines = _lines(reply.text)
+    words: list[str] = []
+    for line in lines:
+        stated, word = _NUMBERED.match(line).groups()  # type: ignore[union-attr]  # matches any
+        due = str(number + len(words))
+        picked = pick(word, WORDS) if stated == due or not (stated or words) else None
+        if not isinstance(picked, str) or "stop" in words:
+            break
+        words.append(picked)
+    if not words and not any(_NUMBERED.match(line).group(1) for line in lines):  # type: ignore[union-attr]
+        alone = pick("\n".join(lines), WORDS)
+        words = [alone] if isinstance(alone, str) else []
+    return words or _no_action(reply, lines)
+
+
+def _lines(text: str) -> list[str]:
+    """The lines of a completion, or what it gives as ``action`` or ``actions``."""
+    given = [v for vs in fields(text, ("action", "actions")).given.values() for v in vs]
+    flat = [item for value in given for item in (value if isinstance(value, list) else [value])]
+    return [line for words in (flat or [text]) for line in str(words).strip().splitlines()]
+
+
+def _no_action(reply: Reply, lines: Sequence[str]) -> Rejection:
+    first = lines[0] if lines else ""
+    match pick(first, WORDS):
+        case Refusal("several_actions" as kind):
+            return reply.reject(kind, f"{first[:60]!r} names several actions; give one a line")
+    named: RejectionKind = "unknown" if len(first.split()) <= 2 else "no_action"
+    return reply.reject(named, f"{first[:60]!r} is none of: {', '.join(WORDS)}")
+
+
+# The agent.
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,12 +238,18 @@ _LISTED = SharedKey[dict[str, Landmarks]]("landmarks by episode")
 
 
 class Velma:
-    """VELMA: the walk as one growing text, the action its next word (Schumann et al. 2024)."""
+    """VELMA: the walk as one growing text, the action its next word (Schumann et al. 2024).
+
+    With ``follow`` it is a :class:`RouteFollower`.
+    """
 
     Settings: ClassVar[type[VelmaSettings]] = VelmaSettings
     families: ClassVar[frozenset[str]] = frozenset({"street"})
     needs_model: ClassVar[bool] = True
     roles: ClassVar[tuple[str, ...]] = ("landmarks",)
+
+    def __new__(cls, settings: VelmaSettings, toolkit: Toolkit) -> Velma:
+        return object.__new__(RouteFollower if settings.follow else cls)
 
     def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
         self._settings, self._toolkit = settings, toolkit
@@ -144,9 +274,6 @@ class Velma:
         self._planned: list[str] = []
         self._number = 1
         self._asked = self._oriented = self._blind = False
-        self._course: RouteProgress | None = None
-        self.clauses = tuple[Clause, ...]()
-        self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
         """Read the instruction, list its landmarks, and replay the examples."""
@@ -155,12 +282,6 @@ class Velma:
         self._landmarks = await self._listed(episode)
         self._forced = [str(word) for word in episode.extra.get("opening", ())]
         self._oriented = bool(self._forced)
-        if self._settings.follow:
-            self._course = RouteProgress(
-                legs(quotable(episode.instruction)), self._scorer is not None
-            )
-            self.clauses = tuple(leg.clause for leg in self._course.legs)
-            note_clauses(self._toolkit.note, self.clauses)
         self._walk = self._route(episode)
         if self._settings.shots:
             drawn = self._toolkit.demonstrations(self._settings.shots, self._seed(episode))
@@ -170,13 +291,9 @@ class Velma:
     async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
         self._look(observation)
         if self._forced:
-            if self._course is not None:
-                note_followed(self._toolkit.note, self.followed, ())
             return Decision(Action(self._forced.pop(0)))
         if self._planned:
             return Decision(Action(self._planned.pop(0)))
-        if self._course is not None:
-            return await self._followed(self._course)
         return await (self._chosen() if self._settings.decoding == "choose" else self._written())
 
     async def recall(self, seen: StreetObservation, space: ActionSpace, decided: object) -> None:
@@ -188,18 +305,11 @@ class Velma:
         """Append the executed action; drop a plan made for another one."""
         if isinstance(decision, Rejection):
             return
-        executed = str(feedback.details.get("executed", decision.action.name))
+        executed = _executed(decision, feedback)
         self._walk += f" {executed}\n"
-        if self._course is not None:
-            self._course.took(executed)
         self._number, self._asked = self._number + 1, False
         if executed != decision.action.name:
             self._planned.clear()
-
-    @property
-    def followed(self) -> int:
-        """The number of the clause that is followed, from 1."""
-        return self._course.followed if self._course is not None else 1
 
     @property
     def prompt(self) -> str:
@@ -214,54 +324,31 @@ class Velma:
         if lines:
             self._planned.clear()
         self._walk += "".join(f"{line}\n" for line in lines)
-        self._due = self._course is not None and not self._forced and self._course.decisive()
-        if self._course is not None and not self._forced and self._course.begins():
-            self._walk += self._prompts.fill("now", leg=self._course.leg.text) + "\n"
-        self._walk += "" if self._due else street.cue(self._number)
+        self._walk += self._cue()
         self._asked = True
 
+    def _cue(self) -> str:
+        """The beginning of the line that the next answer ends."""
+        return street.cue(self._number)
+
     def _lines(self, seen: StreetObservation, landmarks: Sequence[str], turned: bool) -> list[str]:
-        flow = None
-        told: list[tuple[str, int]] = []
-        if self._scorer is not None:
-            told = self._sightings(self._scorer, seen, landmarks) if landmarks else []
-            if self._settings.traffic and seen.step == 0 and not turned:
-                flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
-        if self._course is not None:
-            lit = any("light" in name and view == AHEAD for name, view in told)
-            beside = [(name, street.DIRECTIONS[view]) for name, view in told if view in BESIDE]
-            self._course.see(seen.exits if seen.changed else 0, lit=lit, beside=beside)
+        flow, told = None, self._sightings(seen, landmarks)
+        if self._scorer is not None and self._settings.traffic and seen.step == 0 and not turned:
+            flow = self._scorer.flow(seen.scene, seen.panorama, seen.heading)
         return street.observation(seen.exits, seen.changed, told, flow, self._sentences)
 
     def _sightings(
-        self, scorer: Perceiver, seen: StreetObservation, landmarks: Sequence[str]
+        self, seen: StreetObservation, landmarks: Sequence[str]
     ) -> list[tuple[str, int]]:
+        """The landmarks in view, each with the number of its view."""
+        if self._scorer is None or not landmarks:
+            return []
         headings = [(seen.heading + view) % 360 for view in street.VIEWS]
-        scores = scorer.score(seen.scene, seen.panorama, headings, landmarks)
+        scores = self._scorer.score(seen.scene, seen.panorama, headings, landmarks)
         if np.isnan(scores).all() and not self._blind:
             self._blind = True
             self._toolkit.note("no_landmark_scores", panorama=seen.panorama, heading=seen.heading)
         return [(landmarks[row], view) for row, view in visible(scores, self._settings.tau)]
-
-    async def _followed(self, course: RouteProgress) -> Decision:
-        """The action where one may turn or the leg is done; onward everywhere else."""
-        done = self._due and await self._done(course)
-        note_followed(self._toolkit.note, course.followed, range(1, course.followed + done))
-        if done and course.last:
-            return Decision(STOP)
-        return await self._chosen() if done or course.junction else Decision(Action("forward"))
-
-    async def _done(self, course: RouteProgress) -> bool:
-        """Append what was counted, and whether the leg that is followed is done."""
-        self._walk += self._prompts.fill("since", **course.words())
-        self.answers = if_done(course.followed, len(course.legs), STOP)
-        choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
-        course.done = choice.best == YES
-        self._walk += f" {YES if course.done else NO}\n"
-        self.answers, self._due = {}, False
-        if not (course.done and course.last):
-            self._walk += street.cue(self._number)
-        return course.done
 
     async def _chosen(self) -> Decision:
         self._fit()
@@ -313,9 +400,7 @@ class Velma:
         return seed if self._settings.draw == "run" else zlib.crc32(f"{seed}/{episode.id}".encode())
 
     def _route(self, episode: Episode) -> str:
-        if self.clauses:
-            told = (self._prompts.fill("clause", clause=one.text) for one in self.clauses)
-            return self._prompts.fill("clauses", clauses="\n".join(told)) + "\n"
+        """The head of a walk's text."""
         return self._prompts.fill("route", instruction=quotable(episode.instruction)) + "\n"
 
     async def _solved(self, example: Demonstration) -> str:
@@ -342,6 +427,84 @@ class Velma:
             del self._examples[0]
         if gone := before - (left := len(self._examples)):
             self._toolkit.note(EXAMPLES_DROPPED, count=gone, left=left, context=self._context)
+
+
+class RouteFollower(Velma):
+    """VELMA for small trained models (not the paper's): a question where a leg may be done.
+
+    The instruction is listed by legs, each of which ends in a turn, the last one where to stop.
+    Where one may end, the prompt states what was counted and what of it agrees, and asks whether
+    it is done. The action is asked for at intersections alone. Training reads ``clauses``, the
+    number of the one that is ``followed``, and ``answers``.
+    """
+
+    def __init__(self, settings: VelmaSettings, toolkit: Toolkit) -> None:
+        super().__init__(settings, toolkit)
+        self.clauses: tuple[Clause, ...] = ()
+        self.answers: dict[Action, str] = {}
+
+    @property
+    def followed(self) -> int:
+        """The number of the clause that is followed, from 1."""
+        return self._course.followed
+
+    async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
+        self._look(observation)
+        course = self._course
+        if self._forced:
+            note_followed(self._toolkit.note, course.followed, ())
+            return Decision(Action(self._forced.pop(0)))
+        done = self._due and await self._done(course)
+        note_followed(self._toolkit.note, course.followed, range(1, course.followed + done))
+        if done and course.last:
+            return Decision(STOP)
+        return await self._chosen() if done or course.junction else Decision(FALLBACK)
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """Append the executed action, and count it."""
+        super().on_feedback(decision, feedback)
+        if isinstance(decision, Decision):
+            self._course.took(_executed(decision, feedback))
+
+    def _route(self, episode: Episode) -> str:
+        route = legs(quotable(episode.instruction))
+        self._course = RouteProgress(route, self._scorer is not None)
+        self.clauses = tuple(leg.clause for leg in route)
+        note_clauses(self._toolkit.note, self.clauses)
+        told = (self._prompts.fill("clause", clause=one.text) for one in self.clauses)
+        return self._prompts.fill("clauses", clauses="\n".join(told)) + "\n"
+
+    def _sightings(
+        self, seen: StreetObservation, landmarks: Sequence[str]
+    ) -> list[tuple[str, int]]:
+        told = super()._sightings(seen, landmarks)
+        lit = any("light" in name and view == AHEAD for name, view in told)
+        beside = [(name, street.DIRECTIONS[view]) for name, view in told if view in BESIDE]
+        self._course.see(seen.exits if seen.changed else 0, lit=lit, beside=beside)
+        return told
+
+    def _cue(self) -> str:
+        self._due = not self._forced and self._course.decisive()
+        begins = not self._forced and self._course.begins()
+        now = self._prompts.fill("now", leg=self._course.leg.text) + "\n" if begins else ""
+        return now if self._due else now + super()._cue()
+
+    async def _done(self, course: RouteProgress) -> bool:
+        """Append what was counted, and whether the leg that is followed is done."""
+        self._walk += self._prompts.fill("since", **course.words())
+        self.answers = if_done(course.followed, len(course.legs), STOP)
+        choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
+        course.done = choice.best == YES
+        self._walk += f" {YES if course.done else NO}\n"
+        self.answers, self._due = {}, False
+        if not (course.done and course.last):
+            self._walk += super()._cue()
+        return course.done
+
+
+def _executed(decision: Decision, feedback: Feedback) -> str:
+    """The action that was carried out, which need not be the one decided on."""
+    return str(feedback.details.get("executed", decision.action.name))
 
 
 def _scorer(settings: VelmaSettings, toolkit: Toolkit) -> Perceiver | None:

@@ -16,7 +16,7 @@ from typing import ClassVar, Literal, Protocol
 from wayword.agents.parts.home_walk import HomeWalk
 from wayword.agents.parts.strategy import Strategy, StrategySettings
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.world import Feedback, Observation
 
@@ -60,13 +60,13 @@ class Chat(Strategy):
     answers: Mapping[Action, str] = MappingProxyType({})
 
 
-class Act:
+class Act(Agent):
     """Answers with an action alone, in any world."""
 
     Settings: ClassVar[type[ActSettings]] = ActSettings
     families: ClassVar[frozenset[str]] = frozenset()
     needs_model: ClassVar[bool] = True
-    begins_anew: ClassVar[bool] = True
+    restarts_prompt: ClassVar[bool] = True
     """Training takes the first text of an episode where there are several."""
     strategy: ClassVar[type[Strategy]] = Chat
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import MakePlan, Toolkit
+from wayword.core.agent import Agent, MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.game import ActionPlan, PlanningFailed, thought_of
 from wayword.core.world import Feedback, Observation, World
@@ -27,7 +27,7 @@ class ExpertSettings:
     """Nothing to set."""
 
 
-class Expert:
+class Expert(Agent):
     """Solves tasks in homes (household, rearrangement, questions) and levels of BabyAI.
 
         >>> from wayword.core.registry import load

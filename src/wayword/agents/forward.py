@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import relative
@@ -36,7 +36,7 @@ class ForwardSettings:
     moves: int = 0
 
 
-class ForwardAgent:
+class ForwardAgent(Agent):
     """Goes straight on; no model, no memory but a count."""
 
     Settings: ClassVar[type[ForwardSettings]] = ForwardSettings

@@ -31,7 +31,7 @@ from wayword.agents.parts.prompting import (
     context_tokens,
 )
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
@@ -133,7 +133,7 @@ class NavGPTSettings:
             raise UsageError(f"navgpt: temperature lies between 0 and 10, not {self.temperature}")
 
 
-class NavGPT:
+class NavGPT(Agent):
     """NavGPT: reasons in words at every viewpoint, and names the next (Zhou et al. 2024)."""
 
     Settings: ClassVar[type[NavGPTSettings]] = NavGPTSettings

@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import MakePlan, Toolkit
+from wayword.core.agent import Agent, MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.game import PlanningFailed
 from wayword.core.world import Feedback, Observation, World
 
 
-class PlannedWalk:
+class PlannedWalk(Agent):
     """Takes the actions of the dataset's plan in order, then stops.
 
     Subclasses say ``how`` the plan is made. Where there is no plan it stops at once, and a note

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.world import Feedback, Observation
 from wayword.worlds.street.world import StreetObservation
@@ -33,7 +33,7 @@ class RandomSettings:
     may_stop: bool = False
 
 
-class RandomAgent:
+class RandomAgent(Agent):
     """Moves at random, and stops after as many moves as a usual route has."""
 
     Settings: ClassVar[type[RandomSettings]] = RandomSettings

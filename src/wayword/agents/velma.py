@@ -34,7 +34,7 @@ from wayword.agents.parts.prompting import Prompts, TokenRate, context_tokens
 from wayword.agents.parts.sentences import quotable
 from wayword.agents.parts.velma_answers import Landmarks, extract, read_actions, released, tidy
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Demonstration, SharedKey, Toolkit
+from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Sampling
@@ -114,7 +114,7 @@ class VelmaSettings:
 _LISTED = SharedKey[dict[str, Landmarks]]("landmarks by episode")
 
 
-class Velma:
+class Velma(Agent):
     """VELMA: the walk as one growing text, the action its next word (Schumann et al. 2024)."""
 
     Settings: ClassVar[type[VelmaSettings]] = VelmaSettings

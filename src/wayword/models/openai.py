@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.loopback import is_loopback_url
-from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage, user
+from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling, Usage, user
 from wayword.core.secrets import MASK, is_secret, remember
 from wayword.models.parts.decoding import continued
 from wayword.models.servers import answers
@@ -38,7 +38,7 @@ _CONTINUE = "\n\n(The text breaks off here. What comes next is one of the follow
 _AGAIN = "That is none of the options. Answer with exactly one of them:\n"
 
 
-class OpenAIModel:
+class OpenAIModel(Model):
     """A model behind a server: ``openai:gpt-5.1``, or your own with ``base_url``.
 
     >>> model = OpenAIModel("qwen3", ServerSettings(base_url="http://127.0.0.1:8000/v1"))

@@ -25,7 +25,7 @@ from wayword.agents.parts.clauses import Clause
 from wayword.agents.parts.legs import legs
 from wayword.agents.walker import STEEP
 from wayword.core.action import Action
-from wayword.core.dataset import Dataset, Solvable, Task
+from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import PathReference
 from wayword.core.geometry import relative, sector
 from wayword.worlds.indoor.graph import ViewpointGraph
@@ -68,7 +68,7 @@ def narrated(dataset: Dataset, task: Task, clauses: Sequence[Clause], places: in
     reference = task.reference
     walked = graph(task.episode.scene) if graph is not None else None
     if isinstance(walked, StreetGraph):
-        actions = dataset.solve(task) if isinstance(dataset, Solvable) else ()
+        actions = dataset.solve(task) if dataset.solutions else ()
         return by_turns(clauses, turns_made(actions), places)
     if not isinstance(walked, ViewpointGraph) or not isinstance(reference, PathReference):
         return _spread(clauses, places)

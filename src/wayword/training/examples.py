@@ -26,7 +26,7 @@ from typing import Any, ClassVar
 from wayword.agents.parts.clauses import FOLLOW, YES
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, begins_anew, check_family
+from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, check_family
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
@@ -142,7 +142,7 @@ def refuse_test(on: str, area: str = "") -> None:
     )
 
 
-class _Chooser:
+class _Chooser(Model):
     """The model of an agent in training: answers for the oracle or the student, and takes notes."""
 
     name = "training"
@@ -178,7 +178,7 @@ class AskedQuestion:
     best: str
 
 
-class _Guided:
+class _Guided(Agent):
     """An agent with an oracle looking over its shoulder."""
 
     Settings: ClassVar[type[Any]] = object
@@ -326,7 +326,7 @@ class ExampleMaker:
         ends = [
             n for n, (a, b) in enumerate(pairwise(questions), 1) if len(b.prompt) < len(a.prompt)
         ]
-        return questions[: ends[0]] if ends and begins_anew(self._cls) else questions
+        return questions[: ends[0]] if ends and self._cls.restarts_prompt else questions
 
 
 def written(

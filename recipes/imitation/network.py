@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from wayword.agents.imitation import FEATURES, LONGEST
+from wayword.agents.baselines.imitation import FEATURES, LONGEST
 
 MOST_STEPS = 32
 """Steps that have an embedding of their own; later ones share the last."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.agents.imitation import (
+from wayword.agents.baselines.imitation import (
     LONGEST,
     Floats,
     Ints,

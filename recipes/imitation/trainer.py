@@ -38,7 +38,7 @@ from recipes.imitation.tables import (
     read_scenes,
     split_parts,
 )
-from wayword.agents.imitation import LONGEST, Ints, numbered
+from wayword.agents.baselines.imitation import LONGEST, Ints, numbered
 from wayword.datasets.houses import Houses
 from wayword.datasets.r2r import R2R
 from wayword.worlds.indoor import SUCCESS_METRES

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from recipes.language.student import Batch
-from wayword.agents.parts.clauses import YES
+from wayword.agents.clauses import YES
 from wayword.training.examples import Choosing, Example
 from wayword.training.sft import Encoded, Tokenizer, encode
 

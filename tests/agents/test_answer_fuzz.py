@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from helpers.fuzzed_answers import HUGE, answers, seconds
-from wayword.agents.parts.answers import Reply
-from wayword.agents.parts.discussion import COMPLETION
-from wayword.agents.parts.legal import LONGEST
+from wayword.agents.answers import Reply
+from wayword.agents.discussnav.experts import COMPLETION
+from wayword.agents.legal import LONGEST
 
 MOST = 0.5
 """Seconds of CPU time; measured are 0.03 at most. It is not wall time, and what these tests are
@@ -29,6 +29,8 @@ there for took from 1 to over 100 s."""
         "\ud800" * HUGE,
         "<a" * (HUGE // 2),
         "</think>" * (HUGE // 8),
+        "a" + " " * 30_000 + "</think>v1",
+        "[[[" * 900,
     ],
     ids=lambda text: f"{text[:12]!r}-{len(text)}".encode("ascii", "replace").decode(),
 )

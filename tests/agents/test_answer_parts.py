@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.parts.answers import (
+from wayword.agents.answers import (
     KEPT,
     LONGEST,
     THOUGHT,

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wayword.agents.parts.examples import FACING, HOLDING, PLACE, heading, names, true_parts
-from wayword.agents.parts.strategy import StrategySettings
-from wayword.agents.react_emmem import ReActEmMem
+from wayword.agents.strategies.agents import ReActEmMem
+from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, heading, names, true_parts
+from wayword.agents.strategies.strategy import StrategySettings
 from wayword.core.action import Decision
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task

@@ -10,8 +10,7 @@ import pytest
 from helpers.playing import play
 from helpers.small_house import SmallHouse
 from helpers.two_in_a_flat import TwoInAFlat
-from wayword.agents.gold import GoldOracle, GoldSettings
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import GoldOracle, NoSettings, ShortestPathOracle
 from wayword.core.action import Action, Decision
 from wayword.core.dataset import Dataset, Task, Training
 from wayword.core.episode import Episode, PathReference, Reference
@@ -57,7 +56,7 @@ def test_gold_is_the_published_way_and_shortest_a_shortest_one() -> None:
 
 @pytest.mark.parametrize(
     ("agent", "settings", "how"),
-    [(GoldOracle, GoldSettings(), "gold"), (ShortestPathOracle, OracleSettings(), "shortest")],
+    [(GoldOracle, NoSettings(), "gold"), (ShortestPathOracle, NoSettings(), "shortest")],
 )
 def test_an_oracle_takes_the_actions_of_the_solution(
     agent: type, settings: object, how: str
@@ -138,7 +137,7 @@ class Unsolved(Dataset):
 def test_an_oracle_on_a_dataset_without_plans_ends_the_run_with_the_reason() -> None:
     setup = Setup(
         Unsolved(),
-        lambda tools, actor: GoldOracle(GoldSettings(), tools),
+        lambda tools, actor: GoldOracle(NoSettings(), tools),
     )
     with pytest.raises(UsageError, match="Unsolved solves no tasks"):
         asyncio.run(rollout(SmallHouse().tasks[0], setup))

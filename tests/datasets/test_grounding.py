@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from wayword.agents.expert import Expert, ExpertSettings
+from wayword.agents.baselines.oracles import Expert, NoSettings
 from wayword.core.action import Decision
 from wayword.core.errors import UsageError
 from wayword.core.game import Game, PlanningFailed
@@ -41,7 +41,7 @@ def test_the_expert_solves_every_episode_of_every_level(level: str) -> None:
 
 
 def played(dataset: Grounding, number: int) -> Trajectory:
-    setup = Setup(dataset, lambda kit, _: Expert(ExpertSettings(), kit), max_steps=500)
+    setup = Setup(dataset, lambda kit, _: Expert(NoSettings(), kit), max_steps=500)
     return asyncio.run(rollout(dataset.tasks[number], setup))
 
 

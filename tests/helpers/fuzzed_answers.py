@@ -14,20 +14,21 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from wayword.agents import human
-from wayword.agents.navgpt import one_sentence
-from wayword.agents.parts import commands, deciding, discussion, partner_knowledge
-from wayword.agents.parts.answers import Reply, items, one_line
-from wayword.agents.parts.choice import read_choice
-from wayword.agents.parts.clauses import named
-from wayword.agents.parts.legal import Legal, pick, written_out
-from wayword.agents.parts.listing import first_word_fits, read_pick
-from wayword.agents.parts.prompting import Prompts
-from wayword.agents.parts.reading import read, read_answer
-from wayword.agents.parts.reflecting import read_reflection
-from wayword.agents.parts.velma_answers import parse, read_actions
+from wayword.agents.answers import Reply, items, one_line
+from wayword.agents.choice import read_choice
+from wayword.agents.clauses import named
+from wayword.agents.discussnav import experts
+from wayword.agents.legal import Legal, pick, written_out
+from wayword.agents.navgpt.agent import one_sentence
+from wayword.agents.prompting import Prompts
+from wayword.agents.search.lgx import first_word_fits, read_pick
+from wayword.agents.strategies import reading
+from wayword.agents.strategies.reading import read, read_answer
+from wayword.agents.strategies.reflecting import read_reflection
+from wayword.agents.team import commands, partner_knowledge
+from wayword.agents.velma.answers import parse, read_actions
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.models.parts.decoding import thought_apart
-from wayword.runs.retell import judge
 
 THINGS = [f"thing_{n}" for n in range(40)]
 IDS = [f"v{n}" for n in range(12)]
@@ -43,23 +44,22 @@ SPACE = ActionSpace(
 LEGAL = Legal(SPACE)
 LEGAL.read("turn")  # its lists of the menu are made once a step, whatever the answer is
 RECIPES = {
-    name: read(Prompts("strategies")[name], name) for name in ("act", "react", "react_emmem")
+    name: read(Prompts(reading.__file__)[name], name) for name in ("act", "react", "react_emmem")
 }
-TRUTH = np.zeros((4, 2))
 ACTIONS = [f"go past the lamp number {n}" for n in range(100)]
 PARTS = ["leave the room", "go up the stairs", "stop by the lamp"]
 
 
 def _landmarks(reply: Reply) -> None:
-    found = discussion.LANDMARKS.read(reply.text)
+    found = experts.LANDMARKS.read(reply.text)
     for mark in found["landmarks"] if found else ():
-        discussion.landmark(mark)
+        experts.landmark(mark)
 
 
 def _completion(reply: Reply) -> None:
-    found = discussion.COMPLETION.read(reply.text)
+    found = experts.COMPLETION.read(reply.text)
     if found:
-        discussion.followed(ACTIONS, found)
+        experts.followed(ACTIONS, found)
 
 
 def _strategy(name: str) -> Callable[[Reply], object]:
@@ -75,10 +75,10 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "navgpt": lambda reply: read_choice(reply, IDS, THINGS),
     "navgpt summary": lambda reply: one_sentence(reply.text),
     "navgpt clauses": lambda reply: named(one_line(reply.text), PARTS),
-    "discussnav prediction": lambda reply: deciding.read(reply, IDS),
-    "discussnav actions": lambda reply: discussion.DECOMPOSITION.read(reply.text),
+    "discussnav prediction": lambda reply: experts.read_opinion(reply, IDS),
+    "discussnav actions": lambda reply: experts.DECOMPOSITION.read(reply.text),
     "discussnav landmarks": _landmarks,
-    "discussnav summary": lambda reply: discussion.SUMMARY.read(reply.text),
+    "discussnav summary": lambda reply: experts.SUMMARY.read(reply.text),
     "discussnav completion": _completion,
     "discussnav words": lambda reply: " ".join(reply.text.split()),
     "lgx": lambda reply: (read_pick(reply, THINGS), first_word_fits(reply.text, THINGS)),
@@ -88,7 +88,6 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "react": _strategy("react"),
     "react_emmem": _strategy("react_emmem"),
     "reflexion": lambda reply: read_reflection(reply, labelled=False),
-    "retell": lambda reply: judge(reply, TRUTH),
     "lists": lambda reply: items(reply.text),
 }
 """Readers of a reply: each is given the text as :class:`Reply` has it."""

@@ -27,7 +27,7 @@ def test_help_and_discovery_load_nothing_heavy(module: str) -> None:
 def test_an_agent_is_found_without_importing_the_others() -> None:
     code = (
         "from wayword.core.registry import load; load('agent', 'random'); import sys; "
-        "sys.exit('wayword.agents.navgpt' in sys.modules)"
+        "sys.exit('wayword.agents.navgpt.agent' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

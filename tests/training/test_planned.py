@@ -50,7 +50,7 @@ def test_of_a_text_that_is_begun_anew_the_first_is_the_example(
     household: Household, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = played("act", WALK, household, household.tasks[0])
-    monkeypatch.setattr("wayword.agents.parts.home_walk.LONGEST", 700)
+    monkeypatch.setattr("wayword.agents.household.walk.LONGEST", 700)
     example = played("act", WALK, household, household.tasks[0])
     assert whole.text.startswith(example.text.rpartition(" ")[0]), "its last answer is written down"
     assert 700 < len(example.text) < len(whole.text)

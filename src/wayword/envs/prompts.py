@@ -19,7 +19,7 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from wayword.agents.parts.legal import pick
+from wayword.agents.legal import pick
 from wayword.core import registry
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Agent, check_family

@@ -10,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from wayword.agents.parts.legal import Legal, written_out
-from wayword.agents.parts.prompting import Prompts
-from wayword.agents.parts.reading import StrategyRecipe, read, read_answer
-from wayword.agents.parts.strategy import REMEMBERED, instruction, system_text
+from wayword.agents.legal import Legal, written_out
+from wayword.agents.prompting import Prompts
+from wayword.agents.strategies import strategy
+from wayword.agents.strategies.reading import StrategyRecipe, read, read_answer
+from wayword.agents.strategies.strategy import REMEMBERED, instruction, system_text
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.trajectory import Step
@@ -66,7 +67,7 @@ class Words:
 
     def __init__(self, actor: str, actions: Actions = "text") -> None:
         self._actor, self._menu = actor, actions == "menu"
-        self._prompts = Prompts("strategies")
+        self._prompts = Prompts(strategy.__file__)
         self._recipe: StrategyRecipe = read(self._prompts["act"], "act")
         self._earlier: set[Action] = set()
         self._feedback = ""
@@ -135,7 +136,7 @@ class Words:
         """Worked out from a game at its start, so that it does not hang on when it is asked for."""
         game = self._game.rebuilt(0) if self._begun else self._game
         space, episode = game.space(self._actor), game.task.episode.as_told(self._actor)
-        form = self._prompts.fill("answer_free", form=self._recipe.form)
+        form = self._prompts.fill("answer_free", form=self._recipe.text)
         return system_text(self._prompts, self._verbalizer, form, episode, self._actor, space)
 
 

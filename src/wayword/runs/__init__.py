@@ -5,7 +5,7 @@ r"""From names to numbers: plans, runs, the run folder, reports.
                               the run folder, and how its files are written
     episodes running ray_engine ray_players
                               which episodes, and who plays them
-    reports sweep retell export replaying perceive catalogue
+    reports sweep export replaying perceive catalogue
 
 The run folder holds everything a run did, in files that any tool can read:
 
@@ -18,7 +18,7 @@ The run folder holds everything a run did, in files that any tool can read:
     failures.jsonl   one line a failure, with its reason; a resumed run plays the episode again
     sessions.jsonl   one line a session that ended in order: its wall time, and what was spent on
                      episodes it did not finish
-    spending.jsonl   one line a billed call: its tokens and US dollars
+    spending.jsonl   tokens and US dollars of each billed call, reserved before it and settled after
     signature.json   the signature over config and lines, after ``--sign``
     .lock            the lease of the process that writes: its number, its machine
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import UsageError
+from wayword.models.middleware.budget import Row
 from wayword.runs import config as configs
 from wayword.runs.columns import Entry
 from wayword.runs.folder import RecordedRun
@@ -112,7 +113,7 @@ def _bill(runs: Sequence[RecordedRun], folder: Path) -> None:
     tokens, dollars = sum(b.tokens for b in bills), sum(b.dollars for b in bills)
     if tokens or dollars:
         whole = configs.Spending(folder, (0, 0.0))
-        whole.add(tokens, dollars)
+        whole.write(Row(tokens, dollars))
         whole.close()
 
 

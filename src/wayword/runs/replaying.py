@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wayword.agents.parts.person import answered
-from wayword.agents.parts.strategy import Strategy, StrategySettings
+from wayword.agents.person import answered
+from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Dataset, Task

@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from wayword.agents.parts.person import answered
+from wayword.agents.person import answered
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.errors import WaywordError
 from wayword.core.game import Game, PlanningFailed, ReplayDiffers

@@ -24,13 +24,13 @@ from typing import Any, ClassVar
 
 from benchmarks._server import slow_server
 from wayword.core.action import Action, ActionSpace, Decision
-from wayword.core.agent import Demonstration, Toolkit
-from wayword.core.dataset import Task
+from wayword.core.agent import Agent, Demonstration, Toolkit
+from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.model import Model, Sampling, user
 from wayword.core.rollout import Setup, run
 from wayword.core.trajectory import Step
-from wayword.core.world import Family, Feedback, Observation
+from wayword.core.world import Family, Feedback, Observation, World
 from wayword.models.middleware.budget import Account
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.models.scripted import ScriptedModel
@@ -44,7 +44,7 @@ WITHIN, OVERHEAD_MS = 1.3, 0.2
 GO = Action("go")
 
 
-class Corridor:
+class Corridor(World):
     """A world of one action."""
 
     actors = ("agent",)
@@ -75,7 +75,7 @@ class Corridor:
         return {"at": self.steps}
 
 
-class Walker:
+class Walker(Agent):
     """An agent that asks the model once a step and goes on."""
 
     families: ClassVar[frozenset[str]] = frozenset()
@@ -95,7 +95,7 @@ class Walker:
 
 
 @dataclass(frozen=True)
-class Corridors:
+class Corridors(Dataset):
     """A dataset of equal episodes."""
 
     count: int

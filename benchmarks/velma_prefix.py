@@ -20,7 +20,7 @@ from dataclasses import dataclass
 
 from wayword.agents.velma.agent import Velma, VelmaSettings
 from wayword.core.dataset import Task
-from wayword.core.model import Choice, Completion, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.towns import Towns
 from wayword.models.local import LocalModel, Settings
@@ -38,7 +38,7 @@ class Cost:
     seconds: float
 
 
-class Guide:
+class Guide(Model):
     """A model that knows the way, and keeps the prompts it was asked with."""
 
     name = "guide"

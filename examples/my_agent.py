@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wayword.core.action import STOP, Decision
+from wayword.core.agent import Agent
 from wayword.core.geometry import relative
 
 
@@ -17,18 +18,14 @@ class Settings:
     steps: int = 5
 
 
-class Straight:
+class Straight(Agent):
     """Takes the way that turns least, and stops after ``steps`` moves."""
 
     Settings = Settings
     families = frozenset({"indoor"})
-    needs_model = False
 
     def __init__(self, settings, toolkit):
         self.left = settings.steps
-
-    async def begin(self, episode):
-        """Nothing to prepare: this agent does not read its instruction."""
 
     async def act(self, observation, space):
         if self.left == 0 or not observation.neighbors:

@@ -8,7 +8,7 @@ What a trained model is worth in home tasks is how far it is above this one.
 from dataclasses import dataclass
 
 from wayword.core.errors import UsageError
-from wayword.core.model import Choice, Usage
+from wayword.core.model import Choice, Model, Usage
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Settings:
     """Nothing to set."""
 
 
-class RulesAlone:
+class RulesAlone(Model):
     Settings = Settings
 
     def __init__(self, name, settings=None):

@@ -26,7 +26,7 @@ import numpy as np
 
 from wayword.core import registry
 from wayword.core.errors import UsageError
-from wayword.core.model import Choice, Usage
+from wayword.core.model import Choice, Model, Usage
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import judge
 from wayword.settings import make
@@ -116,7 +116,7 @@ class Settings:
     """Nothing to set."""
 
 
-class RegressionModel:
+class RegressionModel(Model):
     """The regression as a model: yes or no by its odds, then the turn that the done leg tells."""
 
     Settings = Settings

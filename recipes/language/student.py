@@ -18,7 +18,7 @@ from typing import Any
 
 from recipes.language.shape import Shape, libraries, made, transformers
 from wayword.core.errors import ModelError, needing
-from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.parts.decoding import continued
 
 ADAPTER = "adapter"
@@ -132,7 +132,7 @@ class Student:
                 own[name].copy_(weights)
 
 
-class StudentModel:
+class StudentModel(Model):
     """The student as a model that agents can ask: only ``choose``, always exactly as it stands.
 
     Prompts that continue an earlier one evaluate their new tokens only.

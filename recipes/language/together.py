@@ -15,7 +15,7 @@ from typing import TypeVar
 from recipes.language.batches import Encoded, parts, tensors
 from recipes.language.student import Student, fast_bf16, halves
 from wayword.core.errors import ModelError
-from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.parts.decoding import continued
 
 _Made = TypeVar("_Made")
@@ -41,7 +41,7 @@ class _Asked:
     logprobs: list[float] = field(default_factory=list)
 
 
-class BatchedStudent:
+class BatchedStudent(Model):
     """The student as a model that agents can ask, only ``choose``: what waits is one batch.
 
     ``tokens``: how many are read in one pass, padding included. Options of several tokens are

@@ -18,7 +18,7 @@ from wayword.agents.discussnav.directions import around, number_of, side_of
 from wayword.agents.discussnav.experts import Opinion, followed, grouped, read_opinion
 from wayword.core.action import Rejection
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usage
+from wayword.core.model import Choice, Completion, Image, Model, Prompt, Sampling, Usage
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
 from wayword.worlds.indoor.graph import Neighbor
@@ -64,7 +64,7 @@ class Clock:
 
 
 @dataclass
-class Voice:
+class Voice(Model):
     """Answers for one role, all samples from one list or function; keeps prompts and times."""
 
     answers: Sequence[str] | Callable[[int], Sequence[str]]

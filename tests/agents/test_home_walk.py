@@ -15,14 +15,14 @@ from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
 from wayword.core.errors import UsageError
-from wayword.core.model import Choice, Completion, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Observation
 from wayword.datasets.household import Household
 
 
-class Next:
+class Next(Model):
     """Says yes to the line that the rules call next; keeps the prompts."""
 
     name = "next"

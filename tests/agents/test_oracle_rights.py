@@ -5,7 +5,7 @@ from __future__ import annotations
 from helpers.playing import play
 from wayword.agents.baselines.oracles import ShortestPathOracle
 from wayword.agents.baselines.simple import RandomAgent, RandomSettings
-from wayword.core.agent import MakePlan, sees_answer
+from wayword.core.agent import MakePlan
 from wayword.core.episode import Reference
 from wayword.core.world import World
 
@@ -22,5 +22,5 @@ class Sneaky(RandomAgent):
 def test_a_method_called_reveal_is_not_enough() -> None:
     play(Sneaky, RandomSettings(), {})
     assert not Sneaky.shown
-    assert not sees_answer(Sneaky)
-    assert sees_answer(ShortestPathOracle)
+    assert not Sneaky.sees_answer
+    assert ShortestPathOracle.sees_answer

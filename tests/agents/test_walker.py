@@ -13,7 +13,7 @@ from helpers.small_house import SmallHouse
 from wayword.agents.walker.agent import Walker, WalkerSettings, direction, gist
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
-from wayword.core.model import Choice, Completion, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.worlds.indoor.graph import Neighbor
@@ -21,7 +21,7 @@ from wayword.worlds.indoor.graph import Neighbor
 GOLDEN = Path(__file__).parent.parent / "golden"
 
 
-class Player:
+class Player(Model):
     """Says yes to these: the clauses that are done (by place and words), and these directions."""
 
     name = "player"

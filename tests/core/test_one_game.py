@@ -12,7 +12,7 @@ from helpers.playing import Scripted
 from helpers.small_flat import SmallFlat
 from helpers.small_house import SmallPerceiver
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.game import Game
 from wayword.core.model import Sampling, user
@@ -49,7 +49,7 @@ class WatchedFlat(SmallFlat):
         return SmallPerceiver()
 
 
-class Listed:
+class Listed(Agent):
     """Takes the turns of ``TURNS``; reads its surroundings and asks its model at every other."""
 
     Settings: ClassVar[type[Any]] = object

@@ -211,6 +211,8 @@ def test_a_trial_is_judged_by_what_happened_in_it() -> None:
     judged: list[tuple[str, str, int]] = []
 
     class Eager(Goer):
+        learns: ClassVar[bool] = True
+
         async def reflect(self, verdict: Verdict) -> bool:
             assert verdict == Verdict(len(judged) - 1, 3, False, "stopped", 2)
             return True

@@ -20,7 +20,7 @@ from wayword.core.errors import (
     ModelUnusable,
     RecordingError,
 )
-from wayword.core.model import Completion, Prompt, Sampling
+from wayword.core.model import Completion, Model, Prompt, Sampling
 from wayword.core.rollout import Outcome, first_error, run
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Observation
@@ -78,7 +78,7 @@ def test_eight_are_under_way_where_nothing_is_said() -> None:
     assert begun.count("ann") == 8
 
 
-class Dry:
+class Dry(Model):
     """A model that answers ``good`` times, then raises ``error`` with a number."""
 
     name = "dry"

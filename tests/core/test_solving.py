@@ -12,13 +12,14 @@ from helpers.small_house import SmallHouse
 from helpers.two_in_a_flat import TwoInAFlat
 from wayword.agents.baselines.oracles import GoldOracle, NoSettings, ShortestPathOracle
 from wayword.core.action import Action, Decision
-from wayword.core.dataset import Task, Training
+from wayword.core.dataset import Dataset, Task, Training
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.game import Game, PlanningFailed
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.two_phase import TwoPhase
 from wayword.worlds.household.goals import Held, HouseholdReference
+from wayword.worlds.indoor.world import IndoorWorld
 
 
 class Schooled(SmallHouse):
@@ -124,19 +125,19 @@ def test_a_task_without_a_public_answer_is_refused_by_name() -> None:
         house.plan(unknown, house.world(unknown.episode), "agent", "shortest")
 
 
-class Structural:
-    """A dataset that has the protocol's members and no plans."""
+class Unsolved(Dataset):
+    """A dataset without solutions."""
 
-    def __init__(self) -> None:
-        house = SmallHouse()
-        self.tasks, self.world, self.perceiver = house.tasks, house.world, house.perceiver
-        self.demonstrations, self.family = house.demonstrations, house.family
+    family = SmallHouse.family
+
+    def world(self, episode: Episode) -> IndoorWorld:
+        return SmallHouse().world(episode)
 
 
 def test_an_oracle_on_a_dataset_without_plans_ends_the_run_with_the_reason() -> None:
     setup = Setup(
-        Structural(),  # type: ignore[arg-type]
+        Unsolved(),
         lambda tools, actor: GoldOracle(NoSettings(), tools),
     )
-    with pytest.raises(UsageError, match="Structural solves no tasks"):
+    with pytest.raises(UsageError, match="Unsolved solves no tasks"):
         asyncio.run(rollout(SmallHouse().tasks[0], setup))

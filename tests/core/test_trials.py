@@ -12,11 +12,11 @@ import pytest
 from helpers.small_house import SmallHouse
 from wayword.agents.baselines.simple import ForwardAgent
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Learner, Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import BudgetExhausted, UsageError
-from wayword.core.model import Completion, Prompt, Sampling
+from wayword.core.model import Completion, Model, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory, Verdict
 from wayword.core.world import Family, Feedback, Observation
@@ -30,7 +30,7 @@ class NoSettings:
 
 
 @dataclass
-class Trier:
+class Trier(Agent):
     """Draws a number at each step, goes to ``way``, then stops; asks for ``wishes`` more trials."""
 
     toolkit: Toolkit
@@ -41,7 +41,7 @@ class Trier:
 
     Settings: ClassVar[type[Any]] = NoSettings
     families: ClassVar[frozenset[str]] = frozenset()
-    needs_model: ClassVar[bool] = False
+    learns: ClassVar[bool] = True
 
     async def begin(self, episode: Episode) -> None:
         self.drawn.append([])
@@ -147,10 +147,10 @@ def test_agents_that_do_not_learn_play_once() -> None:
     setup = Setup(house, build, trials=5, judge=after(9))
     trajectory = asyncio.run(rollout(house.tasks[0], setup))
     assert (trajectory.earlier, trajectory.verdict) == ([], None)
-    assert not isinstance(build(Toolkit(), "agent"), Learner)
+    assert not build(Toolkit(), "agent").learns
 
 
-class Spent:
+class Spent(Model):
     """A model whose budget is spent after so many calls."""
 
     name = "spent"

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.agent import Agent
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.rollout import Setup, rollout
@@ -327,7 +328,7 @@ def test_a_commander_is_not_left_talking_to_nobody() -> None:
 def test_nobody_is_handed_what_another_alone_is_told() -> None:
     told: dict[str, Episode] = {}
 
-    class Spy:
+    class Spy(Agent):
         Settings = HomesSettings
         families: ClassVar[frozenset[str]] = frozenset()
         needs_model = False

@@ -21,7 +21,7 @@ from wayword.agents.discussnav.agent import DiscussNav, DiscussNavSettings
 from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import DataError, UsageError
-from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.tour import Tour, TourSettings
 from wayword.runs.folder import RunFolder
@@ -58,7 +58,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-class ColourModel:
+class ColourModel(Model):
     """A model that sees: it names the colour of a picture, and else walks towards a direction."""
 
     name = "colours"

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wayword.core.dataset import Dataset, Solvable
+from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError
 from wayword.envs import Environment, Info, make
 from wayword.metrics.scoring import score
@@ -60,7 +60,7 @@ def test_the_expert_is_paid_for_success_and_judged_as_runs_are(name: str) -> Non
     assert total == pytest.approx(1.0)
     (scores,) = score(env.dataset, [(env.game.task, env.trajectory())])
     assert scores[env.dataset.family.success] == 1.0
-    assert isinstance(env.dataset, Solvable)
+    assert env.dataset.solutions
     assert len(said) == env.dataset.expert_length(env.game.task)
 
 
@@ -153,7 +153,7 @@ def test_nothing_is_planned_before_it_is_read(
     def fail(*given: object) -> None:
         raise AssertionError("planned")
 
-    monkeypatch.setattr("wayword.envs.game.plan_of", fail)
+    monkeypatch.setattr(type(homes.dataset), "plan", fail)
     _, info = homes.reset(episode=0)
     assert "expert_action" in info
     assert set(info) >= {"expert_action", "admissible_commands", "success", "conditions", "rules"}

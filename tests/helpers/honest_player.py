@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
 
-from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage
+from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling, Usage
 
 Play = Generator[str, str, None]
 """Actions; what is sent back is the next observation."""
@@ -23,7 +23,7 @@ _SAME = re.compile(r"\ba ([a-z ]+?),? (?:is )?a (\w+_\w+)")
 _NUMBERS = {"knives": "knife", "watches": "watch", "loaves": "loaf"}
 
 
-class Honest:
+class Honest(Model):
     """A model that answers ``Action: …`` by a player's script. ``script`` is given the prompt's
     fixed text and its task."""
 

@@ -8,14 +8,14 @@ from typing import Any
 
 from helpers.small_house import SmallHouse
 from wayword.core.agent import Agent, Toolkit
-from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage
+from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling, Usage
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 
 Answers = Sequence[str] | Callable[[Prompt, Sampling], str]
 
 
-class Scripted:
+class Scripted(Model):
     """Gives the answers in order and keeps every prompt; tokens are words."""
 
     name = "scripted"

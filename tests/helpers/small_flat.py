@@ -15,7 +15,7 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.rollout import Judge, Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import Family, Feedback, Observation
+from wayword.core.world import Family, Feedback, Observation, World
 from wayword.worlds import household
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene
@@ -41,7 +41,7 @@ class NoSettings:
 
 
 @dataclass
-class SmallFlat:
+class SmallFlat(Dataset):
     """One or more actors in the flat; ``body`` is everybody's."""
 
     instruction: str = "Bring the mug to the hall."
@@ -90,7 +90,7 @@ class LampSeen(Observation):
     lamp: str
 
 
-class LampWorld:
+class LampWorld(World):
     """A lamp that can be pressed on; a world from outside."""
 
     actors = ("agent",)

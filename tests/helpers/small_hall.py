@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision
-from wayword.core.agent import Toolkit
-from wayword.core.dataset import Solvable, Task
+from wayword.core.agent import Agent, Toolkit
+from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.model import Sampling, user
 from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.rollout import Outcome, Setup, rollout, run
 from wayword.core.trajectory import Trajectory
-from wayword.core.world import Family, Feedback, Observation
+from wayword.core.world import Family, Feedback, Observation, World
 
 ON = Action("on")
 
 
-class Hall:
+class Hall(World):
     """A world of two actors who go on, each until it stops or ``ends`` is reached."""
 
     actors = ("ann", "bob")
@@ -62,7 +62,7 @@ class Hall:
 
 
 @dataclass
-class Halls:
+class Halls(Dataset):
     """Halls of one length; the last episode of ``broken`` cannot be opened."""
 
     count: int = 4
@@ -90,7 +90,7 @@ class Halls:
 
 
 @dataclass
-class Goer:
+class Goer(Agent):
     """Goes on and stops after ``steps``; asks its model where it has one."""
 
     toolkit: Toolkit
@@ -176,7 +176,7 @@ class WatchedHall(Hall):
 
 
 @dataclass
-class Watching(Halls, Solvable):
+class Watching(Halls):
     """Halls that are seen, perceived and solved."""
 
     solutions: ClassVar[tuple[str, ...]] = ("best",)

@@ -20,10 +20,10 @@ import numpy as np
 from wayword.agents.velma.agent import Velma, VelmaSettings
 from wayword.core.action import Action
 from wayword.core.agent import Demonstration
-from wayword.core.dataset import Task
+from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError
-from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
@@ -81,7 +81,7 @@ PARK_AND_SHOP = {
 """Seen from s2 and s3 to the west, and from j to the north-east."""
 
 
-class SmallStreet:
+class SmallStreet(Dataset):
     """One episode north and then east, and training examples elsewhere on the same graph."""
 
     family: ClassVar[Family] = street.family
@@ -122,7 +122,7 @@ class SmallStreet:
         return Demonstration(episode, actions, lambda: self.world(episode))
 
 
-class Script:
+class Script(Model):
     """Says the given words, one a call, and keeps prompts and samplings; tokens are words."""
 
     name = "script"

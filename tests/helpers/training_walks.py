@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayword.core.dataset import Dataset, Task
-from wayword.core.model import Choice, Completion, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.training.examples import Example, ExampleMaker
 from wayword.training.labels import Method
 
 
-class Scripted:
+class Scripted(Model):
     """A student that chooses these options in turn, and the last one ever after."""
 
     name = "scripted"

@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from wayword.core.action import Action, Decision, Rejection
-from wayword.core.dataset import Dataset, Solvable, Task
+from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.game import ActionPlan
 from wayword.core.trajectory import Step, Trajectory
@@ -18,7 +18,7 @@ from wayword.metrics.scoring import Judged, scorer
 TASK = Task(Episode("1", "go to the red ball", "GoToRedBall", {}), Reference("1"))
 
 
-class Solved(Solvable):
+class Solved(Dataset):
     """Levels of which the expert's length is known, or that it does not solve."""
 
     solutions = ("expert",)
@@ -47,7 +47,7 @@ def scores(dataset: object, success: bool = True) -> dict[str, float]:
 
 
 def test_turns_that_came_to_nothing_count_as_actions() -> None:
-    found = scores(SimpleNamespace())
+    found = scores(Solved(None))
     assert found == {"sr": 1, "reward": 0.75, "low_level": 13}, "no expert, no path weight"
 
 

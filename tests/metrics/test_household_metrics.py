@@ -24,7 +24,6 @@ from wayword.metrics.household import actions_taken, answer_is_right, judged
 from wayword.metrics.scoring import Judged, score, scorer
 from wayword.runs.plan import Plan
 from wayword.runs.reports import rows_of
-from wayword.worlds import household
 from wayword.worlds.household import expert
 from wayword.worlds.household.errands import PlannedReference
 from wayword.worlds.household.goals import AnswerReference, RearrangementReference, Restored
@@ -196,7 +195,7 @@ def test_of_a_team_the_worker_s_and_its_helpers_actions_weigh_on_the_path() -> N
     actors = {name: {"low_level": n} for name, n in (("ann", 5), ("bob", 7), ("guide", 90))}
     objects = {"mug": {"in": "shelf", "open": False}}
     walk = Trajectory("1", {}, steps, {"actors": actors, "objects": objects})
-    unsolved = cast("Dataset", SimpleNamespace(family=household.family))
+    unsolved = cast("Dataset", SimpleNamespace(expert_length=lambda task: None))
     (found,) = scorer("household").score(unsolved, [(task, walk)])
     assert (found["sr"], found["low_level"]) == (1, 5 + 7 + 2)
 
@@ -221,7 +220,7 @@ def test_an_answer_under_way_is_right_once_it_is_given(dataset: Household) -> No
 def test_of_an_unknown_best_and_another_family_nothing_is_made_up(dataset: Household) -> None:
     task = dataset.tasks[0]
     walk = played(dataset, task, Idle)
-    unsolved = cast("Dataset", SimpleNamespace(family=dataset.family))
+    unsolved = cast("Dataset", SimpleNamespace(expert_length=lambda task: None))
     (alone,) = scorer("household").score(unsolved, [(task, walk)])
     assert {"plw_sr", "plw_goal_sr"}.isdisjoint(alone)
     assert alone["low_level"] == 1

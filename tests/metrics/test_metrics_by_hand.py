@@ -257,6 +257,6 @@ def test_spl_gold_divides_by_the_gold_paths_own_length(walk: Score) -> None:
     assert walk("AB", gold="ABXBCD")["spl_gold"] == 0.0
 
 
-def test_a_family_from_elsewhere_without_a_scorer_is_a_usage_error() -> None:
-    with pytest.raises(UsageError, match="the family 'lamp' has no metrics"):
-        scorer(Family("lamp"))
+def test_what_is_no_scorer_is_a_usage_error() -> None:
+    with pytest.raises(UsageError, match="scorer of the family 'lamp' must have metrics and score"):
+        scorer(Family("lamp", scorer="sr"))

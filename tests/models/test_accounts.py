@@ -9,7 +9,7 @@ from contextvars import Context, copy_context
 import pytest
 
 from wayword.core.errors import BudgetExhausted, ModelError
-from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.middleware.budget import (
     Account,
     PaidModel,
@@ -334,7 +334,7 @@ def test_a_row_replaces_the_open_row_of_its_call_and_all_others_add_up() -> None
     assert (totals.tokens, totals.dollars) == (165, 2.5)
 
 
-class Server:
+class Server(Model):
     """A model that makes the requests of ``script``, one after the other, each announced.
 
     An entry is what a request was billed at; ``None`` never ends.

@@ -127,7 +127,7 @@ def test_equal_questions_in_the_air_become_one(tmp_path: Path) -> None:
     assert calls == 5
 
 
-class Told:
+class Told(Model):
     """Gives one answer to everything, and counts."""
 
     name = "told:1"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import UsageError
-from wayword.core.model import Sampling, identity_of, user
+from wayword.core.model import Sampling, user
 from wayword.models.parts.opening import open_model
 
 HELLO = [user("Which way?")]
@@ -61,4 +61,4 @@ def test_the_same_name_at_another_address_or_with_other_thinking_is_another_mode
     settings = [{}, {"base_url": "http://a/v1"}, {"base_url": "http://b/v1"}, {"thinking": 0}]
     models = [open_model("inspect:mockllm/model", each) for each in settings]
     assert {model.name for model in models} == {"inspect:mockllm/model"}
-    assert len({identity_of(model) for model in models}) == 4
+    assert len({model.identity for model in models}) == 4

@@ -252,7 +252,6 @@ def test_reasoning_and_picks_survive_the_cache_and_the_run_folder(tmp_path: Path
 
 
 def test_the_window_is_known_by_name_or_asked_of_the_server() -> None:
-    from wayword.core.model import prepare, window_of
     from wayword.models.servers import answers
 
     assert OpenAIModel("gpt-4o", OpenAIModel.Settings("http://127.0.0.1:1/v1")).window == 128000
@@ -264,8 +263,8 @@ def test_the_window_is_known_by_name_or_asked_of_the_server() -> None:
         told = {"data": [{"id": "m", "max_model_len": 1234}, {"id": "n", "max_model_len": 9}]}
         with serving(lambda *_: (500, {}), told) as server:
             model = wrap(OpenAIModel("m", OpenAIModel.Settings(server.address)))
-            await prepare(model)
+            await model.prepare()
             await model.aclose()
-            return window_of(model)
+            return model.window
 
     assert asyncio.run(asked()) == 1234

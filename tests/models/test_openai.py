@@ -10,7 +10,17 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import ModelError
-from wayword.core.model import Completion, Image, Message, Prompt, Sampling, Usage, system, user
+from wayword.core.model import (
+    Completion,
+    Image,
+    Message,
+    Model,
+    Prompt,
+    Sampling,
+    Usage,
+    system,
+    user,
+)
 from wayword.models.openai import UNRANKED, OpenAIModel
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.models.servers.connection import retry_after
@@ -42,7 +52,7 @@ def listed(**tokens: float) -> dict[str, Any]:
     return {"choices": [choice], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
 
 
-class Asked:
+class Asked(Model):
     """One call against a fake server: the answer or error, and what the server saw."""
 
     def __init__(self, serving: Any, *replies: Any, **settings: object) -> None:

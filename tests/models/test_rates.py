@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import ModelError
-from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage, estimated_tokens
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, estimated_tokens
 from wayword.models.middleware.rate import (
     Bucket,
     Limiter,
@@ -31,7 +31,7 @@ class Extreme(random.Random):
         return (a, b)[self.end]
 
 
-class Failing:
+class Failing(Model):
     """Raises each error in turn, None for an answer, and the last for ever."""
 
     name = "failing:1"

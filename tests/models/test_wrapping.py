@@ -19,7 +19,7 @@ from wayword.models.parts.opening import Options, wrap
 from wayword.models.scripted import ScriptedModel
 
 
-class Flaky:
+class Flaky(Model):
     """Raises the errors given, in order, then answers."""
 
     name = "flaky:1"
@@ -169,7 +169,7 @@ def test_the_budget_in_dollars() -> None:
         asyncio.run(model.complete("x", Sampling()))
 
 
-class Dear:
+class Dear(Model):
     """Answers after a moment, at so many tokens a call."""
 
     name = "dear:1"
@@ -316,7 +316,7 @@ def test_wrap_prices_local_answers_at_nothing() -> None:
     assert asyncio.run(model.complete("x", Sampling())).cost == 0.0
 
 
-class Away:
+class Away(Model):
     """A server that is away between two moments of the clock, and answers otherwise."""
 
     name = "away:1"

@@ -14,7 +14,7 @@ from helpers.two_in_a_flat import named
 from wayword.core.action import Decision
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import RecordingError, UsageError
-from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling
 from wayword.core.registry import load
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
@@ -28,7 +28,7 @@ HOMES = "household:generated_train"
 SMALL = {"dataset": {"homes": 1, "episodes": 2, "rooms": 2}}
 
 
-class Reader:
+class Reader(Model):
     """Answers from a list, in order, and keeps what it was asked."""
 
     name = "reader"

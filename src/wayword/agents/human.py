@@ -21,7 +21,7 @@ from wayword.agents.person import Face, Left, Seated, Situation, hear, person_of
 from wayword.agents.strategies.strategy import instruction, task_rules
 from wayword.agents.team.messages import UNDERSTOOD
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, unit
@@ -246,7 +246,7 @@ def understood(episode: Episode, actor: str) -> str:
     return f"A scripted partner understands: {' '.join(said)}" if said else ""
 
 
-class Human:
+class Human(Agent):
     """A person at the terminal or in the browser; numbers, whole actions and abbreviations will do.
 
     ``toolkit.shared["person"]`` may hold another

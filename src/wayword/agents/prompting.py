@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError, WaywordError, suggest
-from wayword.core.model import Message, system, user, window_of
+from wayword.core.model import Message, system, user
 
 _SLOT = re.compile(r"\{([a-z_]+)\}")
 
@@ -168,7 +168,7 @@ def context_tokens(given: int, toolkit: Toolkit, usual: int = USUAL_CONTEXT) -> 
     before the model has counted some.
     """
     main = toolkit.models.get("main")
-    window = window_of(main) if main is not None else 0
+    window = main.window if main is not None else 0
     return given or window * 7 // 8 or usual
 
 
@@ -176,14 +176,14 @@ def answer_tokens(given: int, toolkit: Toolkit, usual: int) -> int:
     """Tokens that an answer may take: the setting, else a 32nd of the main model's window, but at
     least ``usual`` and at most ``ROOMY_ANSWER``."""
     main = toolkit.models.get("main")
-    window = window_of(main) if main is not None else 0
+    window = main.window if main is not None else 0
     return given or max(usual, min(ROOMY_ANSWER, window // 32))
 
 
 def window_known(given: int, toolkit: Toolkit) -> bool:
     """Whether a setting or the model itself says how many tokens a prompt may take."""
     main = toolkit.models.get("main")
-    return bool(given or (main is not None and window_of(main)))
+    return bool(given or (main is not None and main.window))
 
 
 # The same as a chat.

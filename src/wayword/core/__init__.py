@@ -9,7 +9,7 @@ Read in this order; it takes ten minutes:
                 of world, and what belongs to it in every layer
     model       Model: complete and choose
     perceiver   Perceiver: a place in, words and sightings out
-    agent       Agent, Oracle and the Toolkit they are handed
+    agent       Agent, and the Toolkit that it may use
     trajectory  Trajectory: the whole truth of one episode
     dataset     Dataset: episodes, references, the worlds they need, and how tasks are solved by
                 one who knows the answers

@@ -1,15 +1,12 @@
-"""Agent: one strategy.
-
-Learner: one that may try an episode again. Oracle: one that is shown the answer, for upper bounds
-and training.
-"""
+"""Agent: one strategy, and the toolkit that it may use during an episode."""
 
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, ClassVar, Generic, TypeVar
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Episode, Json, Reference
@@ -17,6 +14,7 @@ from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
+from wayword.core.registry import NoSettings
 from wayword.core.trajectory import Verdict
 from wayword.core.world import Feedback, World
 
@@ -57,15 +55,6 @@ def _no_demonstrations(count: int, seed: int) -> Sequence[Demonstration]:
 
 def _ignore(kind: str, **details: Json) -> None:
     return None
-
-
-@runtime_checkable
-class ManyRoles(Protocol):
-    """A model that can be told which role it is asked in, so that recordings say so."""
-
-    def as_role(self, role: str) -> Model:
-        """The same model in a role."""
-        ...
 
 
 Value = TypeVar("Value")
@@ -122,132 +111,7 @@ class Toolkit:
         main = self.models.get("main")
         if main is None:
             raise UsageError("this agent asks a language model; give one with --model")
-        return main.as_role(role) if isinstance(main, ManyRoles) else main
-
-
-@runtime_checkable
-class Agent(Protocol):
-    """A strategy for one actor and one episode; a new instance is made for each.
-
-    The class is built as ``cls(settings, toolkit)``, where ``settings`` is an instance of its
-    frozen dataclass ``Settings``. ``families`` names the kinds of dataset it understands
-    (``"indoor"``, ``"street"``, ``"household"`` …), empty for all; no other is ever played, so
-    that ``act`` may declare the observation of its family.
-    """
-
-    Settings: ClassVar[type[Any]]
-    families: ClassVar[frozenset[str]]
-    needs_model: ClassVar[bool]
-
-    async def begin(self, episode: Episode) -> None:
-        """Read the episode; ask whatever is asked once."""
-        ...
-
-    async def act(self, observation: Any, space: ActionSpace) -> Decision | Rejection:
-        """Decide; ``observation`` is of its family.
-
-        A rejection costs a step, changes nothing in the world, and is told back.
-        """
-        ...
-
-    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """What came of the last decision, before the next observation."""
-        ...
-
-
-@runtime_checkable
-class Reflecting(Protocol):
-    """What makes an agent a learner."""
-
-    async def reflect(self, verdict: Verdict) -> bool:
-        """Learn from a trial that is over, and say whether to try again.
-
-        Not called after the last trial, nor after a trial that the judge called a success. Where
-        there are several actors, one that wants another trial is enough.
-        """
-        ...
-
-
-@runtime_checkable
-class Learner(Agent, Reflecting, Protocol):
-    """An agent that learns between the trials of one episode, where its run allows several.
-
-    The same instance plays them all: after ``reflect`` the world is as it was at first, and
-    ``begin`` is called again. Its settings are :class:`TrialSettings`.
-    """
-
-
-@runtime_checkable
-class TrialSettings(Protocol):
-    """What an agent that learns is set to.
-
-    ``trials`` is the most there may be. ``verdict``: ``"told"``, a judge ends the trials at a
-    success; ``"self"``, the agent judges; ``"none"``, nobody does.
-    """
-
-    @property
-    def trials(self) -> int: ...
-    @property
-    def verdict(self) -> Literal["told", "self", "none"]: ...
-
-
-@runtime_checkable
-class Interactive(Protocol):
-    """An agent's class that says whether a person at the terminal plays it."""
-
-    needs_person: ClassVar[bool]
-
-
-@runtime_checkable
-class Paced(Protocol):
-    """An agent's class that says whether its own program ends an episode.
-
-    A search that plans its own steps and gives up by itself is as long as it is, whatever the
-    expert takes; an agent that asks a model for each step is about as long as the expert.
-    """
-
-    ends_itself: ClassVar[bool]
-
-
-@runtime_checkable
-class Restarting(Protocol):
-    """An agent's class that says whether a prompt that has grown too long is begun anew."""
-
-    begins_anew: ClassVar[bool]
-
-
-@runtime_checkable
-class ManyModels(Protocol):
-    """An agent's class that asks models of their own in the ``roles`` it names."""
-
-    roles: ClassVar[tuple[str, ...]]
-
-
-def needs_person(cls: object) -> bool:
-    """Whether a person plays the agents of this class."""
-    return isinstance(cls, Interactive) and cls.needs_person
-
-
-def ends_itself(cls: object) -> bool:
-    """Whether the program of agents of this class, not a model, ends their episodes."""
-    return isinstance(cls, Paced) and cls.ends_itself
-
-
-def begins_anew(cls: object) -> bool:
-    """Whether an episode's prompts may be several texts, each of them growing."""
-    return isinstance(cls, Restarting) and cls.begins_anew
-
-
-def roles_of(cls: object) -> tuple[str, ...]:
-    """The roles in which agents of this class ask models, apart from the main one."""
-    return cls.roles if isinstance(cls, ManyModels) else ()
-
-
-def check_family(cls: type[Agent], family: str, dataset: str, name: str = "") -> None:
-    """Raises ``UsageError`` where agents of this class do not act in worlds of that family."""
-    if cls.families and family not in cls.families:
-        fits = ", ".join(sorted(cls.families))
-        raise UsageError(f"{name or cls.__name__} acts in {fits} worlds, and {dataset} is {family}")
+        return main.as_role(role)
 
 
 MakePlan = Callable[[str], ActionPlan]
@@ -256,27 +120,82 @@ MakePlan = Callable[[str], ActionPlan]
 Raises ``UsageError`` where the dataset has no such solution."""
 
 
-@runtime_checkable
-class Oracle(Agent, Protocol):
-    """An agent that is shown the reference and the world: gold paths, shortest paths, experts.
+class Agent(ABC):
+    """A strategy for one actor and one episode; a new instance is made for each.
 
-    It says so itself, with ``sees_answer = True``; run folders and tables repeat it.
+        class Random(Agent):
+            async def act(self, observation, space):
+                return Decision(self.toolkit.rng.choice(space.listed))
+
+    The class is built as ``cls(settings, toolkit)``, where ``settings`` is an instance of its
+    frozen dataclass ``Settings``. Everything but :meth:`act` has a default.
     """
 
-    sees_answer: ClassVar[bool]
+    Settings: ClassVar[type[Any]] = NoSettings
+    families: ClassVar[frozenset[str]] = frozenset()
+    """The kinds of dataset it acts in (``"indoor"``, ``"street"``, ``"household"`` …), empty for
+    all. No other is ever played, so ``act`` may declare the observation of its family."""
+    needs_model: ClassVar[bool] = False
+    roles: ClassVar[tuple[str, ...]] = ()
+    """The roles in which it asks models, apart from ``main``: each may have a model of its own."""
+    needs_person: ClassVar[bool] = False
+    """A person plays it, at the terminal or in the browser."""
+    sees_answer: ClassVar[bool] = False
+    """:meth:`reveal` is called: an upper bound. Run folders and tables say so."""
+    ends_itself: ClassVar[bool] = False
+    """Its own program ends an episode, whatever the expert takes; an agent that asks a model for
+    each step takes about as long as the expert."""
+    learns: ClassVar[bool] = False
+    """It learns between the trials of an episode, by :meth:`reflect`. Its settings have ``trials``,
+    the most there may be, and ``verdict``: ``"told"`` (a judge ends the trials at a success),
+    ``"self"`` (the agent judges) or ``"none"``."""
+    restarts_prompt: ClassVar[bool] = False
+    """The prompts of an episode are several texts, each of them growing."""
 
-    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
-        """Called before ``begin``, with the answer, the world that is played, and what plans."""
-        ...
+    def __init__(self, settings: Any, toolkit: Toolkit) -> None:
+        self.settings, self.toolkit = settings, toolkit
+
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:  # noqa: B027
+        """Receive the answer, the world that is played, and a planner, before ``begin``."""
+
+    async def begin(self, episode: Episode) -> None:  # noqa: B027
+        """Read the episode; ask whatever is asked once."""
+
+    @abstractmethod
+    async def act(self, observation: Any, space: ActionSpace) -> Decision | Rejection:
+        """Decide; ``observation`` is of its family.
+
+        A rejection costs a step, changes nothing in the world, and is told back.
+        """
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:  # noqa: B027
+        """Receive the result of the last decision, before the next observation."""
+
+    async def recall(
+        self, observation: Any, space: ActionSpace, decision: Decision | Rejection
+    ) -> None:
+        """Take over a turn that another agent took, as if it had been its own; ``on_feedback``
+        follows. Raises ``UsageError`` if it cannot."""
+        if self.needs_model:
+            raise UsageError(
+                f"{type(self).__name__} cannot go on from steps that another agent, or other "
+                "settings, took; continue with the same agent, or one that can: act, react, "
+                "react_emmem, navgpt, velma, human, or one without a model"
+            )
+        await self.act(observation, space)
+
+    async def reflect(self, verdict: Verdict) -> bool:
+        """Learn from a trial that is over, and return True to try again.
+
+        For agents that learn. The same instance plays all trials: afterwards the world is as it was
+        at first, and ``begin`` is called again. Not called after the last trial, nor after one that
+        the judge called a success. Of several actors, one that wants another trial is enough.
+        """
+        return False
 
 
-@runtime_checkable
-class ShownAnswer(Protocol):
-    """An agent, or its class, that says whether it is shown the reference."""
-
-    sees_answer: ClassVar[bool]
-
-
-def sees_answer(agent: object) -> bool:
-    """Whether an agent, or its class, is declared to be shown the reference."""
-    return isinstance(agent, ShownAnswer) and agent.sees_answer is True
+def check_family(cls: type[Agent], family: str, dataset: str, name: str = "") -> None:
+    """Raises ``UsageError`` where agents of this class do not act in worlds of that family."""
+    if cls.families and family not in cls.families:
+        fits = ", ".join(sorted(cls.families))
+        raise UsageError(f"{name or cls.__name__} acts in {fits} worlds, and {dataset} is {family}")

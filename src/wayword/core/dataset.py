@@ -18,7 +18,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, S
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Protocol, overload, runtime_checkable
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
@@ -27,6 +28,8 @@ from wayword.core.errors import UsageError
 from wayword.core.files import Memo, source_checksum
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.perceiver import Perceiver
+from wayword.core.registry import NoSettings
+from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
 
 
@@ -50,59 +53,6 @@ def of_ids(tasks: Iterable[Task], wanted: Set[str]) -> dict[str, Task]:
         if task.episode.id in wanted:
             found[task.episode.id] = task
     return found
-
-
-@runtime_checkable
-class Dataset(Protocol):
-    """Episodes of one split. Built as ``cls(split, folder, settings)``.
-
-    ``folder`` is the data folder, None for generated data; ``settings`` an instance of the frozen
-    dataclass ``Settings``. ``family`` is that of its worlds, and says what the metrics are.
-    ``splits`` lists the names it answers to, the default first.
-    """
-
-    Settings: ClassVar[type[Any]]
-    family: ClassVar[Family]
-    splits: ClassVar[tuple[str, ...]]
-    max_steps: ClassVar[int]
-
-    @property
-    def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference, in file order."""
-        ...
-
-    @property
-    def files(self) -> Mapping[str, Path]:
-        """The files it read, for checksums: name -> path. Empty for generated data."""
-        ...
-
-    @property
-    def caveats(self) -> tuple[str, ...]:
-        """What every figure made here rests on, a short clause each: ``"walls and floors are
-        inferred"``. Empty where worlds are exact. Tables, their JSON and pages repeat it."""
-        ...
-
-    def world(self, episode: Episode) -> World:
-        """A fresh world for the episode (not yet reset). Heavy parts are shared and read-only."""
-        ...
-
-    def perceiver(self) -> Perceiver | None:
-        """What turns places into words here, or None where observations say it all."""
-        ...
-
-    def demonstrations(self, count: int, seed: int) -> Sequence[Demonstration]:
-        """Solved episodes of a training split. Raises ``UsageError`` where there is none."""
-        ...
-
-
-@runtime_checkable
-class Incomplete(Protocol):
-    """A dataset that cannot give every published episode."""
-
-    @property
-    def omissions(self) -> Mapping[str, int]:
-        """How many records were left out, by cause."""
-        ...
 
 
 # Tasks that are made when they are looked at, for generated datasets.
@@ -164,9 +114,6 @@ def task_id(tasks: Sequence[Task], number: int) -> str:
     return tasks[number].episode.id
 
 
-# Solving: the actions that solve a task, which oracles, examples and the expert's length share.
-
-
 @dataclass(frozen=True, slots=True)
 class Training:
     """The tasks that examples are drawn from, and the dataset that solves them.
@@ -175,7 +122,7 @@ class Training:
     tables were made with the bare seed.
     """
 
-    dataset: Solvable
+    dataset: Dataset
     tasks: Sequence[Task]
     salt: str = "demonstrations/"
 
@@ -187,27 +134,74 @@ class Training:
 _DECIDING = ("core", "worlds", "datasets")
 """Packages whose text decides how long an expert's solutions are."""
 
-MakeDemonstration = Callable[["Solvable", Task], Demonstration | None]
+MakeDemonstration = Callable[["Dataset", Task], Demonstration | None]
 """A dataset and one of its training tasks -> the task solved, None where it is not."""
 
 
-class Solvable(ABC):
-    """A dataset whose tasks can be solved by a planner that sees the reference.
+class Dataset(ABC):
+    """Episodes of one split. Built as ``cls(split, folder, settings)``.
 
-    Each family of worlds has a subclass that makes the plans, and its datasets inherit from it.
-    ``solutions`` lists the kinds of plans, the one that in-context examples use first: ``"gold"``
-    (as published), ``"shortest"``, ``"expert"`` (planned from the goals).
+    ``folder`` is the data folder, None for generated data; ``settings`` an instance of the frozen
+    dataclass ``Settings``. A dataset sets ``family``, gives ``tasks`` and makes a :meth:`world` for
+    each episode. The rest has defaults.
+
+    ``tasks`` is every episode with its reference, in file order. ``files`` are the files it read,
+    by name, for checksums. ``caveats`` are what every figure made here rests on, a short clause
+    each: ``"walls and floors are inferred"``. Tables and pages repeat them. ``omissions`` counts
+    the published records that were left out, by cause.
+
+    A dataset whose tasks can be solved by a planner that sees the reference lists its ``solutions``
+    and defines :meth:`make_plan`. Each family of worlds has a subclass that does so.
     """
 
-    solutions: ClassVar[tuple[str, ...]]
+    Settings: ClassVar[type[Any]] = NoSettings
+    family: ClassVar[Family]
+    """The family of its worlds, which decides on the metrics."""
+    splits: ClassVar[tuple[str, ...]] = ("all",)
+    """The names of its splits, the default first."""
+    max_steps: ClassVar[int] = 30
+    """The turns of each actor after which an episode is cut off."""
+    folder: Any
+    """A ``Path`` in a dataset of published files."""
+    solutions: ClassVar[tuple[str, ...]] = ()
+    """The kinds of plans, the one that in-context examples use first: ``"gold"`` (as published),
+    ``"shortest"``, ``"expert"`` (planned from the goals)."""
+
+    if TYPE_CHECKING:  # at runtime plain attributes, which a subclass may assign or compute
+
+        @property
+        def tasks(self) -> Sequence[Task]: ...
+        @property
+        def files(self) -> Mapping[str, Path]: ...
+        @property
+        def caveats(self) -> tuple[str, ...]: ...
+        @property
+        def omissions(self) -> Mapping[str, int]: ...
+
+    else:
+        files = omissions = MappingProxyType({})
+        caveats = ()
+
+    def __init__(self, split: str = "", folder: Path | None = None, settings: Any = None) -> None:
+        self.split, self.folder, self.settings = split, folder, settings
 
     @abstractmethod
     def world(self, episode: Episode) -> World:
-        """A fresh world for the episode."""
+        """A new world for the episode (not yet reset). Heavy parts are shared and read-only."""
 
-    @abstractmethod
+    def perceiver(self) -> Perceiver | None:
+        """The perceiver that turns places into words, None if observations need none."""
+        return None
+
+    def succeeded(self, task: Task, trajectory: Trajectory) -> bool | None:
+        """True if the episode was solved, None if that cannot be judged.
+
+        Asked only where the family has no scorer of its own."""
+        return None
+
     def make_plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-        """What :meth:`plan` returns for one of ``solutions``."""
+        """The result of :meth:`plan` for one of ``solutions``."""
+        raise NotImplementedError
 
     def plan(self, task: Task, world: World, actor: str, how: str) -> ActionPlan:
         """How an actor solves the task from the world's present state, its stop included.
@@ -215,6 +209,8 @@ class Solvable(ABC):
         Raises ``UsageError`` for a ``how`` that is not in ``solutions``, and for a task without a
         public answer; the plan raises ``PlanningFailed`` where it cannot go on.
         """
+        if not self.solutions:
+            raise UsageError(f"{type(self).__name__} solves no tasks: it has no solutions")
         if how not in self.solutions:
             known = " and ".join(self.solutions)
             raise UsageError(f"episode {task.episode.id} has no {how!r} solution, only {known}")
@@ -237,9 +233,11 @@ class Solvable(ABC):
     def expert_length(self, task: Task) -> int | None:
         """L*: how many actions :meth:`solve` takes, its stop included; None where it fails.
 
-        It is a property of the task, so it is worked out once: kept in this process, and in the
-        cache folder where :meth:`decided_by` tells what it depends on.
+        It is a property of the task, so it is computed once: cached in this process, and in the
+        cache folder where :meth:`decided_by` names what it depends on. None without ``solutions``.
         """
+        if not self.solutions:
+            return None
         episode = task.episode
         key = repr((episode.id, episode.scene, episode.actors, episode.start, task.reference))
         return self._lengths.get(key, lambda: self._length(task))
@@ -297,20 +295,19 @@ class Solvable(ABC):
             return None
 
 
-@runtime_checkable
-class Walkable(World, Protocol):
-    """A world with places and ways between them."""
+class Walkable(World):
+    """A world with places and routes between them."""
 
+    @abstractmethod
     def route(self, actor: str, goal: str) -> list[Action]:
-        """A shortest way from where the actor is to a place, without the stop."""
-        ...
+        """A shortest route from where the actor is to a place, without the stop."""
 
+    @abstractmethod
     def along(self, actor: str, path: Sequence[str]) -> list[Action]:
         """A path, its first place the present one, as actions that end in ``stop``."""
-        ...
 
 
-class SolvableWalks(Solvable):
+class SolvableWalks(Dataset):
     """Tasks whose reference is a path over places: ``gold`` is that path, ``shortest`` a shortest
     way to its end."""
 
@@ -350,10 +347,3 @@ def able(verbs: Mapping[str, Collection[str]], needed: Sequence[str], setting: s
             f"set dataset.actions={setting}"
         )
     return found
-
-
-def plan_of(dataset: Dataset, task: Task, world: World, actor: str, how: str) -> ActionPlan:
-    """How a dataset solves a task from here. Raises ``UsageError`` where it solves none."""
-    if not isinstance(dataset, Solvable):
-        raise UsageError(f"{type(dataset).__name__} solves no tasks: it is not a Solvable")
-    return dataset.plan(task, world, actor, how)

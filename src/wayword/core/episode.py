@@ -76,7 +76,7 @@ class Episode:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """What is right for an episode. Never given to an agent, save an :class:`~.agent.Oracle`."""
+    """The answer of an episode. Never given to an agent that does not declare ``sees_answer``."""
 
     episode_id: str
 

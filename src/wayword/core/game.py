@@ -15,7 +15,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import Any, Self
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
@@ -173,8 +173,7 @@ def check_replayed(number: int, recorded: Step, feedback: Feedback) -> None:
 
 def copied(world: World) -> World:
     """An independent world in the same state. What ``world.read_only`` holds is shared."""
-    shared: Sequence[object] = getattr(world, "read_only", ())
-    return copy.deepcopy(world, {id(part): part for part in shared})
+    return copy.deepcopy(world, {id(part): part for part in world.read_only})
 
 
 # Plans: actions of a planner, which sees the feedback of each one before it gives the next.

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import math
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, runtime_checkable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from wayword.core.episode import Json
+from wayword.core.registry import NoSettings
 
 _PIECES = re.compile(r"[A-Za-z]+|[0-9]+|\s+|[^A-Za-z0-9\s]+")
 _A_MESSAGE = 4
@@ -172,33 +175,61 @@ Prompt = str | Sequence[Message]
 """Raw text that is continued as it is, or a conversation that the model's chat template wraps."""
 
 
-@runtime_checkable
-class Model(Protocol):
-    """A language model. Safe to call from many episodes at once."""
+class Model(ABC):
+    """A language model. Safe to call from many episodes at once.
 
-    @property
-    def name(self) -> str:
-        """How the run folder and tables name it: ``local:smollm2``, ``openai:gpt-5.1`` …"""
-        ...
+    ``name`` is how run folders and tables name it: ``local:smollm2``, ``openai:gpt-5.1``.
+    ``identity`` is what decides about its answers (name, address, file), its name by default: two
+    servers may call different weights by one name, and the cache must not mix them up. ``window``
+    is the number of tokens of prompt and answer together that it can hold, 0 if unknown.
+    ``lessons`` are features of requests that its server refused and later calls leave out, and
+    ``warnings`` what went wrong without stopping the run, one sentence each.
+    """
 
+    Settings: ClassVar[type[Any]] = NoSettings
+
+    if TYPE_CHECKING:  # at runtime plain attributes, which a subclass may assign or compute
+
+        @property
+        def name(self) -> str: ...
+        @property
+        def identity(self) -> str: ...
+        @property
+        def window(self) -> int: ...
+        @property
+        def lessons(self) -> Sequence[str]: ...
+        @property
+        def warnings(self) -> Sequence[str]: ...
+
+    else:
+        window = 0
+        lessons = warnings = ()
+
+        @cached_property
+        def identity(self):
+            return self.name
+
+    @abstractmethod
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Write ``sampling.n`` continuations. Raises ``ModelError``, ``BudgetExhausted``."""
-        ...
 
+    @abstractmethod
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """Rank the options as the prompt's next words. Raises as ``complete`` does."""
-        ...
 
-    async def aclose(self) -> None:
+    async def prepare(self) -> None:  # noqa: B027
+        """Ask the server for what the run needs to know beforehand: once, before a run."""
+
+    async def aclose(self) -> None:  # noqa: B027
         """Release connections and memory."""
-        ...
+
+    def as_role(self, role: str) -> Model:
+        """The same model, asked in a role, so that recordings can name it."""
+        return self
 
 
-# What every wrapper does: keep the name, close the model inside.
-
-
-class Wrapper:
-    """A model around a model; subclasses say what happens to a call."""
+class Wrapper(Model):
+    """A model around a model; subclasses define what happens to a call."""
 
     def __init__(self, inner: Model) -> None:
         self._inner = inner
@@ -209,31 +240,25 @@ class Wrapper:
 
     @property
     def identity(self) -> str:
-        """What the cache tells models apart by: see :func:`identity_of`."""
-        return identity_of(self._inner)
-
-    async def aclose(self) -> None:
-        """Close the model inside."""
-        await self._inner.aclose()
-
-    @property
-    def lessons(self) -> Sequence[str]:
-        """What has been learnt of the model's server in this run: see :func:`lessons_of`."""
-        return lessons_of(self._inner)
-
-    @property
-    def warnings(self) -> Sequence[str]:
-        """What a person should know: see :func:`warnings_of`."""
-        return warnings_of(self._inner)
+        return self._inner.identity
 
     @property
     def window(self) -> int:
-        """Tokens that the model can hold: see :func:`window_of`."""
-        return window_of(self._inner)
+        return self._inner.window
+
+    @property
+    def lessons(self) -> Sequence[str]:
+        return self._inner.lessons
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        return self._inner.warnings
 
     async def prepare(self) -> None:
-        """Ask the server what is not known beforehand."""
-        await prepare(self._inner)
+        await self._inner.prepare()
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
 
 
 def tokens_of(answer: Completion | Choice) -> int:
@@ -267,33 +292,3 @@ def _piece(piece: str) -> int:
     if first.isalpha() and first.isascii():
         return 1 if length <= 9 else (length + 5) // 6
     return (length + 1) // 2 if first.isascii() else length
-
-
-def lessons_of(model: Model) -> Sequence[str]:
-    """Features of requests that a server refused and later calls leave out, one sentence each."""
-    return tuple(getattr(model, "lessons", ()))
-
-
-def warnings_of(model: Model) -> Sequence[str]:
-    """What went wrong around a model without stopping the run, in words."""
-    return tuple(getattr(model, "warnings", ()))
-
-
-def window_of(model: Model) -> int:
-    """Tokens of prompt and answer together that the model can hold; 0 where it is not known."""
-    return int(getattr(model, "window", 0))
-
-
-async def prepare(model: Model) -> None:
-    """Let a model ask its server what is not known beforehand: once, before a run."""
-    ask = getattr(model, "prepare", None)
-    if ask is not None:
-        await ask()
-
-
-def identity_of(model: Model) -> str:
-    """The model's ``identity`` where it has one (name, address, file), else its name.
-
-    Two servers may call different weights by one name; their answers must not be mixed up.
-    """
-    return str(getattr(model, "identity", model.name))

@@ -10,17 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
 
-from wayword.core.action import ActionSpace, Decision, Rejection, legal
-from wayword.core.agent import Agent, needs_person
+from wayword.core.action import Decision, Rejection, legal
+from wayword.core.agent import Agent
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, ModelUnusable, UsageError, WaywordError
 from wayword.core.game import Game, ReplayDiffers, check_replayed
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, window_of
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import FOLLOWED, ModelCall, Note, Step
-from wayword.core.world import Observation
 
 
 class Log:
@@ -53,7 +51,7 @@ class Log:
         return taken
 
 
-class Dictated:
+class Dictated(Model):
     """A model that gives listed answers, those of each role in their order, and keeps its prompts.
 
     Raises ``UsageError`` for a call beyond them, or one of the other kind.
@@ -83,9 +81,6 @@ class Dictated:
             return answer
         raise UsageError("the agent ranks options, and wrote when these steps were recorded")
 
-    async def aclose(self) -> None:
-        """Nothing to close."""
-
     def _next(self, prompt: Prompt) -> Completion | Choice:
         for number, call in enumerate(self.calls):
             if call.role == self._role and call.answer is not None:
@@ -95,7 +90,7 @@ class Dictated:
         raise UsageError("the agent asks what it did not ask when these steps were recorded")
 
 
-class RecordedModel:
+class RecordedModel(Model):
     """A model whose every call lands in the episode's log, failed ones included.
 
     A fatal ``ModelError`` leaves as ``ModelUnusable``, which no agent catches.
@@ -110,8 +105,7 @@ class RecordedModel:
 
     @property
     def window(self) -> int:
-        """Tokens that the model can hold: see :func:`~wayword.core.model.window_of`."""
-        return window_of(self._model)
+        return self._model.window
 
     def as_role(self, role: str) -> RecordedModel:
         """The same model, its calls recorded as those of a role that has no model of its own."""
@@ -170,17 +164,6 @@ class Continued:
     same: Collection[str] = ()
 
 
-@runtime_checkable
-class Recalling(Protocol):
-    """An agent that can take over turns that somebody else took, as if they had been its own."""
-
-    async def recall(
-        self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
-    ) -> None:
-        """What was seen and decided; ``on_feedback`` follows, as after ``act``."""
-        ...
-
-
 async def retake(
     game: Game,
     before: Continued,
@@ -215,16 +198,10 @@ async def retake(
 async def _take_over(game: Game, agent: Agent, step: Step, log: Log, same: bool) -> None:
     """Make one recorded turn an agent's own."""
     observation, space = game.observation(step.actor), game.space(step.actor)
-    if isinstance(agent, Recalling) and not same:
+    if not same:
         await agent.recall(observation, space, step.decision)
         return
-    if agent.needs_model and not same:
-        raise UsageError(
-            f"{type(agent).__name__} cannot go on from steps that another agent, or other settings,"
-            " took; continue with the same agent, or one that can: act, react, react_emmem, navgpt,"
-            " velma, human, or one without a model"
-        )
-    if needs_person(type(agent)):
+    if agent.needs_person:
         return
     log.dictated = Dictated(step.calls)
     try:

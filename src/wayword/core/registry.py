@@ -22,6 +22,7 @@ import pkgutil
 import re
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -31,6 +32,12 @@ from typing import Any, Literal, get_args
 from wayword.core.errors import UsageError, suggest
 
 _YAML = (".yaml", ".yml")
+
+
+@dataclass(frozen=True)
+class NoSettings:
+    """No settings."""
+
 
 Kind = Literal[
     "agent",
@@ -63,6 +70,16 @@ OF_A_FAMILY: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
 """Kinds whose parts are named for a family; other modules next to them are not parts."""
 AMONG_OTHERS: frozenset[Kind] = frozenset({"agent", "perceiver", "display", "base"})
 """Kinds whose packages hold other modules, too."""
+
+
+BASES: Mapping[Kind, str] = {
+    "agent": "wayword.core.agent.Agent",
+    "world": "wayword.core.world.World",
+    "dataset": "wayword.core.dataset.Dataset",
+    "model": "wayword.core.model.Model",
+    "perceiver": "wayword.core.perceiver.Perceiver",
+}
+"""The base class of each kind whose parts are classes."""
 
 
 RENAMED: Mapping[Kind, Mapping[str, str]] = {
@@ -107,13 +124,13 @@ def load(kind: Kind, name: str) -> Any:
     if is_described(name) and kind in DESCRIBED:
         return getattr(importlib.import_module(DESCRIBED[kind]), f"{kind}_of")(Path(name))
     if is_path(name):
-        return _part(kind, _from_file(Path(name)), name)
+        return _checked(kind, _part(kind, _from_file(Path(name)), name), name)
     name = current(kind, name)
     if name not in names(kind):
         raise UsageError(f"no {kind} is called {name!r}; {suggest(name, names(kind))}")
     plugged = _plugged(kind).get(name)
     if plugged is not None:
-        return plugged.load()
+        return _checked(kind, plugged.load(), name)
     return _part(kind, importlib.import_module(_modules(kind)[name]), name)
 
 
@@ -176,6 +193,16 @@ def _part(kind: Kind, module: ModuleType, name: str) -> Any:
     part = several.get(name) if isinstance(several, dict) else getattr(module, kind, None)
     if part is None:
         raise UsageError(f"{name}: the module defines no {kind!r}; end it with '{kind} = MyClass'")
+    return part
+
+
+def _checked(kind: Kind, part: Any, name: str) -> Any:
+    """A part from outside the tree. Raises ``UsageError`` if its base class is another one."""
+    if kind in BASES:
+        module, _, base = BASES[kind].rpartition(".")
+        expected = getattr(importlib.import_module(module), base)
+        if not (isinstance(part, type) and issubclass(part, expected)):
+            raise UsageError(f"{name}: {kind!r} must be a subclass of {BASES[kind]}")
     return part
 
 

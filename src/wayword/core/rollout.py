@@ -12,19 +12,16 @@ import traceback
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, cast
+from typing import Protocol
 
 from wayword.core.agent import (
     Agent,
     Demonstrations,
-    Learner,
-    Oracle,
     Shared,
     Toolkit,
     check_family,
-    sees_answer,
 )
-from wayword.core.dataset import Dataset, Task, plan_of
+from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import (
     BudgetExhausted,
     ModelUnusable,
@@ -156,7 +153,7 @@ class _Play:
     async def _trial(self, game: Game) -> None:
         began, trial = time.perf_counter(), game.trajectory
         before = self._setup.continued.get(self._task.episode.id)
-        late = {a for a, agent in self._agents.items() if before and sees_answer(agent)}
+        late = {a for a, agent in self._agents.items() if before and agent.sees_answer}
         await self._begin(self._agents.keys() - late)
         trial.opening_calls, trial.opening_notes = self._log.drain()
         if before:
@@ -192,7 +189,7 @@ class _Play:
         number, most, judge = len(self.trials), self._setup.trials, self._setup.judge
         if number >= most:
             return False
-        learners = [agent for agent in self._agents.values() if isinstance(agent, Learner)]
+        learners = [agent for agent in self._agents.values() if agent.learns]
         if not learners:
             return False
         succeeded = None if judge is None else judge(self._task, trial)
@@ -224,9 +221,8 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
     )
     agent = setup.make_agent(toolkit, actor)
     check_family(type(agent), dataset.family.name, type(dataset).__name__)
-    if sees_answer(agent):
-        plan = partial(plan_of, dataset, task, world, actor)
-        cast(Oracle, agent).reveal(task.reference, world, plan)
+    if agent.sees_answer:
+        agent.reveal(task.reference, world, partial(dataset.plan, task, world, actor))
     return agent
 
 

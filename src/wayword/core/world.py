@@ -11,9 +11,10 @@ and map are found by its name in the parallel folders (``verbalize/indoor.py``,
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from wayword.core import registry
 from wayword.core.action import Action, ActionSpace
@@ -79,39 +80,48 @@ class Feedback:
         return self.status == "ok"
 
 
-@runtime_checkable
-class World(Protocol):
-    """The place an episode happens in. One instance serves one episode at a time."""
+class World(ABC):
+    """The place an episode happens in. One instance serves one episode at a time.
 
-    @property
-    def actors(self) -> tuple[str, ...]:
-        """Everybody who acts, in turn order."""
-        ...
+    ``actors`` are all who act, in turn order. ``read_only`` holds what no episode changes, so that
+    copies of the world can share it.
+    """
 
+    if TYPE_CHECKING:  # at runtime plain attributes, which a subclass may assign or compute
+
+        @property
+        def actors(self) -> tuple[str, ...]: ...
+        @property
+        def read_only(self) -> tuple[object, ...]: ...
+
+    else:
+        actors = ("agent",)
+        read_only = ()
+
+    @abstractmethod
     def reset(self, episode: Episode) -> None:
         """Start the episode. Raises ``DataError`` when its start does not exist here."""
-        ...
 
+    @abstractmethod
     def observe(self, actor: str) -> Observation:
-        """What the actor perceives now. Changes nothing."""
-        ...
+        """The actor's observation. Changes nothing."""
 
+    @abstractmethod
     def action_space(self, actor: str) -> ActionSpace:
-        """What the actor may decide now."""
-        ...
+        """The actions that are legal for the actor now."""
 
+    @abstractmethod
     def step(self, actor: str, action: Action) -> Feedback:
         """Carry out an action in the action space. Raises ``ValueError`` for any other."""
-        ...
 
+    @abstractmethod
     def done(self, actor: str) -> bool:
-        """Whether the actor has stopped."""
-        ...
+        """True if the actor has stopped."""
 
     def pose(self, actor: str) -> Mapping[str, Json]:
         """The actor's true place and heading, small: recorded after every step."""
-        ...
+        return {}
 
     def state(self) -> Mapping[str, Json]:
-        """The whole true state: recorded once, when the episode ends."""
-        ...
+        """The complete true state: recorded once, when the episode ends."""
+        return {}

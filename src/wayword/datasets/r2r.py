@@ -175,7 +175,7 @@ class R2R(SolvableWalks):
     def _pack(self) -> Path:
         """The folder of observations."""
         if not self.settings.observations:
-            return self.folder
+            return Path(self.folder)
         folder = Path(self.settings.observations)
         if not (folder / "observations_list_summarized").is_dir():
             problem = "holds no folder observations_list_summarized"

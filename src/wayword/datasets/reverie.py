@@ -46,7 +46,7 @@ class Reverie(R2R):
 
     @cached_property
     def _boxes(self) -> Path:
-        return self.folder.parent / "reverie" / "bbox_by_scan"
+        return Path(self.folder.parent, "reverie", "bbox_by_scan")
 
     def _annotations(self, part: str) -> Path:
         if self.settings.annotations:

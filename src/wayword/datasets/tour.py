@@ -96,7 +96,7 @@ class Tour(SolvableWalks):
 
     @property
     def _path(self) -> Path:
-        return self.folder / "tour.json"
+        return Path(self.folder, "tour.json")
 
     @cached_property
     def _tour(self) -> Any:

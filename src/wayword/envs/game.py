@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from wayword.core.action import Action, Decision, Rejection
-from wayword.core.dataset import Dataset, Solvable, Task, plan_of
+from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed, copied
@@ -75,9 +75,9 @@ class TaskGame(Game):
     def plan(self, world: World, actor: str) -> ActionPlan | None:
         """The expert's plan from here; None if the dataset has no solution of that kind."""
         dataset = self.dataset
-        solutions = dataset.solutions if isinstance(dataset, Solvable) else ()
+        solutions = dataset.solutions
         how = next((how for how in EXPERT_SOLUTIONS if how in solutions), None)
-        return None if how is None else plan_of(dataset, self.task, world, actor, how)
+        return None if how is None else dataset.plan(self.task, world, actor, how)
 
     def clone(self) -> Self:
         other = super().clone()

@@ -19,6 +19,7 @@ from typing import Any
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
+from wayword.core.agent import Agent
 from wayword.core.errors import UsageError, WaywordError
 from wayword.envs.environment import Environment
 from wayword.metrics.scoring import score
@@ -39,11 +40,10 @@ class OutsideSettings:
     view_settings: Mapping[str, Any] = field(default_factory=dict)
 
 
-class Outside:
+class Outside(Agent):
     """Whoever steps an environment, in place of an agent's class."""
 
     Settings = OutsideSettings
-    sees_answer = False
 
 
 class Recorder:
@@ -65,7 +65,7 @@ class Recorder:
         plan = Plan(
             player, asked.on, settings=asked.settings, seed=options.seed, max_steps=env.max_steps
         )
-        cast: Any = AgentParts(Outside, settings, player)  # type: ignore[arg-type]
+        cast: Any = AgentParts(Outside, settings, player)  # type: ignore[type-abstract]
         self._env = env
         self._folder = RunFolder.open(out, config_of(plan, env.dataset, cast, {}))
 

@@ -25,7 +25,7 @@ from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Agent, check_family
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
-from wayword.core.model import Choice, Completion, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step
@@ -56,13 +56,14 @@ class Question:
         return [{"role": one.role, "content": one.content} for one in self.prompt]
 
 
-class AskedPolicy:
+class AskedPolicy(Model):
     """The model that an agent asks: every question waits for :attr:`Question.answer`."""
 
     name = "policy"
 
     def __init__(self, asked: asyncio.Queue[Question], window: int, role: str = "main") -> None:
-        self._asked, self.window, self._role = asked, window, role
+        self._asked, self._role = asked, role
+        self.window: int = window
 
     def as_role(self, role: str) -> AskedPolicy:
         """The same policy, asked in another role."""
@@ -75,9 +76,6 @@ class AskedPolicy:
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         said = await self._ask(prompt, None, options)
         return Choice(tuple(options), tuple(0.0 if one == said else FAR for one in options))
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
 
     async def _ask(
         self, prompt: Prompt, sampling: Sampling | None, options: Sequence[str] = ()

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from wayword.core.action import Rejection
-from wayword.core.dataset import Dataset, Solvable, Task
+from wayword.core.dataset import Dataset, Task
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import World
@@ -60,7 +60,7 @@ def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, floa
         "reward": float(state.get("reward", 0.0)),
         "low_level": float(length),
     }
-    best = dataset.expert_length(task) if isinstance(dataset, Solvable) else None
+    best = dataset.expert_length(task)
     if best is not None:
         found["plw_sr"] = success * best / max(best, length)
     return found

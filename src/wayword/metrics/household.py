@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from wayword.core.action import STOP, Decision
-from wayword.core.dataset import Dataset, Solvable, Task
+from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
@@ -116,7 +116,7 @@ class HouseholdScorer:
         if isinstance(reference, PlannedReference):
             workers = reference.worker, *reference.helpers
         length = actions_taken(trajectory, workers)
-        best = dataset.expert_length(task) if isinstance(dataset, Solvable) else None
+        best = dataset.expert_length(task)
         found["low_level"] = float(length)
         if best is not None:
             for key in ("sr", "goal_sr"):

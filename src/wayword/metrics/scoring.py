@@ -137,8 +137,21 @@ class Clustered(Protocol):
         ...
 
 
+class SuccessScorer:
+    """The scorer of a family that has none: its datasets judge success."""
+
+    def __init__(self, family: Family) -> None:
+        self._key = family.success
+        self.metrics = (Metric(self._key, self._key.upper(), "rate", "higher", "episodes solved"),)
+
+    def score(self, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
+        """The success of each pair; nothing for one that cannot be judged."""
+        judged = [dataset.succeeded(task, trajectory) for task, trajectory in pairs]
+        return [{} if success is None else {self._key: float(success)} for success in judged]
+
+
 def scorer(family: Family | str) -> Scorer:
-    """The scorer of a family, or of that name. Raises ``UsageError`` where there is none."""
+    """The scorer of a family, or of that name. Raises ``UsageError`` for something else."""
     known: Family = registry.load("family", family) if isinstance(family, str) else family
     return _in_tree(known.name) if known.scorer is None else _checked(known)
 
@@ -155,12 +168,9 @@ def _in_tree(name: str) -> Scorer:
 
 
 def _checked(known: Family) -> Scorer:
-    found = known.part("scorer")
+    found = known.part("scorer") or SuccessScorer(known)
     if not isinstance(found, Scorer):
-        raise UsageError(
-            f"the family {known.name!r} has no metrics: give it a scorer, or in the tree a file "
-            f"metrics/{known.name}.py that defines one"
-        )
+        raise UsageError(f"the scorer of the family {known.name!r} must have metrics and score()")
     return found
 
 

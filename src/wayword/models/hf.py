@@ -21,7 +21,16 @@ from pathlib import Path
 from typing import Any, Literal
 
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, TokenLogprob, Usage
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Message,
+    Model,
+    Prompt,
+    Sampling,
+    TokenLogprob,
+    Usage,
+)
 from wayword.models.parts.decoding import continued, longest, schema_in_words, thought_apart
 
 
@@ -65,7 +74,7 @@ class _Job:
         return replace(self.sampling, seed=None, json_schema=None) if plain else object()
 
 
-class HfModel:
+class HfModel(Model):
     """A causal language model through transformers: ``hf:NAME`` on the hub, or ``hf:/a/folder``.
 
     Conversations go through the tokenizer's chat template; raw text is continued as it is.

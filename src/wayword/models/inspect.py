@@ -21,6 +21,7 @@ from wayword.core.model import (
     Choice,
     Completion,
     Message,
+    Model,
     Prompt,
     Sampling,
     Usage,
@@ -55,7 +56,7 @@ class Settings:
     thinking: int | None = None
 
 
-class InspectModel:
+class InspectModel(Model):
     """A model of any provider that Inspect knows, by its name there: ``provider/NAME``.
 
     Forms are asked for in words, since not every provider can be held to one; ``choose`` asks for

@@ -20,7 +20,16 @@ from typing import Any, TypeVar
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.files import sha256
-from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, TokenLogprob, Usage
+from wayword.core.model import (
+    Choice,
+    Completion,
+    Message,
+    Model,
+    Prompt,
+    Sampling,
+    TokenLogprob,
+    Usage,
+)
 from wayword.models.parts.decoding import choice_grammar, longest, thought_apart, tightened
 from wayword.models.parts.llamacpp import Engine, EngineSettings, rank
 from wayword.models.parts.requantise import faster, trained_window
@@ -54,7 +63,7 @@ class Settings:
             )
 
 
-class LocalModel:
+class LocalModel(Model):
     """A GGUF file in this process: ``local:smollm2`` or ``local:/path/to/model.gguf``.
 
     >>> model = LocalModel("smollm2")                                   # doctest: +SKIP

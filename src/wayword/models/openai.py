@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.loopback import is_loopback_url
-from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage, user
+from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling, Usage, user
 from wayword.core.secrets import MASK, hidden, is_secret, redacted, remember
 from wayword.models.parts.decoding import continued
 from wayword.models.servers import answers
@@ -50,7 +50,7 @@ class _Bill:
     usage: Usage = field(default_factory=Usage)
 
 
-class OpenAIModel:
+class OpenAIModel(Model):
     """A model behind a server: ``openai:gpt-5.1``, or your own with ``base_url``.
 
     >>> model = OpenAIModel("qwen3", ServerSettings(base_url="http://127.0.0.1:8000/v1"))

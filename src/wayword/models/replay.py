@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from wayword.core.errors import ModelError
-from wayword.core.model import Choice, Completion, Prompt, Sampling
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.trajectory import ModelCall
 from wayword.models.middleware.cache import choice_key, completion_key
 
@@ -20,7 +20,7 @@ class Settings:
     """``replay:`` has no settings."""
 
 
-class ReplayModel:
+class ReplayModel(Model):
     """A model that repeats the recorded calls of a run: ``replay:RUN``.
 
     >>> model = ReplayModel("runs/a", calls=trajectory.calls())         # doctest: +SKIP

@@ -19,7 +19,7 @@ from typing import Any
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, ModelError, UsageError, suggest
 from wayword.core.files import sha256
-from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 
 Answer = str | Completion
 Answers = Callable[[Prompt, Sampling], Answer | Awaitable[Answer]]
@@ -41,7 +41,7 @@ class Settings:
     length: int = 100
 
 
-class ScriptedModel:
+class ScriptedModel(Model):
     """A model whose answers are known beforehand.
 
     >>> model = ScriptedModel(answers=["left", "stop"])
@@ -65,12 +65,13 @@ class ScriptedModel:
     ) -> None:
         self._name = f"scripted:{name}"
         given = settings or Settings()
-        self.identity = self._name if given == Settings() else f"{self._name} {given}"
-        """Name, settings and the script's content: what decides about the answers."""
+        identity = self._name if given == Settings() else f"{self._name} {given}"
         if answers is None:
             answers = _by_name(name, given)
             if not callable(answers):
-                self.identity += f" {sha256(Path(name))}"
+                identity += f" {sha256(Path(name))}"
+        self.identity: str = identity
+        """Name, settings and the script's content: what decides about the answers."""
         self._answers = answers if callable(answers) else _List(answers, given.repeat, self._name)
 
     Settings = Settings

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
-from wayword.core.agent import Reflecting, TrialSettings
 from wayword.core.dataset import Dataset, DrawnTasks, Task, task_id
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Model
@@ -156,11 +155,7 @@ def _trials(agent: AgentParts, dataset: Dataset) -> Mapping[str, Any]:
     Of several agents the one that may try most often decides; there is a judge where one of them
     is told. Agents that do not learn try once, whatever their settings are called.
     """
-    learners = [
-        parts.settings
-        for parts in agent.playing()
-        if issubclass(parts.cls, Reflecting) and isinstance(parts.settings, TrialSettings)
-    ]
+    learners = [parts.settings for parts in agent.playing() if parts.cls.learns]
     most = max((settings.trials for settings in learners), default=1)
     told = any(settings.verdict == "told" for settings in learners)
     return {"trials": most, "judge": judge(dataset) if told and most > 1 else None}

@@ -24,15 +24,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wayword.core.agent import ends_itself
-from wayword.core.dataset import Dataset, Solvable, Task, task_id
+from wayword.core.dataset import Dataset, Task, task_id
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.game import PlanningFailed
 from wayword.core.model import (
     Model,
     Usage,
     estimated_tokens,
-    window_of,
 )
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
@@ -94,7 +92,7 @@ def forecast(plan: Plan, rehearsed: int = REHEARSED) -> Forecast:
     tasks, numbers = dataset.tasks, choose(plan, dataset.tasks)
     choices = model_choices(plan, agent)
     opened = _opened(plan, choices)
-    window = window_of(opened["main"]) if "main" in opened else 0
+    window = opened["main"].window if "main" in opened else 0
     stage = _Stage(plan, dataset, agent, choices, opened)
     step = max(1, math.ceil(len(numbers) / max(1, rehearsed)))
     chosen = [tasks[number] for number in numbers[::step][:rehearsed]]
@@ -141,7 +139,7 @@ class _Stage:
         most = self.plan.max_steps or self.dataset.max_steps
         if self._scripted():
             return self._played(task, self.agent, most, self.opened), 1.0
-        if all(ends_itself(parts.cls) for parts in self.agent.playing()):
+        if all(parts.cls.ends_itself for parts in self.agent.playing()):
             return self._played(task, self._constrained(), most, self._models()), 1.0
         steps = min(float(most), _expert_steps(self.plan, self.dataset, task, most))
         played, counted = self._for(task, steps, most)
@@ -167,7 +165,7 @@ class _Stage:
         return asyncio.run(rollout(task, setup))
 
     def _models(self) -> dict[str, Model]:
-        windows = {role: window_of(model) for role, model in self.opened.items()}
+        windows = {role: model.window for role, model in self.opened.items()}
         return {
             role: Rehearsal(name, windows.get(role, 0), picks(name, settings))
             for role, (name, settings) in self.choices.items()
@@ -255,7 +253,7 @@ def _errands(dataset: Dataset, task: Task) -> int | None:
 
     An expert that can do either goes by single motions, a model by the longer actions.
     """
-    if len(task.episode.actors) > 1 or not isinstance(dataset, Solvable):
+    if len(task.episode.actors) > 1 or not dataset.solutions:
         return None
     try:
         return len(dataset.solve(task, "errands")) if "errands" in dataset.solutions else None

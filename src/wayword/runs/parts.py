@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core import registry, rollout
-from wayword.core.agent import Agent, Toolkit, check_family, needs_person, roles_of, sees_answer
-from wayword.core.dataset import Dataset, DrawnTasks, Incomplete, Task
+from wayword.core.agent import Agent, Toolkit, check_family
+from wayword.core.dataset import Dataset, DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import reading
-from wayword.core.model import Model, identity_of
+from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
 from wayword.models.parts.weights import is_small, trained_settings
@@ -57,17 +57,17 @@ class AgentParts:
     @property
     def sees_answer(self) -> bool:
         """Whether any of them is shown the reference."""
-        return any(sees_answer(parts.cls) for parts in self.playing())
+        return any(parts.cls.sees_answer for parts in self.playing())
 
     @property
     def needs_person(self) -> bool:
         """Whether any of them is a person at the terminal."""
-        return any(needs_person(parts.cls) for parts in self.playing())
+        return any(parts.cls.needs_person for parts in self.playing())
 
     @property
     def roles(self) -> list[str]:
         """The model roles of all of them, in order."""
-        found = (role for parts in self.playing() for role in roles_of(parts.cls))
+        found = (role for parts in self.playing() for role in parts.cls.roles)
         return list(dict.fromkeys(found))
 
     def maker(self) -> rollout.MakeAgent:
@@ -77,8 +77,7 @@ class AgentParts:
             parts, own = self.others.get(actor, self), toolkit.models.get(actor)
             if own is not None:
                 toolkit = replace(toolkit, models={**toolkit.models, "main": own})
-            made: Agent = parts.cls(parts.settings, toolkit)  # type: ignore[call-arg]
-            return made
+            return parts.cls(parts.settings, toolkit)
 
         return build
 
@@ -118,7 +117,7 @@ def open_agent(plan: Plan, dataset: Dataset) -> AgentParts:
 def takes_a_person(plan: Plan) -> bool:
     """Whether somebody at the terminal is to play or to answer."""
     agents = (registry.load("agent", name) for name in (plan.agent, *plan.actors.values()))
-    return bool(plan.ask) or any(needs_person(cls) for cls in agents)
+    return bool(plan.ask) or any(cls.needs_person for cls in agents)
 
 
 def cast_of(identity: Mapping[str, Any]) -> str:
@@ -275,9 +274,6 @@ def _perceived(plan: Plan, cls: Any) -> Any:
     if not name:
         return cls
     chosen: Any = registry.load("perceiver", name)
-    if not (isinstance(chosen, type) and issubclass(chosen, Perceiver)):
-        base = f"{Perceiver.__module__}.{Perceiver.__name__}"
-        raise UsageError(f"{name}: 'perceiver' must be a subclass of {base}")
     build: Any = chosen
     settings = make(chosen.Settings, given, "perceiver")
 
@@ -339,8 +335,8 @@ def _files(top: Path) -> list[Path]:
 
 def omitted(dataset: Dataset) -> Mapping[str, int]:
     """How many published records were left out, by cause, where the dataset counts them."""
-    found = dataset.omissions if isinstance(dataset, Incomplete) else {}
-    return {str(cause).replace("_", " "): int(count) for cause, count in found.items() if count}
+    found = dataset.omissions.items()
+    return {str(cause).replace("_", " "): int(count) for cause, count in found if count}
 
 
 def split_name(plan: Plan, dataset: Dataset) -> str:
@@ -387,7 +383,7 @@ def identity(
 
 def _identity(model: Model) -> str:
     """What decides about a model's answers. A server on this machine may change its port."""
-    return re.sub(r"//(?:127\.0\.0\.1|localhost|\[::1\]):\d+", "//loopback", identity_of(model))
+    return re.sub(r"//(?:127\.0\.0\.1|localhost|\[::1\]):\d+", "//loopback", model.identity)
 
 
 def versions() -> Mapping[str, str]:

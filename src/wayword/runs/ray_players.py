@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wayword.core.errors import BudgetExhausted, ModelUnusable, WaywordError
-from wayword.core.model import lessons_of, prepare, warnings_of
 from wayword.core.rollout import rollout
 from wayword.models.middleware.budget import Account, Meter, Row, play_as, under_way
 from wayword.models.middleware.rate import Limiter
@@ -246,7 +245,7 @@ class Player:
                 lambda model: SharedTurns(self._bank, model),
             )
             for model in self._models.values():
-                await prepare(model)
+                await model.prepare()
             own = config_of(plan, dataset, agent, self._models)
         except WaywordError as error:
             return where, str(error)
@@ -286,9 +285,9 @@ class Player:
     async def leave(self) -> list[str]:
         """Close the models; what a person should know of them."""
         models = list(self._models.values())
-        learnt = [line for model in models for line in lessons_of(model)]
+        learnt = [line for model in models for line in model.lessons]
         told = [f"refused by the server and left out: {line}" for line in learnt]
-        told += [line for model in models for line in warnings_of(model)]
+        told += [line for model in models for line in model.warnings]
         for model in models:
             await model.aclose()
         return told

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wayword.agents.strategies.reading import ARGUMENT
-from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage, estimated_tokens
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, estimated_tokens
 from wayword.models.scripted import smallest
 from wayword.models.servers.profile import Profile, profile_of
 
@@ -58,7 +58,7 @@ def picks(name: str, settings: Mapping[str, Any]) -> bool:
 
 
 @dataclass(slots=True)
-class Rehearsal:
+class Rehearsal(Model):
     """A model that goes on by anything legal, in the name and with the window of the real one.
 
     ``picks``: it chooses by writing ``{"answer": …}``; else options are ranked in one request.

@@ -19,7 +19,7 @@ from wayword.agents.person import PERSON, Person, Terminal, answered_by
 from wayword.core import registry
 from wayword.core.agent import Shared
 from wayword.core.dataset import Dataset
-from wayword.core.model import Model, lessons_of, prepare, warnings_of
+from wayword.core.model import Model
 from wayword.core.rollout import Outcome, Setup
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import (
@@ -118,7 +118,7 @@ async def run_async(
     models = open_models(plan, model_choices(plan, agent), account)  # before anything is written
     try:
         for model in models.values():
-            await prepare(model)
+            await model.prepare()
         there = (person or Terminal()) if agent.needs_person or plan.ask else None
         tell = on_progress or _silent
         return await _run(plan, dataset, agent, models, account, tell, there, going_on)
@@ -155,9 +155,9 @@ async def _run(
         outcome = await _play(active, todo, models, account) if todo else Outcome()
         if outcome.exhausted and account.used >= 1.0:  # by calls made since an episode was refused
             outcome = replace(outcome, exhausted=account.spent())
-        learnt = [line for model in models.values() for line in lessons_of(model)]
+        learnt = [line for model in models.values() for line in model.lessons]
         told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
-        told += dict.fromkeys(line for model in models.values() for line in warnings_of(model))
+        told += dict.fromkeys(line for model in models.values() for line in model.warnings)
         spent = _spent(account, outcome)
         return RunResult(
             out if store else path,

@@ -14,7 +14,7 @@ from typing import Any
 from wayword.core import registry
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Agent, Demonstration, Demonstrations, Toolkit
-from wayword.core.dataset import Dataset, Solvable, Task
+from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Step, Trajectory
@@ -27,11 +27,11 @@ _IDLE = (Action("turn_left"), Action("wait"))
 def demonstrations(dataset: Dataset) -> Demonstrations:
     """What draws solved training episodes of a dataset, for one actor or several. The team plays
     an episode once, whichever actor asks for it."""
-    if not isinstance(dataset, Solvable):
+    if not dataset.solutions:
         return dataset.demonstrations
     played: dict[str, Demonstration | None] = {}
 
-    def solved(trained: Solvable, task: Task) -> Demonstration | None:
+    def solved(trained: Dataset, task: Task) -> Demonstration | None:
         if len(task.episode.actors) == 1:
             return trained.demonstration(task)
         if task.episode.id not in played:

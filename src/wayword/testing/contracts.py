@@ -33,7 +33,7 @@ NOISE = (
 )
 
 
-class Noise:
+class Noise(Model):
     """A model that answers anything but what it was asked, whatever the constraint."""
 
     name = "noise"
@@ -48,9 +48,6 @@ class Noise:
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         return Choice(tuple(options), (0.0,) * len(options))
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
 
 
 class Typist:
@@ -97,8 +94,7 @@ def _play(
     agent: type[Agent], settings: Any, dataset: Dataset, model: Model, trials: int = 1
 ) -> Trajectory:
     def build(toolkit: Toolkit, actor: str) -> Agent:
-        made: Agent = agent(settings, toolkit)  # type: ignore[call-arg]
-        return made
+        return agent(settings, toolkit)
 
     shared = Shared({PERSON: Typist()})  # no test waits for a real one
     setup = Setup(dataset, build, {"main": model}, seed=1, max_steps=6, shared=shared)

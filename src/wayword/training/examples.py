@@ -32,8 +32,8 @@ from wayword.agents.velma.legs import legs
 from wayword.agents.walker.agent import STEEP
 from wayword.core import registry
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, begins_anew, check_family
-from wayword.core.dataset import Dataset, Solvable, Task
+from wayword.core.agent import Agent, MakePlan, Shared, Toolkit, check_family
+from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.geometry import relative, sector
@@ -102,7 +102,7 @@ def narrated(dataset: Dataset, task: Task, clauses: Sequence[Clause], places: in
     reference = task.reference
     walked = graph(task.episode.scene) if graph is not None else None
     if isinstance(walked, StreetGraph):
-        actions = dataset.solve(task) if isinstance(dataset, Solvable) else ()
+        actions = dataset.solve(task) if dataset.solutions else ()
         return by_turns(clauses, turns_made(actions), places)
     if not isinstance(walked, ViewpointGraph) or not isinstance(reference, PathReference):
         return _spread(clauses, places)
@@ -366,7 +366,7 @@ def refuse_test(on: str, area: str = "") -> None:
     )
 
 
-class _Chooser:
+class _Chooser(Model):
     """The model of an agent in training: answers for the oracle or the student, and takes notes."""
 
     name = "training"
@@ -402,7 +402,7 @@ class AskedQuestion:
     best: str
 
 
-class _Guided:
+class _Guided(Agent):
     """An agent with an oracle looking over its shoulder."""
 
     Settings: ClassVar[type[Any]] = object
@@ -550,7 +550,7 @@ class ExampleMaker:
         ends = [
             n for n, (a, b) in enumerate(pairwise(questions), 1) if len(b.prompt) < len(a.prompt)
         ]
-        return questions[: ends[0]] if ends and begins_anew(self._cls) else questions
+        return questions[: ends[0]] if ends and self._cls.restarts_prompt else questions
 
 
 def written(

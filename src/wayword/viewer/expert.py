@@ -8,7 +8,6 @@ from typing import Any
 
 from wayword.agents.person import answered
 from wayword.core.action import STOP, Action, Decision
-from wayword.core.dataset import Solvable
 from wayword.core.errors import WaywordError
 from wayword.core.game import Game, PlanningFailed, ReplayDiffers
 from wayword.core.trajectory import Step, Trajectory
@@ -33,7 +32,7 @@ def experts(told: Trajectory, sources: Sources, patience: float = 5.0) -> list[t
     made before each of them, ``patience`` seconds long at most.
     """
     dataset, task = sources.dataset, sources.tasks.get(told.episode_id)
-    if task is None or dataset is None or not isinstance(dataset, Solvable):
+    if task is None or dataset is None or not dataset.solutions:
         return []
     end = time.monotonic() + patience
     found: list[tuple[str, bool]] = [("", False)] * len(told.steps)

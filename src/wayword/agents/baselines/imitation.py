@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, needing
 from wayword.core.geometry import sector
@@ -144,7 +144,7 @@ class ImitationSettings:
     weights: str = ""
 
 
-class ImitationAgent:
+class ImitationAgent(Agent):
     """Follows written routes on viewpoint graphs with a small trained network, from text alone.
 
         wayword run imitation --on houses --limit 20

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import MakePlan, Toolkit
+from wayword.core.agent import Agent, MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.game import ActionPlan, PlanningFailed, thought_of
 from wayword.core.world import Feedback, Observation, World
@@ -23,7 +23,7 @@ class NoSettings:
     """Nothing to set."""
 
 
-class PlannedWalk:
+class PlannedWalk(Agent):
     """Takes the actions of the dataset's plan in order, then stops.
 
     Subclasses say ``how`` the plan is made. Where there is no plan it stops at once, and a note
@@ -79,7 +79,7 @@ class GoldOracle(PlannedWalk):
     how: ClassVar[str] = "gold"
 
 
-class Expert:
+class Expert(Agent):
     """Solves tasks in homes (household, rearrangement, questions) and levels of BabyAI by low-level
     actions alone, from the goals and the world: the source of gold trajectories.
 

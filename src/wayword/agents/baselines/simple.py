@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import relative
@@ -37,7 +37,7 @@ class RandomSettings:
     may_stop: bool = False
 
 
-class RandomAgent:
+class RandomAgent(Agent):
     """Any listed action with equal probability, seeded by episode, for as many moves as a usual
     route has.
 
@@ -79,7 +79,7 @@ class ForwardSettings:
     moves: int = 0
 
 
-class ForwardAgent:
+class ForwardAgent(Agent):
     """Goes straight on, and stops after as many moves as a usual route has.
 
     In the street it goes forward until it has seen 40 panoramas: the baseline of VELMA (Schumann et

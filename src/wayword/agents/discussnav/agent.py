@@ -45,7 +45,7 @@ from wayword.agents.prompting import (
     context_tokens,
 )
 from wayword.core.action import STOP, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
@@ -104,7 +104,7 @@ class DiscussNavSettings:
             raise UsageError("discussnav: temperature lies between 0 and 10, patience above 0")
 
 
-class DiscussNav:
+class DiscussNav(Agent):
     """Consults experts on instruction, scene, completion and decision before every move.
 
     On a viewpoint graph a move goes to a neighbour. A body in the finding world, or a real robot,

@@ -44,7 +44,7 @@ from wayword.agents.prompting import (
     context_tokens,
 )
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
@@ -155,7 +155,7 @@ class NavGPTSettings:
             )
 
 
-class NavGPT:
+class NavGPT(Agent):
     """NavGPT: reasons in words at every viewpoint, and names the next (Zhou et al. 2024)."""
 
     Settings: ClassVar[type[NavGPTSettings]] = NavGPTSettings

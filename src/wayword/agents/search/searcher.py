@@ -26,7 +26,7 @@ Source: LGX (Dorbala et al. 2024, section III).
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -45,7 +45,7 @@ from wayword.agents.search.approach import (
 )
 from wayword.agents.search.costmap import CELL, ON, Costmap, distances
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, absolute, angles_apart, bearing, bearings
@@ -119,7 +119,7 @@ class NextPoint:
     fallback_for: Rejection | None = None
 
 
-class Searcher(ABC):
+class Searcher(Agent):
     """What all searchers share; a strategy says where to go after each turn."""
 
     Settings: ClassVar[type[SearchSettings]] = SearchSettings

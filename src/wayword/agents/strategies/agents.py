@@ -15,7 +15,7 @@ from wayword.agents.household.walk import HomeWalk
 from wayword.agents.strategies.reflecting import ReflectingStrategy
 from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.world import Feedback, Observation
 
@@ -59,7 +59,7 @@ class Chat(Strategy):
     answers: Mapping[Action, str] = MappingProxyType({})
 
 
-class Act:
+class Act(Agent):
     """Answers with an action alone, with no word of why.
 
         wayword run act --on houses --model local:smollm2
@@ -71,7 +71,7 @@ class Act:
     Settings: ClassVar[type[ActSettings]] = ActSettings
     families: ClassVar[frozenset[str]] = frozenset()
     needs_model: ClassVar[bool] = True
-    begins_anew: ClassVar[bool] = True
+    restarts_prompt: ClassVar[bool] = True
     """Training takes the first text of an episode where there are several."""
     strategy: ClassVar[type[Strategy]] = Chat
 

@@ -67,6 +67,7 @@ class ReflectingStrategy(Strategy):
 
     Settings: ClassVar[type[ReflectingSettings]] = ReflectingSettings
     roles: ClassVar[tuple[str, ...]] = ("reflection",)
+    learns: ClassVar[bool] = True
 
     def __init__(self, settings: ReflectingSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)

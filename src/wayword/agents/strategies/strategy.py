@@ -39,7 +39,7 @@ from wayword.agents.strategies.reading import (
     read_answer,
 )
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Demonstration, SharedKey, Toolkit
+from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling
@@ -175,7 +175,7 @@ class StrategySettings:
 _EXAMPLES = SharedKey[list[Turn]]("in-context examples")
 
 
-class Strategy:
+class Strategy(Agent):
     """One actor's episode by one recipe. ``recipe`` is a recipe's text, or a shipped one's name."""
 
     recipe: ClassVar[str] = ""

@@ -15,7 +15,7 @@ from wayword.agents.team.follower import Follower
 from wayword.agents.team.partner import Partner
 from wayword.agents.team.role import Brief, Role
 from wayword.core.action import ActionSpace, Decision, Rejection
-from wayword.core.agent import MakePlan, Toolkit
+from wayword.core.agent import Agent, MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError, suggest
 from wayword.core.world import Feedback, World
@@ -38,7 +38,7 @@ class TeamSettings:
     talk: bool = True
 
 
-class Team:
+class Team(Agent):
     """Scripted actors that finish tasks for several by talking.
 
         >>> from wayword.core.registry import load

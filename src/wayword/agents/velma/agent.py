@@ -30,7 +30,7 @@ from wayword.agents.legal import Refusal, pick
 from wayword.agents.prompting import Prompts, TokenRate, context_tokens, quotable
 from wayword.agents.velma.legs import RouteProgress, legs
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection, RejectionKind
-from wayword.core.agent import Demonstration, SharedKey, Toolkit
+from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.model import Model, Sampling
@@ -237,7 +237,7 @@ class VelmaSettings:
 _LISTED = SharedKey[dict[str, Landmarks]]("landmarks by episode")
 
 
-class Velma:
+class Velma(Agent):
     """VELMA: the walk as one growing text, the action its next word (Schumann et al. 2024).
 
     With ``follow`` it is a :class:`RouteFollower`.

@@ -49,7 +49,7 @@ from wayword.agents.clauses import (
 )
 from wayword.agents.prompting import Prompts
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
-from wayword.core.agent import Toolkit
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, relative, sector, unit
@@ -104,7 +104,7 @@ class WalkerSettings:
             raise UsageError("walker: words, here and near must be at least 0")
 
 
-class Walker:
+class Walker(Agent):
     """Walker: one growing text of yes or no: is the clause done, does it lead there?
 
     ``answers`` maps each decision to its answer to the question that is asked, ``clauses`` are

@@ -34,7 +34,6 @@ from wayword.core.model import (
     TokenLogprob,
     Usage,
     Wrapper,
-    identity_of,
 )
 from wayword.core.secrets import redacted
 
@@ -241,7 +240,7 @@ class CachedModel(Wrapper):
         await super().aclose()
 
     def _key(self, question: str) -> str:
-        return digest([identity_of(self._inner), question])
+        return digest([self._inner.identity, question])
 
     async def _once(
         self, key: str, read: Callable[[Json], _Answer], ask: Callable[[], Awaitable[_Answer]]
@@ -274,7 +273,7 @@ class CachedModel(Wrapper):
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What went wrong with the file: see :func:`~wayword.core.model.warnings_of`."""
+        """What went wrong with the file."""
         return (*self._cache.problems, *super().warnings)
 
     async def _off_loop(self, work: Callable[..., Json], *given: Any) -> Json:

@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import Any, ClassVar
 
 from wayword.core.action import Action
-from wayword.core.dataset import Solvable, Task, able
+from wayword.core.dataset import Dataset, Task, able
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.world import Feedback, World
@@ -38,7 +38,7 @@ def solve(world: BabyAIWorld) -> ActionPlan:
         yield Action(VERBS[code])
 
 
-class SolvableLevels(Solvable):
+class SolvableLevels(Dataset):
     """Levels of BabyAI: ``expert`` is the package's bot, by the level's own actions; actors that
     run errands are planned for by those."""
 

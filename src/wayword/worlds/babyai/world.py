@@ -25,7 +25,7 @@ from typing import Literal
 from wayword.core.action import STOP, Action, ActionSpace, ListedLater
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
-from wayword.core.world import Feedback
+from wayword.core.world import Feedback, World
 from wayword.worlds.babyai.level import DONE, Level, state_of
 from wayword.worlds.babyai.motions import (
     CODES,
@@ -91,7 +91,7 @@ Actions = Literal["low", "high"]
 _LOW = tuple(Action(verb) for verb in LOW)
 
 
-class BabyAIWorld:
+class BabyAIWorld(World):
     """One level of BabyAI and its actor; family ``"babyai"``.
 
     ``Episode.scene`` names the level, and ``Episode.start`` holds ``"seed"``, the number that the

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.agent import Demonstration
-from wayword.core.dataset import Solvable, Task, able, listed
+from wayword.core.dataset import Dataset, Task, able, listed
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed, ReasonedPlan
@@ -125,7 +125,7 @@ def walks_high(world: HouseholdWorld, actor: str) -> bool:
     return not set(NEEDED) <= set(own) and set(HIGH_NEEDED) <= set(own)
 
 
-class SolvableHousehold(Solvable):
+class SolvableHousehold(Dataset):
     """Household tasks: ``expert`` brings the goals about, by low-level actions where the body has
     them, else by whole errands.
 

@@ -34,7 +34,7 @@ from wayword.core.action import Action
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
-from wayword.core.world import Feedback
+from wayword.core.world import Feedback, World
 from wayword.worlds.household import verbs as st
 from wayword.worlds.household.choices import HouseholdActions, household_actions, useful
 from wayword.worlds.household.high import HIGH
@@ -53,7 +53,7 @@ UNSEEN_DOOR = "a closed door"
 recorded episodes hold these words."""
 
 
-class HouseholdWorld:
+class HouseholdWorld(World):
     """One house and those who act in it; family ``"household"``.
 
     ``Episode.start`` holds ``"poses"``: actor -> ``{"x", "y", "heading"}`` (metres, degrees), one

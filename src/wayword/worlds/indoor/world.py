@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace
+from wayword.core.dataset import Walkable
 from wayword.core.episode import Episode, Json, PathReference
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute
@@ -42,7 +43,7 @@ class IndoorObservation(Observation):
     neighbors: tuple[Neighbor, ...]
 
 
-class IndoorWorld:
+class IndoorWorld(Walkable):
     """A walk on a viewpoint graph by one actor. Actions: ``goto[viewpoint]`` and ``stop``."""
 
     def __init__(self, graph: ViewpointGraph) -> None:

@@ -34,7 +34,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from wayword.core.action import STOP, Action, ActionSpace
-from wayword.core.dataset import Solvable, Task, listed
+from wayword.core.dataset import Dataset, Task, listed
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, PlanningFailed
@@ -116,7 +116,7 @@ def _around(thing: HouseObject, within: float) -> list[Point]:
 MENU = ActionSpace(LISTED, accepts=is_motion, forms=FORMS)
 
 
-class ObjectNavWorld:
+class ObjectNavWorld(World):
     """One base and its search; family ``"objectnav"``.
 
     ``base`` is what moves and looks. The world's state, ``base.report()`` with the place and
@@ -227,7 +227,7 @@ class ObjectNavWorld:
         return self.base.rotate(*given) if action.name == "rotate" else self.base.go_to(*given)
 
 
-class SolvableSearches(Solvable):
+class SolvableSearches(Dataset):
     """Object searches: ``shortest`` leads to the nearest place that has a target in view within the
     reference's distance, ``gold`` along the published way; both end facing a target."""
 

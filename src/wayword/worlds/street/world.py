@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, cast
 
 from wayword.core.action import Action, ActionSpace
+from wayword.core.dataset import Walkable
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError
 from wayword.core.geometry import relative
@@ -65,7 +66,7 @@ class StreetObservation(Observation):
         return len(self.angles)
 
 
-class StreetWorld:
+class StreetWorld(Walkable):
     """A walk by one actor. Actions: forward, left, right, turn_around, stop; all always legal.
 
     An action that cannot be done is carried out as the released VELMA navigator does it, except

@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace
-from wayword.core.dataset import Solvable, Task, listed
+from wayword.core.dataset import Dataset, Task, listed
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.game import ActionPlan
@@ -60,7 +60,7 @@ class TwoPhaseReference(Reference):
     room: str
 
 
-class TwoPhaseWorld:
+class TwoPhaseWorld(World):
     """Two choices; family ``"two_phase"``. Actions: ``go[thing]`` for each thing listed, ``stop``.
 
     ``rooms``: room -> the common objects in it. Going to a thing of the start room, or to one of a
@@ -134,7 +134,7 @@ class TwoPhaseWorld:
         return () if self._done else self._lists[self._phase - 1]
 
 
-class SolvableTwoPhase(Solvable):
+class SolvableTwoPhase(Dataset):
     """Two-phase tests: ``shortest`` goes to the hallway, then to a thing of the target's room."""
 
     solutions: ClassVar[tuple[str, ...]] = ("shortest",)

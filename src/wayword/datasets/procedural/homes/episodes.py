@@ -12,7 +12,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
-from wayword.core.dataset import DrawnTasks, Incomplete, Task, Training
+from wayword.core.dataset import DrawnTasks, Task, Training
 from wayword.core.episode import Episode, Extra, Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.files import sha256
@@ -197,7 +197,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     @property
     def omissions(self) -> Mapping[str, int]:
         """How many published records were left out, by cause."""
-        return self._source.omissions if isinstance(self._source, Incomplete) else {}
+        return getattr(self._source, "omissions", {})
 
     def world(self, episode: Episode) -> HouseholdWorld:
         """A fresh world for the episode."""

@@ -532,12 +532,12 @@ class OwnTasks(SourcedTasks[OwnSettings]):
     Settings: ClassVar[type[Any]] = OwnSettings
     splits: ClassVar[tuple[str, ...]] = ("test",)
     file: ClassVar[Path]
-    max_steps: int = 500
+    max_steps: ClassVar[int] = 500
 
     def source(self, split: str) -> EpisodeSource:
         """The file's one task."""
         task = self._read()
-        self.max_steps = task.max_steps
+        vars(self)["max_steps"] = task.max_steps  # this file's own
         return _One(task, self.settings)
 
     def _read(self) -> TaskFile:

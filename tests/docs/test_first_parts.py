@@ -1,0 +1,70 @@
+"""The first page of docs/adding.md: a new agent and a new world work at their first run."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from helpers.docs_pages import PAGES, blocks
+from wayword.cli.app import app
+from wayword.runs.folder import RunFolder
+
+(PAGE,) = (path for path in PAGES if path.name == "adding.md")
+TITLED = {block.title: block.text for block in blocks(PAGE) if block.title}
+
+
+def code(text: str) -> int:
+    """Lines that are neither blank nor a docstring."""
+    return sum(bool(re.match(r'\s*[^\s"]', line)) for line in text.splitlines())
+
+
+def wayword(*arguments: str) -> str:
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("asker.py", "line.py"):
+        Path(name).write_text(TITLED[name] + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_the_page_begins_with_both_and_each_is_short() -> None:
+    assert list(TITLED)[:2] == ["asker.py", "line.py"]
+    assert code(TITLED["asker.py"]) <= 25
+    assert code(TITLED["line.py"]) <= 40
+
+
+def test_a_small_world_runs_scores_and_has_a_table_and_pages(here: Path) -> None:
+    wayword("run", "random", "--on", "./line.py", "--seed", "3", "--out", "runs/line")
+    records = list(RunFolder.read(here / "runs/line").records())
+    assert {record.episode_id for record in records} == {"to_1", "to_2", "to_3"}
+    for record in records:
+        place = record.trajectory.state["place"]
+        assert record.scores["sr"] == float(record.episode_id == f"to_{place}")
+    (row,) = json.loads(wayword("table", "runs/line", "--format", "json"))["rows"]
+    mean = sum(record.scores["sr"] for record in records) / 3
+    assert row["metrics"]["sr"]["mean"] == pytest.approx(mean)
+    wayword("view", "runs/line", "--write")
+    pages = "".join(path.read_text(encoding="utf-8") for path in here.rglob("*.html"))
+    for record in records:
+        assert record.episode_id in pages
+    assert "number: 1" in pages, "observations are described field by field"
+
+
+def test_a_small_agent_asks_a_model_there_and_in_a_shipped_world(here: Path) -> None:
+    for on in ("./line.py", "houses"):
+        out = f"runs/{Path(on).stem}"
+        wayword("run", "./asker.py", "--on", on, "--model", "scripted:first", "--limit", "1",
+                "--max-steps", "3", "--out", out)  # fmt: skip
+        (record,) = RunFolder.read(here / out).records()
+        assert record.trajectory.ended != "failed"
+        assert all(step.calls for step in record.trajectory.steps)
+        assert "sr" in record.scores

@@ -79,7 +79,7 @@ def test_the_budget_is_passed_by_calls_under_way_alone(
     )
     result = engine(plan, at_random(0.1))
     assert "the budget of 60,000 tokens" in result.outcome.exhausted
-    spent = [json.loads(line)["tokens"] for line in _lines(tmp_path / "run" / "spending.jsonl")]
+    spent = [json.loads(line)["tokens"] for line in _lines(tmp_path / "run" / "calls.jsonl")]
     late = next(line for line in result.notices if "under way when" in line)
     over = sum(spent) - 60_000
     number = int(late.split("; ")[1].split(" ")[0])

@@ -23,9 +23,9 @@ from wayword.core.model import Model, Sampling, user
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import Trajectory
 from wayword.runs.active import open_models
-from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
+from wayword.runs.record import RecordedRun, RunFolder
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph
 

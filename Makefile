@@ -36,8 +36,8 @@ demo: install
 	@$(BIN)/wayword demo
 
 lint: install
-	$(BIN)/ruff format --check src tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
-	$(BIN)/ruff check src tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
+	$(BIN)/ruff format --check src recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
+	$(BIN)/ruff check src recipes tests tests_vision tests_train tests_envs tests_ray tests_stores benchmarks examples tools
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -53,13 +53,13 @@ test-vision:
 	@$(PYTHON) -m venv --upgrade-deps .venv-vision
 	.venv-vision/bin/python -m pip install --quiet torch==2.13.0
 	.venv-vision/bin/python -m pip install --quiet -e '.[vision]' pytest
-	HF_HUB_OFFLINE=1 .venv-vision/bin/python -m pytest -c /dev/null --rootdir=. -q tests_vision
+	PYTHONPATH=. HF_HUB_OFFLINE=1 .venv-vision/bin/python -m pytest -c /dev/null --rootdir=. -q tests_vision
 
 test-train:
 	@$(PYTHON) -m venv --upgrade-deps .venv-train
 	.venv-train/bin/python -m pip install --quiet torch==2.13.0
-	.venv-train/bin/python -m pip install --quiet -e '.[train,local]' pytest
-	HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests_train
+	.venv-train/bin/python -m pip install --quiet trl==1.16.0 -e '.[train,local]' pytest
+	PYTHONPATH=. HF_HUB_OFFLINE=1 .venv-train/bin/python -m pytest -c /dev/null --rootdir=. -q tests_train
 
 # By uv, as pip takes many minutes to find versions that these libraries agree on. TRL has an environment of its own,
 # as verifiers 0.1 holds it at 0.29.

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from wayword.agents.navgpt import NavGPT, NavGPTSettings
+from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.model import Message, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout

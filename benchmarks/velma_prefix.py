@@ -18,7 +18,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from wayword.agents.velma import Velma, VelmaSettings
+from wayword.agents.velma.agent import Velma, VelmaSettings
 from wayword.core.dataset import Task
 from wayword.core.model import Choice, Completion, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout

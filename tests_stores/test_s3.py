@@ -26,7 +26,7 @@ import asyncio
 import os
 from itertools import count
 
-from wayword.agents.random import RandomAgent
+from wayword.agents.baselines.simple import RandomAgent
 
 asked = count(1)
 

@@ -16,18 +16,18 @@ import pytest
 import tokenizers
 import torch
 import transformers as hub
+from recipes.language import student as training_student
+from recipes.language import together as training_together
+from recipes.language.config import Recipe, Task
+from recipes.language.export import write
+from recipes.language.loop import Run
+from recipes.language.shape import Shape, pruned
+from recipes.language.student import ADAPTER, LeanPass, Student, StudentModel, halves
+from recipes.language.together import BatchedStudent, gathered
 
 from wayword.core.errors import UsageError
 from wayword.models.local import LocalModel
-from wayword.training import student as training_student
-from wayword.training import together as training_together
 from wayword.training.examples import Source, read
-from wayword.training.export import write
-from wayword.training.loop import Run
-from wayword.training.recipes import Recipe, Task
-from wayword.training.shape import Shape, pruned
-from wayword.training.student import ADAPTER, LeanPass, Student, StudentModel, halves
-from wayword.training.together import BatchedStudent, gathered
 
 HOUSES = {"houses": 2, "episodes": 4}
 TERSE = {"words": 1, "here": 0, "near": 0}
@@ -74,7 +74,9 @@ def base(folder: Path) -> Path:
         pad_token_id=2,
     )
     hub.LlamaForCausalLM(config).save_pretrained(folder)
-    hub.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
+    hub.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<|endoftext|>").save_pretrained(
+        folder
+    )
     return folder
 
 

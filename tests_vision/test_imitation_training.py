@@ -11,9 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-
-from wayword.training.imitation import Material, Trainer, gather
-from wayword.training.imitation_model import PolicyRecipe, Sizes
+from recipes.imitation.network import PolicyRecipe, Sizes
+from recipes.imitation.trainer import Material, Trainer, gather
 
 RECIPE = replace(
     PolicyRecipe(), houses=1, epochs=40, batch=12, rate=3e-3, word_drop=0.0, smooth=0.9

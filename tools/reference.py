@@ -70,8 +70,10 @@ def _parts(kind: Any) -> str:
 
 
 def _part(kind: str, name: str, part: Any) -> str:
-    module = inspect.getdoc(sys.modules[part.__module__]) or ""
-    blocks = [f"## {name}", _markdown(module), _markdown(inspect.getdoc(part) or "")]
+    module = sys.modules[part.__module__]
+    shared = hasattr(module, f"{kind}s")  # what a module of several parts says is no part's own
+    about = "" if shared else _markdown(inspect.getdoc(module) or "")
+    blocks = [f"## {name}", about, _markdown(inspect.getdoc(part) or "")]
     blocks += _facts(kind, part)
     settings = getattr(part, "Settings", None)
     if settings is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.parts.answers import (
+from wayword.agents.answers import (
     KEPT,
     LONGEST,
     THOUGHT,
@@ -55,7 +55,7 @@ def test_too_long_is_longer_than_what_is_read() -> None:
     found = Reply("x" * (LONGEST + 1)).unreadable()
     assert found is not None
     assert (found.kind, len(found.said)) == ("too_long", KEPT)
-    assert found.reason == "the answer ran to 8,001 characters; be brief"
+    assert found.reason == "the answer ran to more than 8,000 characters; be brief"
 
 
 def test_nothing_said_and_nothing_but_reasoning_are_told_apart() -> None:

@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wayword.agents.parts.answers import Reply, fields, items, replies
-from wayword.agents.parts.choice import NamedAnswer, read_choice
-from wayword.agents.parts.legal import Legal, pick
-from wayword.agents.parts.listing import read_pick
-from wayword.agents.parts.reading import read, read_answer
-from wayword.agents.parts.velma_answers import read_actions
+from wayword.agents.answers import Reply, fields, items, replies
+from wayword.agents.choice import NamedAnswer, read_choice, read_pick
+from wayword.agents.legal import Legal, pick
+from wayword.agents.strategies.reading import read, read_answer
+from wayword.agents.velma.answers import read_actions
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.model import Completion, Sampling, Usage
 

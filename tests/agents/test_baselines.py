@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from helpers.playing import play
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
-from wayword.agents.random import RandomAgent, RandomSettings
+from wayword.agents.baselines.oracles import NoSettings, ShortestPathOracle
+from wayword.agents.baselines.simple import RandomAgent, RandomSettings
 
 
 def test_the_oracle_goes_straight_to_each_goal() -> None:
     for episode, goal in ((0, "c"), (1, "d")):
-        trajectory = play(ShortestPathOracle, OracleSettings(), {}, episode)
+        trajectory = play(ShortestPathOracle, NoSettings(), {}, episode)
         assert [p["viewpoint"] for p in trajectory.visited("agent")] == ["s", "b", goal, goal]
         assert trajectory.ended == "stopped"
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.parts.chores import AskedChore, Lexicon
-from wayword.agents.parts.prompting import Prompts
+from wayword.agents.household import chores
+from wayword.agents.household.chores import AskedChore, Lexicon
+from wayword.agents.prompting import Prompts
 
 
 def read(request: str) -> AskedChore:
     """By the shipped lists of words."""
-    prompts = Prompts("homes")
+    prompts = Prompts(chores.__file__)
     return Lexicon.read(prompts["things"], prompts["places"], prompts["words"]).chore(request)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.parts.clauses import (
+from wayword.agents.clauses import (
     MOST,
     NUMBERS,
     clauses,

@@ -13,8 +13,8 @@ import pytest
 
 from agents.test_discussnav import Voice, by_step, council, go, notes
 from helpers.rosbridge_server import Robot, running, started
-from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
-from wayword.agents.parts.directions import OnBase, stride
+from wayword.agents.discussnav.agent import DiscussNav, DiscussNavSettings
+from wayword.agents.discussnav.directions import OnBase, stride
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task

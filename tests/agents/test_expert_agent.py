@@ -6,7 +6,7 @@ import asyncio
 import math
 from dataclasses import replace
 
-from wayword.agents.expert import Expert, ExpertSettings
+from wayword.agents.baselines.oracles import Expert, NoSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.rollout import Setup, rollout
@@ -20,7 +20,7 @@ from wayword.worlds.household.verbs import LOW_LEVEL
 
 def played(dataset: Household | MaWah, task: Task) -> Trajectory:
     def make(toolkit: Toolkit, actor: str) -> Agent:
-        return Expert(ExpertSettings(), toolkit)
+        return Expert(NoSettings(), toolkit)
 
     return asyncio.run(rollout(task, Setup(dataset, make, max_steps=dataset.max_steps)))
 

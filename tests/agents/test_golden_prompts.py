@@ -98,8 +98,16 @@ def filled(prompt: Prompt, sampling: Sampling) -> str:
 @pytest.mark.parametrize("agent", ["navgpt", "discussnav"])
 def test_the_first_two_steps_on_a_graph(agent: str) -> None:
     """Constrained, as is usual: what each role is first asked in each step."""
+    check(f"{agent}_constrained.txt", first_two_steps(agent))
+
+
+def test_the_first_two_steps_with_numbered_exits() -> None:
+    check("navgpt_numbered.txt", first_two_steps("navgpt", decoding="numbered"))
+
+
+def first_two_steps(agent: str, **settings: Any) -> str:
     made: Any = registry.load("agent", agent)
-    played, _ = play_in(SmallHouse(), made, filled, 2)
+    played, _ = play_in(SmallHouse(), made, filled, 2, **settings)
     assert played.ended != "failed", played.error
     asked = [("opening", played.opening_calls)]
     asked += [(f"step {n}", step.calls) for n, step in enumerate(played.steps, 1)]
@@ -107,7 +115,7 @@ def test_the_first_two_steps_on_a_graph(agent: str) -> None:
     for when, calls in asked:
         first = {call.role: call for call in reversed(calls)}
         told += [f"--- {when}, {c.role}\n{flat(c.prompt)}" for c in calls if first[c.role] is c]
-    check(f"{agent}_constrained.txt", "\n\n".join(told))
+    return "\n\n".join(told)
 
 
 def test_the_questions_after_a_trial() -> None:

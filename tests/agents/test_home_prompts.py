@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from helpers.small_flat import SmallFlat, play_in
-from wayword.agents.act import Act
+from wayword.agents.strategies.agents import Act
 from wayword.core.action import Action
 from wayword.core.errors import UsageError
 from wayword.datasets.household import Household

@@ -9,8 +9,8 @@ import pytest
 
 from helpers.small_flat import SmallFlat
 from helpers.small_house import SmallHouse
-from wayword.agents.act import Act, ActSettings
-from wayword.agents.parts.home_walk import BEGUN_ANEW
+from wayword.agents.household.walk import BEGUN_ANEW
+from wayword.agents.strategies.agents import Act, ActSettings
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
@@ -95,7 +95,7 @@ def test_a_text_that_has_grown_too_long_is_begun_anew(
     """What was seen and done is still known, so that the task ends as it does in one text."""
     task = next(t for t in household.tasks if "heat" in t.reference.kind)  # type: ignore[attr-defined]
     whole, _ = play(household, task)
-    monkeypatch.setattr("wayword.agents.parts.home_walk.LONGEST", 700)
+    monkeypatch.setattr("wayword.agents.household.walk.LONGEST", 700)
     trajectory, player = play(household, task)
     begun = [note for step in trajectory.steps for note in step.notes if note.kind == BEGUN_ANEW]
     assert begun

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from wayword.agents.imitation import (
+from wayword.agents.baselines.imitation import (
     FEATURES,
     WEIGHTS,
     ImitationAgent,
@@ -52,8 +52,9 @@ def test_it_repeats_itself() -> None:
 
 
 def test_it_plays_without_torch() -> None:
-    code = "import sys, wayword.agents.imitation as i; i.network(i.WEIGHTS / 'imitation.onnx')"
-    run = f"{code}; assert not [m for m in sys.modules if m.split('.')[0] == 'torch']"
+    code = "import sys, wayword.agents.baselines.imitation as i"
+    opened = f"{code}; i.network(i.WEIGHTS / 'imitation.onnx')"
+    run = f"{opened}; assert not [m for m in sys.modules if m.split('.')[0] == 'torch']"
     subprocess.run([sys.executable, "-c", run], check=True)
 
 

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from helpers.imprecise_base import ImpreciseBase
-from wayword.agents.frontier import FrontierAgent, FrontierSettings
+from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.core.episode import Episode
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wayword.agents.parts.examples import FACING, HOLDING, PLACE, heading, names, true_parts
-from wayword.agents.parts.strategy import StrategySettings
-from wayword.agents.react_emmem import ReActEmMem
+from wayword.agents.strategies.agents import ReActEmMem
+from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, heading, names, true_parts
+from wayword.agents.strategies.strategy import StrategySettings
+from wayword.core.action import Decision
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
-from wayword.core.replay import replay
+from wayword.core.game import Game
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.iqa import InteractiveQuestions
 from wayword.datasets.procedural.homes.questions import KINDS
@@ -95,7 +96,7 @@ def _looked_at(dataset: InteractiveQuestions, task: Task, how: str) -> tuple[set
     reference, world = task.reference, dataset.world(task.episode)
     assert isinstance(world, HouseholdWorld)
     assert isinstance(reference, AnswerReference)
-    turns = replay(world, task.episode, dataset.solve(task, how))  # resets the world at once
+    game = Game(world, task.episode)
     things, layout = world.house.things, world.layout
 
     def room(i: int) -> str:
@@ -103,9 +104,9 @@ def _looked_at(dataset: InteractiveQuestions, task: Task, how: str) -> tuple[set
 
     asked = room(layout.index[reference.look[0]])
     shut = {i for i in range(things.objects) if things.encloses[i] and room(i) == asked}
-    for turn in turns:
-        assert turn.action is not None, "the body has every action of the walk"
-        turn.execute()
+    for action in dataset.solve(task, how):
+        step = game.act(world.actors[0], Decision(action))
+        assert isinstance(step.decision, Decision), "the body has every action of the walk"
         shut -= {i for i in shut if things.open[i]}
     known = np.flatnonzero(world.house.actors[world.actors[0]].known[: things.objects])
     return {layout.ids[i] for i in known.tolist()}, {layout.ids[i] for i in shut}

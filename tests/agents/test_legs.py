@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 
 from helpers.small_street import SmallStreet
-from wayword.agents.parts.legs import (
+from wayword.agents.velma.agent import Velma, VelmaSettings
+from wayword.agents.velma.legs import (
     RouteProgress,
     Since,
     counted,
@@ -17,7 +18,6 @@ from wayword.agents.parts.legs import (
     place_told,
     steps_told,
 )
-from wayword.agents.velma import Velma, VelmaSettings
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference

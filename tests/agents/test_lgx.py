@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from wayword.agents.lgx import LGX, LGXSettings, ModelPicker
-from wayword.agents.parts.listing import read_pick
+from wayword.agents.search.lgx import LGX, LGXSettings, ModelPicker, read_pick
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError

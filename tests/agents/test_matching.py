@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.parts.legal import LONGEST_ACTION, Legal, Refusal, negated, pick
+from wayword.agents.legal import LONGEST_ACTION, Legal, Refusal, negated, pick
 from wayword.core.action import STOP, Action, ActionSpace
 
 NAMES = ["table", "coffee table", "bed"]

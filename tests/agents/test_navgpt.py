@@ -5,20 +5,27 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from helpers.playing import Scripted, play
 from helpers.small_house import SmallHouse
-from wayword.agents.navgpt import NavGPT, NavGPTSettings
+from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
 from wayword.core.action import Decision, Rejection
+from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.errors import ModelError, UsageError
-from wayword.core.model import Completion, Prompt, Sampling
+from wayword.core.model import Completion, Message, Prompt, Sampling
 from wayword.core.perceiver import Percept, Sector
+from wayword.core.recording import Continued
 from wayword.core.rollout import Setup, rollout
+from wayword.core.trajectory import Trajectory
+from wayword.runs.parts import open_agent, open_dataset
+from wayword.runs.plan import Plan
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
@@ -312,3 +319,128 @@ def test_a_steep_way_is_told_to_lead_up_or_down() -> None:
     seen = IndoorObservation("small", "s", 0.0, 0.0, (way,))
     told = indoor.observation(seen, Percept(tuple(Sector(45.0 * n, 45.0, "") for n in range(8))))
     assert "{'top': 'right 0.00, up 28, 2.00m'}" in told
+
+
+NUMBERED = NavGPTSettings(decoding="numbered")
+
+
+def number(chosen: int, thought: str = "This way.", arrived: bool = False) -> str:
+    return json.dumps({"thought": thought, "arrived": arrived, "action": str(chosen)})
+
+
+def chats(answers: list[str], **changes: Any) -> tuple[Trajectory, list[Prompt]]:
+    """An episode with numbered exits, and its prompts."""
+    asked: list[Prompt] = []
+
+    def answer(prompt: Prompt, sampling: Sampling) -> str:
+        asked.append(prompt)
+        return answers[min(len(asked), len(answers)) - 1]
+
+    settings = replace(NUMBERED, **changes)
+    return play(NavGPT, settings, {"main": Scripted(answer)}, max_steps=len(answers)), asked
+
+
+def test_numbers_walk_to_the_goal() -> None:
+    played, asked = chats([number(1), number(2), number(1, "Done.", arrived=True)])
+    assert [place["viewpoint"] for place in played.visited("agent")] == ["s", "b", "c", "c"]
+    assert played.ended == "stopped"
+    assert played.steps[-1].decision.thought == "Done."
+    assert "2. right, 2 m: b to the east; near lamp" in str(asked[1][-1])
+
+
+def test_the_schema_of_numbers_has_one_for_each_exit_and_a_short_thought() -> None:
+    offered = []
+
+    def answer(prompt: Prompt, sampling: Sampling) -> str:
+        assert sampling.json_schema is not None
+        offered.append(sampling.json_schema["properties"])
+        return number(1, arrived=len(offered) == 2)
+
+    play(NavGPT, NUMBERED, {"main": Scripted(answer)})
+    assert [each["action"]["enum"] for each in offered] == [["1"], ["1", "2", "3", "4"]]
+    assert offered[0]["thought"]["maxLength"] == 50
+
+
+def test_a_chat_with_numbers_only_grows_and_repeats_answers_to_the_letter() -> None:
+    answers = [number(1), '{"thought": "?",  "arrived": false, "action": "9"}', number(2)]
+    _, asked = chats([*answers, number(1, arrived=True)])
+    for shorter, longer, answer in zip(asked, asked[1:], answers, strict=False):
+        assert list(longer[: len(shorter)]) == list(shorter)
+        assert longer[len(shorter)] == Message("assistant", answer)
+        assert len(longer) == len(shorter) + 2
+
+
+@pytest.mark.parametrize("answer", ["", number(9), number(0), '{"arrived": false}', "1 or 2", "b"])
+def test_what_is_no_number_of_the_list_is_a_rejection_with_feedback(answer: str) -> None:
+    played, asked = chats([answer, number(1, arrived=True)])
+    first = played.steps[0].decision
+    assert isinstance(first, Rejection)
+    assert played.steps[0].pose["viewpoint"] == "s"
+    assert first.reason in str(asked[1][-1])
+
+
+def test_visited_places_and_exits_in_one_direction_are_marked() -> None:
+    percept = Percept(
+        tuple(Sector(45.0 * n, 45.0, f"The scene depicts wall {n}.") for n in range(8))
+    )
+    exits = (Neighbor("far", 85.0, 0.0, 4.2), Neighbor("top", 95.0, 30.0, 1.8))
+    seen = IndoorObservation("small", "s", 0.0, 0.0, exits)
+    near_first = indoor.clockwise(seen)
+    listed = indoor.numbered(near_first, 0.0, percept, indoor.Telling(), {"far"})
+    assert listed == "1. right, up, 2 m: wall 2\n2. right, 4 m, visited: as 1"
+    plain = indoor.numbered(near_first, 0.0, percept, indoor.Telling(captions=False), ())
+    assert plain.startswith("1. right, up, 2 m\n")
+
+
+def test_a_chat_over_the_budget_drops_whole_steps_and_says_so() -> None:
+    played, asked = chats([number(1), number(3)] * 6, context=750)
+    assert {note.kind for step in played.steps for note in step.notes} == {"history_dropped"}
+    assert "steps are left out here.)" in str(asked[-1][1])
+    assert str(asked[-1]).count("Instruction: ") == 1
+
+
+def test_steps_of_another_agent_enter_the_chat_as_answers() -> None:
+    house = SmallHouse()
+    asked: list[Prompt] = []
+
+    def answer(prompt: Prompt, sampling: Sampling) -> str:
+        asked.append(prompt)
+        return number(1, arrived=True)
+
+    def setup(agent: Callable[[Toolkit, str], Agent], answers: Any) -> Setup:
+        return Setup(house, agent, {"main": Scripted(answers)})
+
+    task = house.tasks[0]
+    free = setup(lambda toolkit, actor: NavGPT(FREE, toolkit), [go("b"), go("c"), STOP])
+    before = asyncio.run(rollout(task, free))
+    mine = setup(lambda toolkit, actor: NavGPT(NUMBERED, toolkit), answer)
+    continued = replace(mine, continued={task.episode.id: Continued(before.steps[:2])})
+    asyncio.run(rollout(task, continued))
+    said = [message.content for message in asked[0] if message.role == "assistant"]
+    assert said == [
+        '{"thought":"This way.","arrived":false,"action":"1"}',
+        '{"thought":"This way.","arrived":false,"action":"2"}',
+    ]
+
+
+def test_numbers_are_the_default_of_small_local_models_alone(tmp_path: Path) -> None:
+    def decoding(model: str, **given: str) -> str:
+        plan = Plan("navgpt", "houses", model, given)
+        return str(open_agent(plan, open_dataset(plan)).settings.decoding)
+
+    own = tmp_path / "own.gguf"
+    own.write_bytes(b"GGUF")
+    assert [decoding(model) for model in ("local:smollm2", f"local:{own}")] == ["numbered"] * 2
+    assert decoding("local:smollm2", decoding="free") == "free"
+    assert [decoding(m) for m in ("openai:gpt-5", "scripted:first")] == ["constrained"] * 2
+    os.truncate(own, 2_000_000_000)
+    assert decoding(f"local:{own}") == "constrained"
+    os.truncate(own, 4)
+    own.with_suffix(".json").write_text('{"agent": "navgpt", "settings": {"captions": true}}')
+    assert decoding(f"local:{own}") == "constrained", "trained with what was the default"
+
+
+@pytest.mark.parametrize("name", ["pictures", "map"])
+def test_numbers_are_refused_where_prompts_name_viewpoints(name: str) -> None:
+    with pytest.raises(UsageError, match="add decoding=constrained"):
+        NavGPTSettings(decoding="numbered", **{name: True})  # type: ignore[arg-type]

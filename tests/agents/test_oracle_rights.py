@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from helpers.playing import play
-from wayword.agents.oracle import ShortestPathOracle
-from wayword.agents.random import RandomAgent, RandomSettings
+from wayword.agents.baselines.oracles import ShortestPathOracle
+from wayword.agents.baselines.simple import RandomAgent, RandomSettings
 from wayword.core.agent import MakePlan, sees_answer
 from wayword.core.episode import Reference
 from wayword.core.world import World

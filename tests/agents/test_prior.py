@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.agents.prior import PriorAgent
+from wayword.agents.search.lgx import PriorAgent
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.apartments import Apartments

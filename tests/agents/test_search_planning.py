@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wayword.agents.parts.costmap import Bools, Cell, distances, frontiers, shortest
+from wayword.agents.search.costmap import Bools, Cell, distances, frontiers, shortest
 from wayword.core.geometry import string_pull, way_length
 from wayword.worlds.objectnav.ground import Ground
 

@@ -9,11 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wayword.agents.frontier import FrontierAgent, FrontierSettings
-from wayword.agents.gold import GoldOracle, GoldSettings
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
-from wayword.agents.parts.costmap import Costmap
-from wayword.agents.wander import WanderAgent
+from wayword.agents.baselines.oracles import GoldOracle, NoSettings, ShortestPathOracle
+from wayword.agents.search.costmap import Costmap
+from wayword.agents.search.frontier import FrontierAgent, FrontierSettings, WanderAgent
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
 from wayword.core.errors import UsageError
@@ -50,7 +48,7 @@ def test_oracle_and_gold_find_every_thing_by_the_shortest_way(number: int) -> No
     task = SMALL.tasks[number]
     assert isinstance(task.reference, ObjectNavReference)
     for agent, settings in (
-        (ShortestPathOracle, OracleSettings()), (GoldOracle, GoldSettings())
+        (ShortestPathOracle, NoSettings()), (GoldOracle, NoSettings())
     ):  # fmt: skip
         trajectory, _ = play(agent, settings, task)
         found = scores(task, trajectory)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.parts import commands, partner_knowledge
-from wayword.agents.parts.commands import Command, Done, Trouble, WhereAnswer, WhereQuestion
-from wayword.agents.parts.partner_knowledge import (
+from wayword.agents.team import commands, partner_knowledge
+from wayword.agents.team.commands import Command, Done, Trouble, WhereAnswer, WhereQuestion
+from wayword.agents.team.partner_knowledge import (
     KnownSpot,
     Leaving,
     MakeWay,
@@ -16,7 +16,7 @@ from wayword.agents.parts.partner_knowledge import (
     Taking,
     render,
 )
-from wayword.agents.parts.sentences import SentenceForm
+from wayword.agents.team.sentences import SentenceForm
 
 ORDERS = {
     "Please take mug_1.": Command("take", "mug_1"),

@@ -10,10 +10,8 @@ import pytest
 
 from helpers.small_flat import Lamp, SmallFlat, play_in
 from helpers.small_house import SmallHouse
-from wayword.agents.act import Act
-from wayword.agents.parts.strategy import Strategy
-from wayword.agents.react import ReAct
-from wayword.agents.react_emmem import ReActEmMem
+from wayword.agents.strategies.agents import Act, ReAct, ReActEmMem
+from wayword.agents.strategies.strategy import Strategy
 from wayword.core.action import Action, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -220,7 +218,7 @@ def test_examples_are_told_beside_the_usual_prompt_where_no_window_is_known() ->
 def test_a_strategy_of_ones_own_is_one_text(tmp_path: Path) -> None:
     mine = tmp_path / "careful.py"
     mine.write_text(
-        "from wayword.agents.parts.strategy import Strategy\n"
+        "from wayword.agents.strategies.strategy import Strategy\n"
         "class Careful(Strategy):\n"
         "    recipe = 'Doubt: what could go wrong\\nAction: exactly one action'\n"
         "agent = Careful\n"

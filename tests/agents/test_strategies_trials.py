@@ -12,15 +12,13 @@ import pytest
 from helpers.playing import Scripted
 from helpers.small_flat import SmallFlat, play_in
 from helpers.small_house import SmallHouse
-from wayword.agents.parts.reflecting import (
+from wayword.agents.strategies.agents import ReAct, Reflexion, ReflexionEmMem
+from wayword.agents.strategies.reflecting import (
     LESSON_LENGTH,
     ReflectingStrategy,
     Reflection,
     read_reflection,
 )
-from wayword.agents.react import ReAct
-from wayword.agents.reflexion import Reflexion
-from wayword.agents.reflexion_emmem import ReflexionEmMem
 from wayword.core.agent import Learner, Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.model import Message, Prompt, Sampling

@@ -13,8 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from helpers.playing import Scripted
-from wayword.agents.parts.commander import Commander
-from wayword.agents.parts.commands import (
+from wayword.agents.strategies.agents import ReAct
+from wayword.agents.strategies.strategy import StrategySettings
+from wayword.agents.team.agent import Team, TeamSettings
+from wayword.agents.team.commander import Commander
+from wayword.agents.team.commands import (
     Brief,
     Command,
     Done,
@@ -25,10 +28,7 @@ from wayword.agents.parts.commands import (
     heard_by,
     parse,
 )
-from wayword.agents.parts.follower import Follower
-from wayword.agents.parts.strategy import StrategySettings
-from wayword.agents.react import ReAct
-from wayword.agents.team import Team, TeamSettings
+from wayword.agents.team.follower import Follower
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task

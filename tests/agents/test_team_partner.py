@@ -11,8 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as some
 
-from wayword.agents.parts.partner import Partner
-from wayword.agents.parts.partner_knowledge import (
+from wayword.agents.team.agent import Team, TeamSettings
+from wayword.agents.team.partner import Partner
+from wayword.agents.team.partner_knowledge import (
     Knowledge,
     KnownSpot,
     Leaving,
@@ -23,7 +24,6 @@ from wayword.agents.parts.partner_knowledge import (
     parse,
     render,
 )
-from wayword.agents.team import Team, TeamSettings
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task

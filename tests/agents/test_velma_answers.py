@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet, play
-from wayword.agents.parts.velma_answers import read_actions
-from wayword.agents.velma import VelmaSettings
+from wayword.agents.velma.agent import VelmaSettings
+from wayword.agents.velma.answers import read_actions
 from wayword.core.action import Action, Decision, Rejection
 from wayword.worlds.street.moves import WORDS
 

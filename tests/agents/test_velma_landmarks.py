@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.small_street import Eyes, Script, SmallStreet, play
-from wayword.agents.parts.velma_answers import LONGEST, MOST, Landmarks, parse, tidy
-from wayword.agents.velma import VelmaSettings
+from wayword.agents.velma.agent import VelmaSettings
+from wayword.agents.velma.answers import LONGEST, MOST, Landmarks, parse, tidy
 
 SEEN = {("s0", 0, "a park"): 9.0}
 ASK = VelmaSettings(shots=0, landmarks="model")

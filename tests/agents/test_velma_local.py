@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from wayword.agents.velma import Velma, VelmaSettings
+from wayword.agents.velma.agent import Velma, VelmaSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.model import Choice
 from wayword.core.rollout import Setup, rollout

@@ -21,7 +21,7 @@ from helpers.small_street import (
     SmallStreet,
     play,
 )
-from wayword.agents.velma import Velma, VelmaSettings
+from wayword.agents.velma.agent import Velma, VelmaSettings
 from wayword.core.agent import Demonstration, Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Prompt, Usage

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from helpers.small_house import SmallHouse
-from wayword.agents.walker import Walker, WalkerSettings, direction, gist
+from wayword.agents.walker.agent import Walker, WalkerSettings, direction, gist
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.model import Choice, Completion, Prompt, Sampling

@@ -16,7 +16,7 @@ from wayword.runs.record import RunFolder
 EPISODES = 36
 SLOW = """
 import asyncio
-from wayword.agents.random import RandomAgent
+from wayword.agents.baselines.simple import RandomAgent
 
 class Slow(RandomAgent):
     async def act(self, observation, space):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wayword.agents.random import RandomAgent
+from wayword.agents.baselines.simple import RandomAgent
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset
 from wayword.core.rollout import Setup, rollout

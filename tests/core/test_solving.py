@@ -10,13 +10,12 @@ import pytest
 from helpers.playing import play
 from helpers.small_house import SmallHouse
 from helpers.two_in_a_flat import TwoInAFlat
-from wayword.agents.gold import GoldOracle, GoldSettings
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
-from wayword.core.action import Action
+from wayword.agents.baselines.oracles import GoldOracle, NoSettings, ShortestPathOracle
+from wayword.core.action import Action, Decision
 from wayword.core.dataset import Task, Training
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
-from wayword.core.replay import PlanningFailed, replay
+from wayword.core.game import Game, PlanningFailed
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.two_phase import TwoPhase
 from wayword.worlds.household.goals import Held, HouseholdReference
@@ -56,7 +55,7 @@ def test_gold_is_the_published_way_and_shortest_a_shortest_one() -> None:
 
 @pytest.mark.parametrize(
     ("agent", "settings", "how"),
-    [(GoldOracle, GoldSettings(), "gold"), (ShortestPathOracle, OracleSettings(), "shortest")],
+    [(GoldOracle, NoSettings(), "gold"), (ShortestPathOracle, NoSettings(), "shortest")],
 )
 def test_an_oracle_takes_the_actions_of_the_solution(
     agent: type, settings: object, how: str
@@ -73,9 +72,8 @@ def test_examples_solve_and_another_is_drawn_for_one_that_does_not() -> None:
     for seed in range(4):
         (shown,) = house.demonstrations(1, seed)
         assert shown.episode.id == "to_d"
-        assert all(
-            turn.execute().ok for turn in replay(shown.world(), shown.episode, shown.actions)
-        )
+        game = shown.game()
+        assert all(game.act(*turn).feedback.ok for turn in shown.decisions())
     with pytest.raises(UsageError, match="3 examples were asked for and 2 training episodes"):
         house.demonstrations(3, 0)
     with pytest.raises(UsageError, match="no solved examples to show; set shots=0"):
@@ -114,8 +112,9 @@ def test_the_two_phase_test_is_solved() -> None:
         actions = tests.solve(task)
         assert len(actions) == 2
         world = tests.world(task.episode)
-        turns = list(replay(world, task.episode, actions))
-        assert all(turn.action for turn in turns)
+        game = Game(world, task.episode)
+        decided = [game.act(world.actors[0], Decision(action)).decision for action in actions]
+        assert decided == [Decision(action) for action in actions]
         assert world.state()["place"] == task.reference.room  # type: ignore[attr-defined]
 
 
@@ -137,7 +136,7 @@ class Structural:
 def test_an_oracle_on_a_dataset_without_plans_ends_the_run_with_the_reason() -> None:
     setup = Setup(
         Structural(),  # type: ignore[arg-type]
-        lambda tools, actor: GoldOracle(GoldSettings(), tools),
+        lambda tools, actor: GoldOracle(NoSettings(), tools),
     )
     with pytest.raises(UsageError, match="Structural solves no tasks"):
         asyncio.run(rollout(SmallHouse().tasks[0], setup))

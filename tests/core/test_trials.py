@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from helpers.small_house import SmallHouse
-from wayword.agents.forward import ForwardAgent
+from wayword.agents.baselines.simple import ForwardAgent
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Learner, Toolkit
 from wayword.core.dataset import Task
@@ -173,7 +173,7 @@ class Spent:
 
 @pytest.mark.parametrize("calls", range(5))
 def test_a_budget_spent_in_any_trial_drops_the_episode(calls: int) -> None:
-    from wayword.agents.reflexion import Reflexion
+    from wayword.agents.strategies.agents import Reflexion
 
     house, settings = SmallHouse(), Reflexion.Settings(decoding="free")
     setup = Setup(

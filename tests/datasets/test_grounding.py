@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from wayword.agents.expert import Expert, ExpertSettings
+from wayword.agents.baselines.oracles import Expert, NoSettings
+from wayword.core.action import Decision
 from wayword.core.errors import UsageError
-from wayword.core.replay import PlanningFailed, replay
+from wayword.core.game import Game, PlanningFailed
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.grounding import LEVELS, LISTED, Grounding, draw
@@ -40,7 +41,7 @@ def test_the_expert_solves_every_episode_of_every_level(level: str) -> None:
 
 
 def played(dataset: Grounding, number: int) -> Trajectory:
-    setup = Setup(dataset, lambda kit, _: Expert(ExpertSettings(), kit), max_steps=500)
+    setup = Setup(dataset, lambda kit, _: Expert(NoSettings(), kit), max_steps=500)
     return asyncio.run(rollout(dataset.tasks[number], setup))
 
 
@@ -87,8 +88,9 @@ def test_an_expert_that_runs_errands_solves_levels_too(level: str) -> None:
     (task,) = dataset.tasks
     actions = dataset.solve(task)
     assert {action.name for action in actions} <= set(HIGH)
-    turns = list(replay(dataset.world(task.episode), task.episode, actions))
-    assert turns[-1].execute().details["succeeded"]
+    game = Game(dataset.world(task.episode), task.episode)
+    steps = [game.act("agent", Decision(action)) for action in actions]
+    assert steps[-1].feedback.details["succeeded"]
 
 
 @pytest.mark.parametrize("actions", ["low", "high"])

@@ -13,7 +13,7 @@ import pytest
 
 from helpers.robothor_files import apartment, episode
 from helpers.thor_events import Controller
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import NoSettings, ShortestPathOracle
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.errors import DataError, UsageError
@@ -54,7 +54,7 @@ def oracle(dataset: Pasture, task: Task) -> Trajectory:
     """A walk by the shortest way."""
 
     def build(toolkit: Toolkit, actor: str) -> Agent:
-        return ShortestPathOracle(OracleSettings(), toolkit)
+        return ShortestPathOracle(NoSettings(), toolkit)
 
     return asyncio.run(rollout(task, Setup(dataset, build, max_steps=60)))
 

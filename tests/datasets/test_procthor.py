@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from wayword.agents.frontier import FrontierAgent, FrontierSettings
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import NoSettings, ShortestPathOracle
+from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.core.agent import Toolkit
 from wayword.core.errors import DataError, UsageError
 from wayword.core.rollout import Setup, rollout
@@ -77,7 +77,7 @@ def test_every_drawn_episode_can_be_solved(folder: Path) -> None:
     assert "typical" in dataset.caveats[0]
 
     def build(toolkit: Toolkit, actor: str) -> ShortestPathOracle:
-        return ShortestPathOracle(OracleSettings(), toolkit)
+        return ShortestPathOracle(NoSettings(), toolkit)
 
     for task in dataset.tasks:
         trajectory = asyncio.run(rollout(task, Setup(dataset, build, max_steps=50)))

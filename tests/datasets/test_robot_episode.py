@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from helpers.rosbridge_server import Robot, running, started
-from wayword.agents.lgx import LGX, LGXSettings
+from wayword.agents.search.lgx import LGX, LGXSettings
 from wayword.core import registry
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import UsageError

@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 from PIL import Image as Pillow
 
-from wayword.agents.discussnav import DiscussNav, DiscussNavSettings
-from wayword.agents.navgpt import NavGPT, NavGPTSettings
+from wayword.agents.discussnav.agent import DiscussNav, DiscussNavSettings
+from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import DataError, UsageError
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling

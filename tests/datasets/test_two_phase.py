@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from wayword.agents.lgx import LGX, LGXSettings
-from wayword.agents.prior import PriorAgent
+from wayword.agents.search.lgx import LGX, LGXSettings, PriorAgent
 from wayword.core import registry
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.dataset import Task

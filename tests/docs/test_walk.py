@@ -18,7 +18,7 @@ def test_a_walk_enters_the_agent_the_world_the_scorer_and_the_page(tmp_path: Pat
     found = tool.walk("navgpt", "houses", None, tmp_path / "run")
     expected = {
         "open": "datasets/houses.py",
-        "step": "agents/navgpt.py",
+        "step": "agents/navgpt/agent.py",
         "score": "metrics/indoor.py",
         "view": "viewer/maps/indoor.py",
     }

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from wayword.core.replay import ActionPlan, PlanningFailed, follow
+from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.datasets.sources.alfred.files import RENAMED
 from wayword.worlds.household.errands import Errands
 from wayword.worlds.household.world import HouseholdWorld
@@ -82,8 +82,7 @@ class Crew:
 
     def play(self, doing: ActionPlan) -> None:
         """Carry out an errand's actions."""
-        for turn in follow(self.world, "agent", doing):
-            turn.execute()
+        Game(self.world).actions("agent", doing)
 
     def _away(self, name: str, x: float, y: float) -> float:
         return math.dist((self.objects[name].x, self.objects[name].y), (x, y))

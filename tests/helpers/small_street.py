@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayword.agents.velma import Velma, VelmaSettings
+from wayword.agents.velma.agent import Velma, VelmaSettings
 from wayword.core.action import Action
 from wayword.core.agent import Demonstration
 from wayword.core.dataset import Task

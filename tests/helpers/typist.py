@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wayword.agents.parts.person import Style
+from wayword.agents.person import Style
 
 
 @dataclass

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import graphlib
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
@@ -49,3 +51,35 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert len(graph.modules) > 300
     arrows = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
     list(graphlib.TopologicalSorter(arrows).static_order())
+
+
+NO_WORLDS = ("navigator", "super()", "seat", "_controller")
+"""Receivers of ``step`` that are no worlds: street states, a base class, an environment, THOR."""
+
+
+def steps_of_worlds(tree: ast.AST) -> Iterator[str]:
+    """Calls that may be ``World.step(actor, action)``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "step":
+            assert isinstance(node.func, ast.Attribute)
+            receiver = ast.unparse(node.func.value)
+            given = [*node.args, *node.keywords]
+            if len(given) == 2 or any(isinstance(each, ast.Starred) for each in node.args):
+                yield receiver
+
+
+def test_only_a_game_steps_a_world() -> None:
+    for call in (
+        "world.step(actor, action)",
+        "self._world.step(*turn)",
+        "w.step('a', action=STOP)",
+    ):
+        assert list(steps_of_worlds(ast.parse(call)))
+    found: dict[str, list[str]] = {}
+    for path in sorted(SOURCE.rglob("*.py")):
+        for receiver in steps_of_worlds(ast.parse(path.read_text(encoding="utf-8"))):
+            if not receiver.endswith(NO_WORLDS):
+                found.setdefault(path.relative_to(SOURCE).as_posix(), []).append(receiver)
+    contract = found.pop("testing/contracts.py")  # it checks a world by itself
+    assert set(contract) == {"one", "two", "world"}
+    assert found == {"core/game.py": ["self.world"]}

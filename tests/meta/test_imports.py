@@ -27,7 +27,7 @@ def test_help_and_discovery_load_nothing_heavy(module: str) -> None:
 def test_an_agent_is_found_without_importing_the_others() -> None:
     code = (
         "from wayword.core.registry import load; load('agent', 'random'); import sys; "
-        "sys.exit('wayword.agents.navgpt' in sys.modules)"
+        "sys.exit('wayword.agents.navgpt.agent' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -54,5 +54,5 @@ def test_a_run_begins_without_what_it_does_not_use(
     """These cost more than the rest of a short run; pydantic and rich check and print every run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
-    unused = {"scipy", "openai", "xllamacpp", "yaml", "sqlite3", "httpx", "minigrid", "PIL"}
+    unused = {"scipy", "openai", "xllamacpp", "yaml", "httpx", "minigrid", "PIL"}
     assert loaded_by(BEGUN, sorted(unused)) == set()

@@ -10,7 +10,7 @@ import pytest
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset, Solvable, Task
 from wayword.core.episode import Episode, Reference
-from wayword.core.replay import ActionPlan
+from wayword.core.game import ActionPlan
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback, World
 from wayword.metrics.scoring import Judged, scorer

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 
 import wayword
-from wayword.agents.expert import Expert, ExpertSettings
+from wayword.agents.baselines.oracles import Expert, NoSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Dataset, Task
@@ -33,7 +33,7 @@ from wayword.worlds.household.goals import AnswerReference, RearrangementReferen
 class Detour(Expert):
     """The expert after four turns on the spot, one bump and one answer that is no action."""
 
-    def __init__(self, settings: ExpertSettings, toolkit: Toolkit) -> None:
+    def __init__(self, settings: NoSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
         self._first: list[Decision | Rejection] = [
             *(Decision(Action("turn_left")) for _ in range(4)),
@@ -63,7 +63,7 @@ def dataset() -> Household:
 
 def played(dataset: Household, task: Task, agent: Callable[..., Agent]) -> Trajectory:
     def make(toolkit: Toolkit, actor: str) -> Agent:
-        return agent(ExpertSettings(), toolkit)
+        return agent(NoSettings(), toolkit)
 
     return asyncio.run(rollout(task, Setup(dataset, make, max_steps=dataset.max_steps)))
 

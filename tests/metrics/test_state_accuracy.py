@@ -12,8 +12,7 @@ import pytest
 
 from helpers.small_flat import SmallFlat, play_in
 from helpers.small_house import SmallHouse
-from wayword.agents.react import ReAct
-from wayword.agents.react_emmem import ReActEmMem
+from wayword.agents.strategies.agents import ReAct, ReActEmMem
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns

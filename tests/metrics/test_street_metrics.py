@@ -10,8 +10,8 @@ from typing import Any, cast
 
 import pytest
 
-from wayword.agents.forward import ForwardAgent, ForwardSettings
-from wayword.agents.gold import GoldOracle, GoldSettings
+from wayword.agents.baselines.oracles import GoldOracle, NoSettings
+from wayword.agents.baselines.simple import ForwardAgent, ForwardSettings
 from wayword.core.action import Action, ActionSpace, Decision
 from wayword.core.agent import Oracle, Toolkit
 from wayword.core.dataset import Dataset, SolvableWalks, Task
@@ -208,7 +208,7 @@ def test_a_walk_under_way_stands_so_many_links_from_the_goal(
 
 
 def test_gold_walks_the_route() -> None:
-    here, oracle = world(), GoldOracle(GoldSettings(), Toolkit())
+    here, oracle = world(), GoldOracle(NoSettings(), Toolkit())
     assert isinstance(oracle, Oracle)
     route = PathReference("1", ("a", "b", "c", "f"))
     asked = Task(task().episode, route)

@@ -41,6 +41,7 @@ class Reply:
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.0
     drop: bool = False
+    drop_after: bool = False
 
 
 @dataclass
@@ -82,6 +83,8 @@ class FakeServer:
         text = "".join(f"{name}: {value}\r\n" for name, value in fields.items())
         writer.write(f"HTTP/1.1 {reply.status} X\r\n{text}\r\n".encode() + raw)
         await writer.drain()
+        if reply.drop_after:
+            writer.close()
 
 
 @asynccontextmanager

@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextvars import Context, copy_context
 
 import pytest
 
-from wayword.core.errors import BudgetExhausted
-from wayword.core.model import Completion, Usage
-from wayword.models.middleware.budget import Account, play_as, under_way
+from wayword.core.errors import BudgetExhausted, ModelError
+from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
+from wayword.models.middleware.budget import (
+    Account,
+    PaidModel,
+    Row,
+    Totals,
+    play_as,
+    rough_tokens,
+    sending,
+    under_way,
+)
+from wayword.models.middleware.prices import Price
+from wayword.models.scripted import ScriptedModel
 
 
 def begun(account: Account) -> Context:
@@ -129,15 +141,72 @@ def test_no_episode_begins_once_all_is_spent() -> None:
 
 def test_before_any_has_ended_the_one_that_took_most_may_be_at_its_half() -> None:
     account = Account(max_tokens=100)
-    first, second = begun(account), begun(account)
-    assert (first.run(under_way), second.run(under_way)) != (None, None)
+    first, second, third = begun(account), begun(account), begun(account)
     first.run(account.pay, 20, 0.0)
     # Each may take 40: 20 are spent, 20 + 40 owed. 80 for these, and 40 more do not fit.
-    with pytest.raises(BudgetExhausted):
-        begun(account)
-    second.run(account.pay, 0, 0.0)
-    second.run(account.end, False)
-    begun(account)  # 20 spent, 20 owed, 40 needed
+
+    async def run() -> None:
+        await asyncio.create_task(account.admit(), context=second)
+        account.landed()
+        waiting = asyncio.create_task(account.admit(), context=third)
+        await _settle()
+        assert not waiting.done()
+        second.run(account.pay, 0, 0.0)
+        second.run(account.end, False)
+        await _settle()
+        assert waiting.done(), "20 spent, 20 owed, 40 needed"
+
+    asyncio.run(run())
+
+
+def test_before_any_has_ended_an_episode_may_take_all_its_turns() -> None:
+    """Ten turns of a call each, at the first one's cost and four times that while one is known."""
+    account = Account(max_tokens=100_000, turns=10)
+    episodes = [begun(account) for _ in range(10)]
+    episodes[0].run(account.pay, 400, 0.0)
+
+    async def admitted() -> int:
+        tasks = [asyncio.create_task(account.admit(), context=e) for e in episodes[1:]]
+        await _settle()
+        found = [task for task in tasks if task.done()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for _ in found:
+            account.landed()
+        return len(found)
+
+    # 20,000 an episode: the first one's rest and four more fit
+    assert asyncio.run(admitted()) == 4
+    for episode in episodes[1:5]:
+        episode.run(account.pay, 400, 0.0)
+    # five calls are known: 10 × 400 × 1.8 = 7,200 an episode
+    assert asyncio.run(admitted()) == 9
+    episodes[0].run(account.stepped)
+    episodes[0].run(account.pay, 2000, 0.0)
+    # its second turn took 2,000 up to now, so a turn may take 2,400
+    assert asyncio.run(admitted()) == 1
+
+
+def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finish_it() -> None:
+    account = Account(max_tokens=100, turns=10)
+    first, second, third = begun(account), begun(account), begun(account)
+    first.run(account.pay, 10, 0.0)
+
+    async def run() -> None:
+        younger = asyncio.create_task(account.admit(), context=second)
+        youngest = asyncio.create_task(account.admit(), context=third)
+        await _settle()
+        assert not younger.done()
+        first.run(account.pay, 40, 0.0)
+        first.run(account.end, True)  # 50 tokens an episode, and 62.5 kept for the next
+        for waiting in (younger, youngest):
+            with pytest.raises(BudgetExhausted, match="would not finish another episode"):
+                await waiting
+            (second if waiting is younger else third).run(account.end, False)
+
+    asyncio.run(run())
+    assert account.tokens == 50
 
 
 def test_an_episode_s_calls_are_its_own() -> None:
@@ -155,14 +224,6 @@ def test_an_episode_s_calls_are_its_own() -> None:
     first.run(account.pay, 10, 0.0)
     second.run(account.end, True)
     assert account.expected == pytest.approx((0.4 + 0.05 + 0.1) / 2)
-
-
-def test_an_answer_from_the_cache_is_free() -> None:
-    account = Account(max_tokens=100)
-    account.add(Completion(("b",), usage=Usage(30, 5), cost=0.5, cached=True))
-    assert (account.calls, account.tokens, account.dollars) == (0, 0, 0.0)
-    account.add(Completion(("b",), usage=Usage(30, 5), cost=0.5))
-    assert (account.calls, account.tokens, account.dollars) == (1, 35, 0.5)
 
 
 async def _settle() -> None:
@@ -231,12 +292,150 @@ def test_a_younger_episode_waits_while_an_older_one_needs_what_is_left() -> None
     asyncio.run(run())
 
 
+# The ledger: what of a call is written down, and when.
+
+
+class Listed:
+    """A ledger in memory."""
+
+    def __init__(self) -> None:
+        self.rows: list[Row] = []
+
+    def write(self, row: Row) -> None:
+        self.rows.append(row)
+
+    @property
+    def tokens(self) -> int:
+        """By the totals of all rows."""
+        totals = Totals()
+        for row in self.rows:
+            totals.add(row)
+        return totals.tokens
+
+
 def test_what_is_spent_and_asked_again_is_reported_as_it_happens() -> None:
-    spent: list[tuple[int, float]] = []
     again: list[int] = []
-    account = Account(on_spent=lambda *paid: spent.append(paid), on_retried=again.append)
+    account = Account(ledger=(ledger := Listed()), on_retried=again.append)
     account.pay(7, None)
     account.pay(-7, 0.25)
     account.retried()
     account.retried()
-    assert (spent, again, account.retries) == ([(7, 0.0), (0, 0.25)], [1, 2], 2)
+    assert ledger.rows == [Row(7, 0.0), Row(0, 0.25)]
+    assert (again, account.retries) == ([1, 2], 2)
+
+
+def test_a_row_replaces_the_open_row_of_its_call_and_all_others_add_up() -> None:
+    totals = Totals()
+    for row in (Row(5, 0.5), Row(100, 1.0, "a", True), Row(70, 0.75, "b", True), Row(9, 0.5)):
+        totals.add(row)
+    assert (totals.tokens, totals.dollars) == (184, 2.75)
+    for row in (Row(120, 1.25, "a", True), Row(30, 0.25, "b"), Row(1, 0.0, "b")):
+        totals.add(row)
+    assert (totals.tokens, totals.dollars) == (165, 2.5)
+
+
+class Server:
+    """A model that makes the requests of ``script``, one after the other, each announced.
+
+    An entry is what a request was billed at; ``None`` never ends.
+    """
+
+    name = "server:1"
+
+    def __init__(self, *script: Usage | ModelError | None, announces: bool = True) -> None:
+        self.script, self.announces, self.ledger = list(script), announces, Listed()
+        self.written_before: list[int] = []
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        if not self.announces:
+            return Completion(("done",), usage=await self._request(None))
+        usage = Usage()
+        for _ in range(sampling.n):
+            async with sending(Usage(100, 20)) as request:
+                request.billed = await self._request(request)
+            usage += request.billed
+        return Completion(("done",), usage=usage)
+
+    async def _request(self, request: object) -> Usage:
+        self.written_before.append(self.ledger.tokens)
+        entry = self.script.pop(0)
+        if entry is None:
+            await asyncio.Event().wait()
+            raise AssertionError
+        if isinstance(entry, ModelError):
+            raise entry
+        return entry
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        pass
+
+
+def paid(server: Server, account: Account, n: int = 1, calls: int = 1) -> list[object]:
+    """The answers or errors of calls, one after the other; the last is cancelled if it hangs."""
+    account.ledger = server.ledger
+    model, found = PaidModel(server, account, Price(1.0, 10.0)), list[object]()
+
+    async def go() -> None:
+        for _ in range(calls):
+            task = asyncio.create_task(model.complete("x", Sampling(max_tokens=20, n=n)))
+            await _settle()
+            task.cancel()
+            found.extend(await asyncio.gather(task, return_exceptions=True))
+
+    asyncio.run(go())
+    return found
+
+
+def test_the_most_a_call_may_cost_is_written_before_it_goes_out_and_settled_after() -> None:
+    server, account = Server(Usage(80, 5), Usage(70, 4)), Account()
+    first, second = paid(server, account, calls=2)
+    assert isinstance(first, Completion)
+    assert isinstance(second, Completion)
+    assert server.written_before == [120, 85 + 120]
+    assert (server.ledger.tokens, account.tokens) == (159, 159)
+    row = server.ledger.rows[-1]
+    assert (row.tokens, row.open, row.dollars) == (74, False, pytest.approx(110e-6))
+    assert second.cost == row.dollars
+
+
+def test_each_further_request_of_a_call_raises_what_is_reserved() -> None:
+    server, account = Server(Usage(80, 5), Usage(80, 6), None), Account()
+    paid(server, account, n=3)
+    assert server.written_before == [120, 85 + 120, 85 + 86 + 120]
+    # cancelled at its third request, which may be billed: at its estimate
+    assert (server.ledger.tokens, account.tokens) == (291, 291)
+
+
+def test_a_failure_is_settled_at_its_bill_and_one_without_a_bill_at_nothing() -> None:
+    billed = ModelError("500", billed=Usage(110, 18))
+    server, account = Server(billed, ModelError("429")), Account()
+    assert [str(error) for error in paid(server, account, calls=2)] == ["500", "429"]
+    assert server.written_before == [120, 128 + 120]
+    assert (server.ledger.tokens, account.tokens, account.calls) == (128, 128, 1)
+
+
+def test_a_model_that_announces_nothing_is_reserved_for_as_a_whole() -> None:
+    server, account = Server(Usage(5, 5), None, announces=False), Account()
+    answer, stopped = paid(server, account, n=2, calls=2)
+    assert isinstance(answer, Completion)
+    assert isinstance(stopped, asyncio.CancelledError)
+    most = 2 * (rough_tokens("x") + 20)
+    assert server.written_before == [most, 10 + most]
+    assert (server.ledger.tokens, account.tokens) == (10 + most, 10 + most)
+
+
+def test_no_request_is_made_again_once_the_budget_is_spent() -> None:
+    server, account = Server(*[Usage(80, 5)] * 9), Account(max_tokens=200)
+    (error,) = paid(server, account, n=9)
+    assert isinstance(error, BudgetExhausted)
+    assert (len(server.written_before), account.tokens, account.used) == (3, 255, 1.275)
+
+
+def test_an_answer_from_the_cache_is_free() -> None:
+    model = ScriptedModel(answers=[Completion(("b",), usage=Usage(30, 5), cached=True)])
+    account = Account(max_tokens=100, ledger=(ledger := Listed()))
+    asyncio.run(PaidModel(model, account).complete("x", Sampling()))
+    assert (account.calls, account.tokens, account.dollars, ledger.tokens) == (0, 0, 0.0, 0)

@@ -250,6 +250,25 @@ def test_a_file_that_breaks_later_stops_no_run(tmp_path: Path) -> None:
     assert any("could not keep an answer (no such table" in line for line in model.warnings)
 
 
+def test_an_answer_that_another_process_gives_between_look_and_claim_is_used(
+    tmp_path: Path,
+) -> None:
+    class Late(AnswerCache):
+        def claim(self, key: str) -> bool:
+            with sqlite3.connect(tmp_path / "c.db") as db:
+                db.execute("INSERT OR IGNORE INTO answers VALUES (?, ?)", (key, kept))
+            db.close()
+            return super().claim(key)
+
+    first = CachedModel(_counting(), AnswerCache(tmp_path / "one.db"))
+    asyncio.run(_texts(first, ("x", Sampling())))
+    with sqlite3.connect(tmp_path / "one.db") as db:
+        (kept,) = db.execute("SELECT value FROM answers").fetchone()
+    db.close()
+    model = CachedModel(ScriptedModel(answers=[]), Late(tmp_path / "c.db"))
+    assert asyncio.run(_texts(model, ("x", Sampling()))) == ["0"]
+
+
 def test_two_processes_do_not_pay_twice(tmp_path: Path) -> None:
     """Two caches of one file, each with a model of its own, as two processes have them."""
     calls = 0

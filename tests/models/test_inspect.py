@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from wayword.core.errors import UsageError
-from wayword.core.model import Sampling, user
+from wayword.core.model import Sampling, identity_of, user
 from wayword.models.parts.opening import open_model
 
 HELLO = [user("Which way?")]
@@ -48,3 +50,15 @@ def test_an_unknown_provider_is_one_clear_line() -> None:
     with pytest.raises(UsageError) as caught:
         open_model("inspect:nobody/knows")
     assert "\n" not in str(caught.value)
+
+
+def test_the_same_name_at_another_address_or_with_other_thinking_is_another_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    library = SimpleNamespace(get_model=lambda name, base_url: None)
+    monkeypatch.setitem(sys.modules, "inspect_ai", SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "inspect_ai.model", library)
+    settings = [{}, {"base_url": "http://a/v1"}, {"base_url": "http://b/v1"}, {"thinking": 0}]
+    models = [open_model("inspect:mockllm/model", each) for each in settings]
+    assert {model.name for model in models} == {"inspect:mockllm/model"}
+    assert len({identity_of(model) for model in models}) == 4

@@ -54,14 +54,76 @@ def _uncounted(usage: Any) -> dict[str, Any]:
 )
 def test_tokens_that_are_not_counted_are_estimated_and_marked(usage: Any) -> None:
     found = ask(lambda *_: (200, _uncounted(usage))).usage
-    assert found == Usage(15, 7, 0, 0, estimated=True)
+    assert found == Usage(18, 9, 0, 0, estimated=True)  # 15 and 7 by the characters, and a fifth
+
+
+@pytest.mark.parametrize(
+    ("usage", "billed"),
+    [
+        # thoughts next to the completion: in the total, or larger than the completion
+        ({"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 955}, Usage(50, 905)),
+        (
+            {
+                "prompt_tokens": 50,
+                "completion_tokens": 5,
+                "total_tokens": 955,
+                "completion_tokens_details": {"reasoning_tokens": 900},
+            },
+            Usage(50, 905, 0, 900),
+        ),
+        (
+            {
+                "prompt_tokens": 50,
+                "completion_tokens": 5,
+                "completion_tokens_details": {"reasoning_tokens": 900},
+            },
+            Usage(50, 905, 0, 900),
+        ),
+        # thoughts inside the completion
+        (
+            {
+                "prompt_tokens": 50,
+                "completion_tokens": 905,
+                "total_tokens": 955,
+                "completion_tokens_details": {"reasoning_tokens": 900},
+            },
+            Usage(50, 905, 0, 900),
+        ),
+        # cached tokens are the cheap ones: no more of them than there are
+        (
+            {
+                "prompt_tokens": 50,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {"cached_tokens": 51},
+            },
+            Usage(50, 5),
+        ),
+        (
+            {
+                "prompt_tokens": 50,
+                "completion_tokens": 5,
+                "prompt_tokens_details": {"cached_tokens": 50},
+            },
+            Usage(50, 5, 50),
+        ),
+        # a total smaller than its parts says nothing
+        ({"prompt_tokens": 50, "completion_tokens": 5, "total_tokens": 7}, Usage(50, 5)),
+    ],
+)
+def test_usage_is_read_as_it_may_be_billed(usage: Any, billed: Usage) -> None:
+    assert ask(lambda *_: (200, _uncounted(usage))).usage == billed
+
+
+def test_hidden_thoughts_that_are_not_counted_may_be_as_long_as_allowed() -> None:
+    found = ask(lambda *_: (200, _uncounted(None)), Sampling(max_tokens=100), thinking=900).usage
+    assert (found.completion, found.estimated) == (1000, True)
 
 
 def test_a_budget_holds_where_the_server_counts_nothing() -> None:
     async def go() -> int:
         with serving(lambda *_: (200, _uncounted(None))) as server:
             inner = OpenAIModel("m", OpenAIModel.Settings(server.address))
-            model = wrap(inner, Options(), Account(max_tokens=50))
+            model = wrap(inner, Options(), Account(max_tokens=60))
             try:
                 for _ in range(10):
                     await model.complete(HELLO, Sampling())
@@ -75,8 +137,9 @@ def test_a_budget_holds_where_the_server_counts_nothing() -> None:
 
 
 def test_an_answer_may_not_be_larger_than_a_megabyte() -> None:
-    with pytest.raises(ModelError, match="larger than 1 MB"):
-        ask(lambda *_: (200, chat("x" * MOST_BYTES)))
+    with pytest.raises(ModelError, match="larger than 1 MB") as caught:
+        ask(lambda *_: (200, chat("x" * MOST_BYTES)), Sampling(max_tokens=300))
+    assert caught.value.billed == Usage(18, 300, estimated=True)  # by its tokens, not its bytes
 
 
 def test_the_deadline_is_for_the_whole_call() -> None:

@@ -330,6 +330,7 @@ def test_retry_after_reaches_the_retry_wrapper(serving: Any, reply: Any) -> None
         ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
         ({"retry-after": "Thu, 01 Jan 1970 00:01:40 GMT"}, 90.0),
         ({"retry-after": "Thu, 01 Jan 1970 00:00:00 GMT"}, 0.0),
+        ({"retry-after": "Fri, 01 Jan 99999 00:00:00 GMT"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "-3"}, None),
         ({"retry-after": "nan"}, None),
@@ -356,3 +357,156 @@ def test_one_model_serves_several_event_loops(serving: Any, reply: Any) -> None:
     asyncio.run(go())
     assert texts == ["hi"] * 4
     assert json.dumps(texts)
+
+
+def test_after_the_first_answer_of_a_shape_all_that_wait_go_at_once() -> None:
+    """The server answers its first request, and then none until all others have come."""
+    came, everyone = [0], asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+        await reader.readexactly(int(head.split("content-length: ")[1].split("\r")[0]))
+        came[0] += 1
+        if came[0] == 30:
+            everyone.set()
+        if came[0] > 1:
+            await everyone.wait()
+        raw = json.dumps(said("hi")).encode()
+        fields = f"content-length: {len(raw)}\r\nconnection: close\r\n\r\n".encode()
+        writer.write(b"HTTP/1.1 200 OK\r\n" + fields + raw)
+        await writer.drain()
+        writer.close()
+
+    async def go() -> int:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        port = server.sockets[0].getsockname()[1]
+        model = OpenAIModel("m", OpenAIModel.Settings(f"http://127.0.0.1:{port}/v1", timeout=20))
+        try:
+            answers = await asyncio.gather(*(model.complete(HELLO, Sampling()) for _ in range(30)))
+        finally:
+            await model.aclose()
+            server.close()
+        return len(answers)
+
+    assert asyncio.run(go()) == 30
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_not_followed(serving: Any, reply: Any, status: int) -> None:
+    """Neither the prompt nor the headers reach the server that it names."""
+
+    async def go() -> tuple[int, str, bool]:
+        async with serving(reply(said("hi"))) as other:
+            moved = {"location": f"{other.address}/chat/completions?key=abcd1234"}
+            async with serving(reply(b"", status, moved)) as server:
+                headers = {"extra_headers": {"x-api-key": "abcd1234"}}
+                settings = {"base_url": server.address, "extra": headers}
+                model = open_model("openai:m", settings)
+                with pytest.raises(ModelError) as caught:
+                    await model.complete(HELLO, Sampling())
+                await model.aclose()
+            return len(other.routes), str(caught.value), caught.value.fatal
+
+    reached, line, fatal = asyncio.run(go())
+    assert (reached, fatal) == (0, True)
+    assert "it redirects to http://127.0.0.1" in line
+    assert "set model.base_url" in line
+    assert "abcd1234" not in line
+
+
+# What of a failure is billed: an upward estimate where the server may have done the work.
+
+WRITTEN = 512  # the limit of an answer, where no answer is known yet
+LEAST = 6  # tokens of the prompt, a fifth more than by its characters
+
+
+@pytest.mark.parametrize(
+    ("answer", "written"),
+    [
+        ({"drop": True}, WRITTEN),
+        ({"body": said("a"), "delay": 5.0}, WRITTEN),
+        ({"body": json.dumps(said("a")).encode()[:60]}, WRITTEN),
+        ({"body": b"half", "headers": {"content-length": "999"}, "drop_after": True}, WRITTEN),
+        ({"body": refusal("oops"), "status": 500}, WRITTEN),
+        ({"body": b"bad gateway", "status": 502}, WRITTEN),
+        ({"body": b"late", "status": 504}, WRITTEN),
+        ({"body": refusal("filtered", "content_filter"), "status": 400}, WRITTEN),
+        ({"body": {"error": "inside a 200"}}, WRITTEN),
+        ({"body": {"choices": [], "usage": said("a")["usage"]}}, 2),
+        ({"body": {**said("a"), "choices": [3]}}, 2),
+        ({"body": refusal("slow down"), "status": 429}, None),
+        ({"body": b"", "status": 503}, None),
+        ({"body": refusal("overloaded"), "status": 529}, None),
+        ({"body": refusal("bad key"), "status": 401}, None),
+        ({"body": refusal("too long", "context_length_exceeded"), "status": 400}, None),
+    ],
+)
+def test_a_failure_carries_what_may_have_been_billed(
+    serving: Any, reply: Any, answer: dict[str, Any], written: int | None
+) -> None:
+    with pytest.raises(ModelError) as caught:
+        Asked(serving, reply(**answer), timeout=0.3).complete()
+    found = caught.value.billed
+    assert (None if found is None else found.completion) == written
+    assert found is None or LEAST <= found.prompt <= 10
+
+
+def test_no_connection_is_not_billed() -> None:
+    model = OpenAIModel("m", OpenAIModel.Settings(base_url="http://127.0.0.1:9/v1"))
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(model.complete(HELLO, Sampling()))
+    assert caught.value.billed is None
+
+
+def test_a_failure_is_taken_for_more_than_all_answers_had_once_some_are_known(
+    serving: Any, reply: Any
+) -> None:
+    async def go() -> Usage | None:
+        async with serving(*[reply(said("a"))] * 4, reply(b"", 500)) as server:
+            model = open_model("openai:m", {"base_url": server.address})
+            for _ in range(4):
+                await model.complete(HELLO, Sampling())
+            with pytest.raises(ModelError) as caught:
+                await model.complete(HELLO, Sampling())
+            await model.aclose()
+            return caught.value.billed
+
+    billed = asyncio.run(go())
+    assert billed is not None
+    assert billed.completion == 5  # 2 tokens each, of four answers: 2.25 times as many
+
+
+def test_siblings_of_a_failed_sample_are_on_its_bill(serving: Any, reply: Any) -> None:
+    """The server sends one sample a request; the third of five fails, and two answer after it."""
+    slow = reply(said("d"), delay=0.2)
+    replies = [reply(said("a")), reply(said("b")), reply(refusal("busy"), 429), slow, slow]
+    with pytest.raises(ModelError, match="busy") as caught:
+        Asked(serving, *replies).complete(sampling=Sampling(n=5, temperature=1.0))
+    assert caught.value.billed == Usage(40, 8, 16)
+
+
+def test_what_ranking_cost_is_on_the_bill_of_the_pick_that_follows(
+    serving: Any, reply: Any
+) -> None:
+    top = [{"token": "t", "logprob": -0.5}]
+    listed_first = said("t")
+    listed_first["choices"][0]["logprobs"] = {"content": [{**top[0], "top_logprobs": top}]}
+    picked = said('{"answer": "turn left"}')
+    options = ("turn left", "turn right")
+    choice = Asked(serving, reply(listed_first), reply(picked)).choose(HELLO, options)
+    assert (choice.picked, choice.usage) == (True, Usage(20, 4, 8))
+    with pytest.raises(ModelError, match="busy") as caught:
+        Asked(serving, reply(listed_first), reply(refusal("busy"), 429)).choose(HELLO, options)
+    assert caught.value.billed == Usage(10, 2, 4)
+
+
+def test_a_walk_over_options_that_breaks_off_is_billed_for_its_steps(
+    serving: Any, reply: Any
+) -> None:
+    first = reply(listed(_turn=-0.25, x=-8.0))
+    with pytest.raises(ModelError, match="busy") as caught:
+        Asked(serving, first, reply(refusal("busy"), 429)).choose("5. ", ["turn around", "turn"])
+    assert caught.value.billed == Usage(3, 1)
+    with pytest.raises(ModelError, match="let 'both' be an answer") as caught:
+        Asked(serving, reply(said("both")), choose="constrained").choose(HELLO, ["left", "right"])
+    assert caught.value.billed == Usage(20, 4, 8)

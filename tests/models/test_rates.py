@@ -165,6 +165,24 @@ def test_an_answer_ends_an_outage_and_its_waits_heed_the_server(clock: Any) -> N
     assert clock.slept == [20.5] * 6, "as long as it asks for, and up to half a second"
 
 
+def test_any_passing_failure_during_an_outage_belongs_to_it(clock: Any) -> None:
+    """A gateway that limits requests (429) also answers 500 now and then until it is back."""
+    busy = ModelError("429", retryable=True, away=True)
+    broken = ModelError("500", retryable=True)
+    policy = RetryPolicy(sleep=clock.sleep, clock=clock, rng=Extreme(1), patience=600.0)
+    model = RetryingModel(Failing(None, *[busy] * 4, *[broken] * 3, busy, None), policy)
+    assert all(isinstance(asked(model), Completion) for _ in range(2))
+    lasting = RetryingModel(Failing(None, *[busy] * 4, broken), policy)
+    asked(lasting)
+    error = asked(lasting)
+    assert isinstance(error, ModelError)
+    assert "away for 10 minutes" in str(error)
+    wrong = ModelError("400")
+    model = RetryingModel(Failing(None, *[busy] * 4, wrong), policy)
+    asked(model)
+    assert str(asked(model)) == "400", "what the server refuses is no outage"
+
+
 class Recorded(Limiter):
     """Lets all pass, and keeps what was estimated and settled."""
 
@@ -222,17 +240,13 @@ def test_a_server_that_asks_for_more_than_there_is_patience_for_ends_the_call(cl
 
 def test_useless_answers_are_billed_with_the_one_that_follows(clock: Any) -> None:
     policy = RetryPolicy(sleep=clock.sleep, clock=clock)
-    half = ModelError("half", retryable=True, billed=Usage(10, 2), cost=0.25)
-    unpriced = ModelError("half", retryable=True, billed=Usage(10, 2))
+    half = ModelError("half", retryable=True, billed=Usage(10, 2))
     answer = asked(RetryingModel(Failing(half, half, None), policy))
     assert isinstance(answer, Completion)
-    assert (answer.usage, answer.cost) == (Usage(21, 5), 1.0)
-    answer = asked(RetryingModel(Failing(unpriced, half, None), policy))
-    assert isinstance(answer, Completion)
-    assert answer.cost is None, "one price is unknown"
+    assert answer.usage == Usage(21, 5)
     never = asked(RetryingModel(Failing(half, half, ModelError("never")), policy))
     assert isinstance(never, ModelError)
-    assert (never.billed, never.cost) == (Usage(20, 4), 0.5)
+    assert never.billed == Usage(20, 4)
     free = asked(RetryingModel(Failing(ModelError("never")), policy))
     assert isinstance(free, ModelError)
     assert free.billed is None

@@ -12,8 +12,8 @@ import pytest
 
 from wayword.core.errors import BudgetExhausted, DataError, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
-from wayword.models.middleware.budget import Account, BudgetedModel
-from wayword.models.middleware.prices import PricedModel, Prices, load_prices
+from wayword.models.middleware.budget import Account, PaidModel
+from wayword.models.middleware.prices import Price, load_prices
 from wayword.models.middleware.rate import Limiter, RateLimitedModel, RetryingModel, RetryPolicy
 from wayword.models.parts.opening import Options, wrap
 from wayword.models.scripted import ScriptedModel
@@ -147,7 +147,7 @@ def test_turns_are_in_the_order_of_asking(clock: Any) -> None:
 
 def test_the_budget_in_tokens_is_one_for_all_models() -> None:
     account = Account(max_tokens=250)
-    one, other = BudgetedModel(Flaky(), account), BudgetedModel(Flaky(), account)
+    one, other = PaidModel(Flaky(), account), PaidModel(Flaky(), account)
     asyncio.run(one.complete("x", Sampling()))
     asyncio.run(other.choose("x", ["a"]))
     asyncio.run(one.complete("x", Sampling()))
@@ -161,7 +161,7 @@ def test_the_budget_in_dollars() -> None:
     inner = Flaky()
     inner.name = "openai:gpt-4.1"
     account = Account(max_dollars=0.0002)
-    model = BudgetedModel(PricedModel(inner, prices), account)
+    model = PaidModel(inner, account, prices.of(inner.name))
     asyncio.run(model.complete("x", Sampling()))
     # 60 fresh tokens at $2, 40 cached at $0.50, 20 written at $8 a million
     assert account.dollars == pytest.approx((60 * 2 + 40 * 0.5 + 20 * 8) / 1e6)
@@ -205,7 +205,7 @@ def _all_at_once(model: Model, *prompts: str) -> list[Completion | BaseException
 @pytest.mark.parametrize(("budget", "spent"), [(5, 10), (10, 10), (25, 30), (400, 200)])
 def test_calls_at_once_do_not_pass_the_budget_together(budget: int, spent: int) -> None:
     account, inner = Account(max_tokens=budget), Dear(10)
-    answers = _all_at_once(BudgetedModel(inner, account), *["x"] * 20)
+    answers = _all_at_once(PaidModel(inner, account), *["x"] * 20)
     assert account.tokens == spent
     refused = [answer for answer in answers if not isinstance(answer, Completion)]
     assert all(isinstance(error, BudgetExhausted) for error in refused)
@@ -216,17 +216,17 @@ def test_calls_at_once_do_not_pass_the_budget_together(budget: int, spent: int) 
 
 def test_calls_of_a_wide_budget_are_made_at_once() -> None:
     inner = Dear(10)
-    _all_at_once(BudgetedModel(inner, Account(max_tokens=10_000)), *["x"] * 20)
+    _all_at_once(PaidModel(inner, Account(max_tokens=10_000)), *["x"] * 20)
     assert max(inner.most) == 19
     unlimited = Dear(10)
-    _all_at_once(BudgetedModel(unlimited, Account()), *["x"] * 20)
+    _all_at_once(PaidModel(unlimited, Account()), *["x"] * 20)
     assert max(unlimited.most) == 20
 
 
 def test_calls_of_older_episodes_go_first() -> None:
     """Eight begin at once; whatever order they ask in, the oldest is finished first."""
     account, done = Account(max_tokens=80), []
-    model = BudgetedModel(Dear(10), account)
+    model = PaidModel(Dear(10), account)
 
     async def episode(number: int) -> None:
         account.begin()
@@ -244,13 +244,13 @@ def test_calls_of_older_episodes_go_first() -> None:
 
 
 def test_a_first_call_that_fails_lets_the_next_one_go() -> None:
-    answers = _all_at_once(BudgetedModel(Dear(10), Account(max_tokens=99)), "refused", "x", "x")
+    answers = _all_at_once(PaidModel(Dear(10), Account(max_tokens=99)), "refused", "x", "x")
     assert isinstance(answers[0], ModelError)
     assert [type(answer) for answer in answers[1:]] == [Completion, Completion]
 
 
 def test_a_limit_in_dollars_needs_prices() -> None:
-    model = BudgetedModel(PricedModel(Flaky(), Prices({})), Account(max_dollars=1.0))
+    model = PaidModel(Flaky(), Account(max_dollars=1.0))
     assert asyncio.run(model.complete("x", Sampling())).cost is None
     with pytest.raises(BudgetExhausted, match="needs prices"):
         asyncio.run(model.complete("x", Sampling()))
@@ -270,7 +270,9 @@ def test_the_users_prices_go_first_and_the_most_specific_wins(tmp_path: Path) ->
     [
         ("[1]", "not a mapping"),
         ("a: {input: 1}", "a: needs the fields input and output"),
-        ("a: {input: x, output: 1}", "a, field 'input': is not a positive number"),
+        ("a: {input: x, output: 1}", "a, field 'input': must be between 0 and 1,000,000"),
+        (f"a: {{input: 1{'0' * 400}, output: 1}}", "must be between 0 and 1,000,000 dollars"),
+        (f"a: {{input: 1, output: 1{'0' * 5000}}}", "cannot be read as prices"),
         ("a: {input: -1, output: 1}", "a, field 'input'"),
         ("a: [", "cannot be read as prices"),
     ],
@@ -385,14 +387,15 @@ def test_a_prompt_that_a_server_fails_on_is_no_outage(clock: Any) -> None:
 
 
 def test_useless_answers_are_on_the_bill_of_the_answer_that_follows(clock: Any) -> None:
-    half = ModelError("half", retryable=True, billed=Usage(100, 7), cost=0.5)
-    model = _retrying(Flaky(half, half), clock)
+    half = ModelError("half", retryable=True, billed=Usage(100, 7))
+    account = Account()
+    model = PaidModel(_retrying(Flaky(half, half), clock), account, Price(1.0, 10.0))
     answer = asyncio.run(model.complete("x", Sampling()))
     assert answer.usage == Usage(300, 34, 40)
-    assert answer.cost is None  # the good answer has no price, so the sum is unknown
+    assert answer.cost == account.dollars == pytest.approx((300 + 34 * 10) / 1e6)
     lasting = ModelError("never", billed=Usage(1, 1))
     account = Account()
-    paying = BudgetedModel(_retrying(Flaky(half, lasting), clock), account)
+    paying = PaidModel(_retrying(Flaky(half, lasting), clock), account)
     with pytest.raises(ModelError, match="never"):
         asyncio.run(paying.complete("x", Sampling()))
     assert (account.tokens, account.calls, account.unpriced) == (109, 1, 1)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from helpers.small_street import SmallStreet, play
-from wayword.agents.velma import VelmaSettings
+from wayword.agents.velma.agent import VelmaSettings
 from wayword.core.errors import DataError, UsageError
 from wayword.perception.landmarks import (
     FRONT,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import numpy as np
 import pytest
@@ -16,7 +18,7 @@ from PIL import Image as Pillow
 from wayword.core.errors import DataError, UsageError
 from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.models.middleware.cache import AnswerCache
-from wayword.perception.opening import open_detector, open_eye
+from wayword.perception.opening import EYES, Kind, open_detector, open_eye
 from wayword.perception.panorama import direction, layout
 from wayword.perception.recorded import RecordedPerceiver, pack_sightings
 from wayword.perception.survey import Memory, Surveyor, things
@@ -241,3 +243,16 @@ def test_eyes_have_names() -> None:
         open_eye("captioner", "chat:")
     with pytest.raises(UsageError, match="name a folder"):
         open_eye("detector", "ssd:/nowhere")
+
+
+EYES_LISTED = [(kind, name) for kind, names in EYES.items() for name in names]
+
+
+@pytest.mark.parametrize(("kind", "name"), EYES_LISTED)
+def test_every_listed_network_is_there_and_asks_for_weights(
+    kind: Kind, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in ("torch", "transformers", "cv2"):
+        monkeypatch.setitem(sys.modules, package, MagicMock())
+    with pytest.raises(UsageError, match=r": name (the weights|a folder)"):
+        open_eye(kind, f"{name}:")

@@ -14,7 +14,7 @@ from helpers.alfred_plans import carry_out, picked_up
 from helpers.invariants import violations
 from wayword.core.dataset import Task
 from wayword.core.files import find, read_json_lines
-from wayword.core.replay import PlanningFailed
+from wayword.core.game import PlanningFailed
 from wayword.datasets.household import Household
 from wayword.datasets.sources.alfred.episodes import Alfred
 from wayword.worlds.household.expert import play

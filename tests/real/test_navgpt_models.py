@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from wayword.core.action import Rejection
 from wayword.models.parts.llamacpp import serve
 from wayword.models.parts.weights import located
 from wayword.runs.plan import Plan
@@ -13,7 +14,7 @@ from wayword.runs.record import RecordedRun, RunFolder
 from wayword.runs.running import run
 
 pytestmark = [pytest.mark.real, pytest.mark.local_model]
-SHORT = {"thought_length": 60}
+SHORT = {"decoding": "constrained", "thought_length": 60}
 
 
 def played(plan: Plan) -> RecordedRun:
@@ -31,6 +32,23 @@ def test_constrained_answers_are_never_rejected(data: Path, tmp_path: Path) -> N
     assert len(scores) == 2
     assert sum(one["rejections"] for one in scores) == 0
     assert all(one["prompt_tokens"] > 800 for one in scores)
+
+
+def test_numbered_exits_are_the_default_and_every_token_is_evaluated_once(
+    data: Path, tmp_path: Path
+) -> None:
+    plan = Plan(
+        "navgpt", "r2r:val_seen", "local:smollm2",
+        episodes=("2852_1",), max_steps=5, data=data, out=tmp_path / "run",
+    )  # fmt: skip
+    run_of = played(plan)
+    assert run_of.config["identity"]["settings"]["decoding"] == "numbered"
+    (record,) = run_of.records()
+    assert not any(isinstance(step.decision, Rejection) for step in record.trajectory.steps)
+    usage = [call.answer.usage for call in record.trajectory.calls() if call.answer]
+    assert len(usage) >= 3, "an episode long enough to reuse something"
+    needed = usage[-1].prompt - sum(each.completion for each in usage[:-1])
+    assert sum(each.prompt - each.reused for each in usage) <= 1.1 * needed
 
 
 def test_a_real_server_gives_the_same_kind_of_run(

@@ -10,7 +10,7 @@ import pytest
 
 from wayword.core.dataset import Task
 from wayword.core.errors import DataError, UsageError
-from wayword.core.replay import PlanningFailed
+from wayword.core.game import PlanningFailed
 from wayword.datasets.rearrangement import Rearrangement
 from wayword.metrics.household import rearranged
 from wayword.worlds.household.expert import rehearse

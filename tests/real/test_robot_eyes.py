@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from helpers.rosbridge_server import Robot, running, started
-from wayword.agents.frontier import FrontierAgent, FrontierSettings
+from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.geometry import relative
 from wayword.core.perceiver import Picture

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wayword.agents.frontier import FrontierAgent, FrontierSettings
-from wayword.agents.gold import GoldOracle, GoldSettings
-from wayword.agents.oracle import OracleSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import GoldOracle, NoSettings, ShortestPathOracle
+from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
 from wayword.core.errors import DataError
@@ -52,7 +51,7 @@ def test_every_published_episode_is_there(train: Robothor) -> None:
 def test_the_oracle_finds_things_in_all_scenes_about_as_far_as_published(train: Robothor) -> None:
     found, ratios = [], []
     for task in train.tasks[SCENES : 2 * SCENES]:
-        trajectory = play(train, ShortestPathOracle, OracleSettings(), task)
+        trajectory = play(train, ShortestPathOracle, NoSettings(), task)
         assert trajectory.ended == "stopped", trajectory.error
         scores = scorer.score(train, [(task, trajectory)])[0]
         found.append(scores["success_challenge"])
@@ -65,7 +64,7 @@ def test_the_oracle_finds_things_in_all_scenes_about_as_far_as_published(train: 
 def test_published_paths_can_be_walked(train: Robothor) -> None:
     walked = 0
     for task in train.tasks[2 * SCENES : 3 * SCENES]:
-        trajectory = play(train, GoldOracle, GoldSettings(), task)
+        trajectory = play(train, GoldOracle, NoSettings(), task)
         walked += all(step.feedback.ok for step in trajectory.steps)
     assert walked >= 0.95 * SCENES
 

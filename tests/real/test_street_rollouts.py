@@ -12,10 +12,10 @@ import pytest
 
 from helpers.gold_actions import gold_actions
 from wayword.core import registry
-from wayword.core.action import Action
+from wayword.core.action import Action, Decision
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
-from wayword.core.replay import replay
+from wayword.core.game import Game
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import scorer
 from wayword.worlds.street.world import StreetWorld
@@ -54,11 +54,10 @@ def states_of(dataset: Any, start: list[Any], words: list[str]) -> list[list[Any
 def replayed(dataset: Any, task: Task, words: list[str]) -> Trajectory:
     """The actions as said, in the world, as the released navigator limits them."""
     world = StreetWorld(dataset.navigator, "released")
-    turns = replay(world, task.episode, [Action(word) for word in words])
-    found = Trajectory(task.episode.id, {"agent": world.pose("agent")})
-    found.steps = [turn.step() for turn in turns]
-    found.ended = "stopped" if world.done("agent") else "step_limit"
-    return found
+    game = Game(world, task.episode)
+    for word in words:
+        game.act("agent", Decision(Action(word)))
+    return game.finished()
 
 
 @pytest.mark.parametrize("file", FILES)

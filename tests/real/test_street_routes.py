@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from helpers.gold_actions import gold_actions
-from wayword.agents.forward import ForwardAgent
-from wayword.agents.gold import GoldOracle
-from wayword.agents.oracle import ShortestPathOracle
+from wayword.agents.baselines.oracles import GoldOracle, ShortestPathOracle
+from wayword.agents.baselines.simple import ForwardAgent
 from wayword.core import registry
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference

@@ -15,8 +15,8 @@ import pytest
 
 from helpers.gold_actions import gold_actions
 from helpers.small_street import GOLDEN, play
-from wayword.agents.parts.velma_answers import tidy
-from wayword.agents.velma import VelmaSettings
+from wayword.agents.velma.agent import VelmaSettings
+from wayword.agents.velma.answers import tidy
 from wayword.core.action import Decision
 from wayword.datasets.map2seq import Map2seq
 from wayword.worlds import street

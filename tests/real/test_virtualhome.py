@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from wayword.agents.team import Team, TeamSettings
+from wayword.agents.team.agent import Team, TeamSettings
 from wayword.core.agent import Toolkit
 from wayword.core.errors import DataError
 from wayword.core.rollout import Setup, rollout

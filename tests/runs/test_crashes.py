@@ -18,7 +18,7 @@ from wayword.runs.record import RunFolder
 SLOW_WALKER = '''
 """A random walker that takes its time, so that it can be killed on the way."""
 import asyncio
-from wayword.agents.random import RandomAgent
+from wayword.agents.baselines.simple import RandomAgent
 
 class Slow(RandomAgent):
     async def act(self, observation, space):

@@ -275,7 +275,7 @@ def test_high_level_gold_is_exported(tmp_path: Path) -> None:
 
 
 THINKER = """
-from wayword.agents.random import RandomAgent
+from wayword.agents.baselines.simple import RandomAgent
 from wayword.core.action import STOP, Action, Decision
 
 

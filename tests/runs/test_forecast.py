@@ -12,7 +12,7 @@ import pytest
 
 from helpers.expert_server import THOUGHT, expert
 from helpers.loopback import chat, serving
-from wayword.agents.parts.prompting import context_tokens
+from wayword.agents.prompting import context_tokens
 from wayword.core.agent import Toolkit
 from wayword.core.model import estimated_tokens, user
 from wayword.datasets.houses import Houses

@@ -15,7 +15,7 @@ from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
-MINE = "from wayword.agents.random import RandomAgent\nagent = RandomAgent\n"
+MINE = "from wayword.agents.baselines.simple import RandomAgent\nagent = RandomAgent\n"
 
 
 def test_an_edited_agent_file_is_another_run(tmp_path: Path) -> None:
@@ -169,7 +169,7 @@ def test_what_agents_note_is_told_at_the_end(tmp_path: Path) -> None:
 SCORED = """
 from dataclasses import dataclass
 
-from wayword.agents.random import RandomAgent
+from wayword.agents.baselines.simple import RandomAgent
 
 
 @dataclass(frozen=True)

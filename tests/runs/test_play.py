@@ -20,7 +20,7 @@ import pytest
 from helpers.two_in_a_flat import named
 from helpers.typist import Script
 from wayword.agents.human import listing, read
-from wayword.agents.parts.person import Left, Terminal, hear, plain_text
+from wayword.agents.person import Left, Terminal, hear, plain_text
 from wayword.core.action import STOP, Action, ActionSpace, Decision
 from wayword.core.errors import UsageError
 from wayword.runs.plan import Plan

@@ -13,6 +13,7 @@ import pytest
 from helpers.one_process_ray import at_random, cluster_of, one_process_ray
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunFolder, RunResult, ray_engine, ray_players, run
+from wayword.runs.config import billed
 from wayword.runs.progress import Reporter
 
 Dies = Callable[..., float | None]
@@ -79,7 +80,9 @@ def test_the_budget_is_passed_by_calls_under_way_alone(
     )
     result = engine(plan, at_random(0.1))
     assert "the budget of 60,000 tokens" in result.outcome.exhausted
-    spent = [json.loads(line)["tokens"] for line in _lines(tmp_path / "run" / "calls.jsonl")]
+    rows = [json.loads(line) for line in _lines(tmp_path / "run" / "calls.jsonl")]
+    spent = [row["tokens"] for row in rows if not row.get("open")]
+    assert billed(tmp_path / "run")[0] == sum(spent), "what dead players had reserved is settled"
     late = next(line for line in result.notices if "under way when" in line)
     over = sum(spent) - 60_000
     number = int(late.split("; ")[1].split(" ")[0])

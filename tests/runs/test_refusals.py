@@ -80,22 +80,27 @@ def test_a_model_that_writes_the_key_is_kept_without_it(
     assert any("[redacted]" in value for (value,) in rows)
 
 
-def test_the_key_in_an_address_or_a_header_is_sent_and_not_kept(tmp_path: Path) -> None:
-    seen: list[tuple[str, str]] = []
+HEADERS = ("x-api-key", "Cookie", "X-Auth", "X-Pat", "X-Credential", "Authorization", "X-Other")
+
+
+def test_keys_in_an_address_or_a_header_are_sent_and_not_kept(tmp_path: Path) -> None:
+    seen: list[tuple[str, dict[str, str]]] = []
+    secrets = {name: f"h-secret-{number}" for number, name in enumerate(HEADERS)}
 
     def answer(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:
-        seen.append((route, headers.get("x-api-key", "")))
-        return 500 if len(seen) > 2 else 200, chat(f"{route} {headers.get('x-api-key')}")
+        seen.append((route, headers))
+        told = [headers.get(name.lower()) for name in HEADERS[:-1]]
+        return 500 if len(seen) > 2 else 200, chat(f"{route} {told}")
 
+    query = "api-version=7&code-key=q-secret-1&sig=q-secret-2&code=q-secret-3"
     with serving(answer) as server:
-        model = {
-            "base_url": f"{server.address}?api-version=7&code-key=q-secret-1",
-            "extra": {"extra_headers": {"x-api-key": "h-secret-2"}},
-        }
+        base = server.address.replace("/v1", "/v1/sk-p-secret-4/v1")
+        model = {"base_url": f"{base}?{query}", "extra": {"extra_headers": secrets}}
         out = tmp_path / "run"
         result = run(_plan(server, out, limit=2, max_steps=1, retries=0, settings={"model": model}))
-    assert seen[0] == ("/v1/chat/completions?api-version=7&code-key=q-secret-1", "h-secret-2")
-    for secret in ("q-secret-1", "h-secret-2"):
+    assert seen[0][0] == f"/v1/sk-p-secret-4/v1/chat/completions?{query}"
+    assert all(seen[0][1][name.lower()] == value for name, value in secrets.items())
+    for secret in (*secrets.values(), *(f"q-secret-{n}" for n in (1, 2, 3)), "p-secret-4"):
         _nowhere(secret, tmp_path, result)
 
 

@@ -165,7 +165,9 @@ def test_models_by_role_are_those_of_the_paper_where_asked_for(tmp_path: Path) -
 def test_a_name_that_is_no_recipe_is_answered_in_one_line() -> None:
     with pytest.raises(UsageError, match="navgpt/table-1"):
         reproduce.open_recipe("navgpt/table1")
-    with pytest.raises(UsageError, match=r"holds no number to run again: .*wayword retell"):
+    with pytest.raises(
+        UsageError, match=r"holds no number to run again: .*not scored in the paper"
+    ):
         reproduce.open_recipe("navgpt/figure-4")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import UsageError
+from wayword.core.secrets import environment_secrets
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.runs.tracking import Means, open_tracker, tracked
@@ -117,6 +118,7 @@ def test_a_tracker_that_fails_ends_no_run(
 
 def test_no_secret_reaches_a_tracker(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-key-1234567890")
+    environment_secrets()  # as the start of a run does
     library = installed(monkeypatch, "trackio")
     config = {"settings": '{"key": "sk-very-secret-key-1234567890"}'}
     open_tracker("trackio:walks", "one", config, print).close()

@@ -25,7 +25,7 @@ from wayword.runs.running import RunResult, run
 SLOW_LEARNER = '''
 """Reflexion on an answer that takes its time, so that it can be killed on the way."""
 import asyncio
-from wayword.agents.reflexion import Reflexion
+from wayword.agents.strategies.agents import Reflexion
 
 class Slow(Reflexion):
     async def act(self, observation, space):

@@ -117,8 +117,20 @@ def test_a_near_miss_is_answered_with_the_name_meant() -> None:
 
 def test_a_file_of_ones_own_is_a_part(tmp_path: Path) -> None:
     mine = tmp_path / "mine.py"
-    mine.write_text("from wayword.agents.random import RandomAgent\nagent = RandomAgent\n")
+    mine.write_text(
+        "from wayword.agents.baselines.simple import RandomAgent\nagent = RandomAgent\n"
+    )
     assert registry.load("agent", str(mine)).__name__ == "RandomAgent"
     mine.write_text("x = 1\n")
+    with pytest.raises(UsageError, match="defines no 'agent'"):
+        registry.load("agent", str(mine))
+
+
+def test_a_module_names_several_agents_and_a_users_file_may_too(tmp_path: Path) -> None:
+    assert registry.load("agent", "gold").__name__ == "GoldOracle"
+    assert registry.load("agent", "oracle").__name__ == "ShortestPathOracle"
+    assert not {"agents", "oracles", "simple", "strategy", "answers"} & set(registry.names("agent"))
+    mine = tmp_path / "mine.py"
+    mine.write_text("agents = {'other': int}\n")
     with pytest.raises(UsageError, match="defines no 'agent'"):
         registry.load("agent", str(mine))

@@ -6,15 +6,16 @@ import importlib.util
 from pathlib import Path
 
 import pytest
+from recipes.language.config import names, recipe
 from typer.testing import CliRunner
 
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
-from wayword.training.recipes import Asked, names, recipe
+from wayword.training.sft import IGNORED, Encoded
 
 
-def message(*arguments: str) -> str:
-    """What stops the command."""
+def error_of(*arguments: str) -> str:
+    """The error that stops the command."""
     found = CliRunner().invoke(app, ["train", *arguments])
     assert isinstance(found.exception, UsageError)
     return str(found.exception)
@@ -23,25 +24,27 @@ def message(*arguments: str) -> str:
 def test_a_missing_extra_is_named(tmp_path: Path) -> None:
     if importlib.util.find_spec("torch") is not None:
         pytest.fail("the tests' environment is to be without torch")
-    said = message("walker", "--on", "houses:train", "--out", str(tmp_path / "run"))
-    assert said.startswith("training needs torch: pip install 'wayword[train]'")
+    line = error_of("walker", "--on", "houses:train", "--out", str(tmp_path / "run"))
+    assert line.startswith("training needs torch")
+    assert "wayword[train]" in line
     assert not (tmp_path / "run").exists()
 
 
 def test_a_test_split_is_refused() -> None:
-    assert "houses:test is no training split" in message("walker", "--on", "houses:test")
+    assert "houses:test is no training split" in error_of("walker", "--on", "houses:test")
 
 
-def test_a_recipe_that_is_not_there_is_named() -> None:
-    assert "no recipe is called 'papers'" in message("walker", "--recipe", "papers")
+def test_a_setting_that_training_lacks_is_named() -> None:
+    message = error_of("walker", "--on", "houses:train", "--set", "rates=1")
+    assert "train has no setting 'rates'" in message
 
 
-def test_a_field_that_a_recipe_lacks_is_named() -> None:
-    assert "has no field 'rates'" in message("walker", "--on", "houses:train", "--set", "rates=1")
+def test_own_walks_need_a_model_that_walks() -> None:
+    assert "name it with --walks" in error_of("velma", "--on", "towns:train", "--method", "rbl")
 
 
 @pytest.mark.parametrize("name", names())
-def test_the_shipped_recipes_are_whole(name: str) -> None:
+def test_the_recipes_are_complete(name: str) -> None:
     assert recipe(name).batch > 0
 
 
@@ -51,24 +54,12 @@ def test_the_papers_recipe_is_the_papers() -> None:
     assert (found.rate, found.warm_up, found.batch, found.epochs) == (3e-4, 0.1, 16, 20)
 
 
-def test_home_tasks_are_trained_in_the_layout_that_asks_for_choices() -> None:
-    for asked in (Asked("act", ["household:train"]), Asked("act", name="homes")):
-        (task,) = asked.recipe().tasks
-        assert task.settings == {"layout": "walk"}
-
-
 def test_the_homes_recipe_holds_its_dev_rooms_out() -> None:
     (task,) = recipe("homes").tasks
+    assert task.settings == {"layout": "walk"}
     assert set(task.dev.scenes) == set(task.sources[0].leave_out) != set()
 
 
-def test_without_a_dev_split_some_training_episodes_are_held_out() -> None:
-    (task,) = Asked("velma", ["map2seq:seen_dev"]).recipe().tasks
-    (source,) = task.sources
-    assert (source.skip, task.dev.only) == (20, 20)
-    assert source.area == task.dev.area == "seen"
-
-
-def test_rbl_brings_rounds_of_own_walks() -> None:
-    assert Asked("walker", ["houses:train"]).recipe().rounds == 0
-    assert Asked("walker", ["houses:train"], method="rbl").recipe().rounds > 0
+def test_a_row_labels_the_next_token_of_each_decision() -> None:
+    row = Encoded((5, 6, 7), (0, 2), (6, 9)).row(end=1)
+    assert row == {"input_ids": [5, 6, 7, 1], "labels": [IGNORED, 6, IGNORED, 9]}

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from recipes.language.batches import cropped
+
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
 from helpers.training_walks import played
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
-from wayword.training.batches import cropped
 from wayword.training.examples import Example
 
 

@@ -12,7 +12,6 @@ from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
 from helpers.training_walks import Pieces, played
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.houses import Houses
-from wayword.training.batches import encode
 from wayword.training.examples import (
     AskedQuestion,
     Choosing,
@@ -23,6 +22,7 @@ from wayword.training.examples import (
     save,
     written,
 )
+from wayword.training.sft import encode
 
 EAST = ["forward", "forward", "forward", "forward", "right", "forward", "stop"]
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from recipes.language.batches import mirrored
+
 from helpers.small_street import PARK_AND_SHOP, Eyes, SmallStreet
 from helpers.training_walks import played
-from wayword.training.batches import mirrored
 from wayword.training.examples import Choosing, Example
 
 WALK = """Now: Turn left at the sofa

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from recipes.language.batches import cropped
 
 from helpers.training_walks import played
 from wayword.core.action import Action, Decision
 from wayword.core.errors import UsageError
-from wayword.core.replay import ActionPlan, PlanningFailed
+from wayword.core.game import ActionPlan, PlanningFailed
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
-from wayword.training.batches import cropped
 from wayword.training.labels import UNKNOWN, PlanGuide
 
 WALK = {"layout": "walk"}
@@ -50,7 +50,7 @@ def test_of_a_text_that_is_begun_anew_the_first_is_the_example(
     household: Household, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = played("act", WALK, household, household.tasks[0])
-    monkeypatch.setattr("wayword.agents.parts.home_walk.LONGEST", 700)
+    monkeypatch.setattr("wayword.agents.household.walk.LONGEST", 700)
     example = played("act", WALK, household, household.tasks[0])
     assert whole.text.startswith(example.text.rpartition(" ")[0]), "its last answer is written down"
     assert 700 < len(example.text) < len(whole.text)

@@ -158,7 +158,7 @@ SLOW = """
 import asyncio
 from pathlib import Path
 from wayword.core.action import STOP, Decision
-from wayword.agents.random import RandomSettings
+from wayword.agents.baselines.simple import RandomSettings
 
 class Slow:
     \"\"\"Takes a step whenever the file ``steps`` beside it allows one more.\"\"\"

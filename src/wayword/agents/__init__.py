@@ -1,12 +1,13 @@
-"""One agent a file; the file's name is its registered name. See ``wayword.core.registry``.
+"""A folder an agent, with its reader and its prompts. See ``wayword.core.registry``.
 
-navgpt discussnav velma lgx              the recipes of four papers
-act react react_emmem reflexion          LangSuitE's strategies, in every world
-reflexion_emmem
-walker                                   an indoor agent to fine-tune
-random forward wander frontier prior     baselines
-oracle gold expert team                  upper bounds that see the answer
-human                                    a person at the terminal
-parts/                                   what several agents share
-prompts/                                 their texts, a folder an agent
+navgpt discussnav velma       the recipes of papers (LGX is in search)
+walker                        an indoor agent to fine-tune
+search/                       lgx, and the baselines frontier, prior, wander
+strategies/                   act, react, react_emmem, reflexion, reflexion_emmem
+household/                    the layout of act for small models in homes
+team                          scripted actors that work together
+baselines/                    random, forward, imitation; oracle, gold, expert use ground truth
+human                         a person at the terminal
+
+What they share stands next to the folders: prompting, answers, clauses, person.
 """

@@ -16,11 +16,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.agents.parts.commands import ASKED_OF
-from wayword.agents.parts.legal import Legal
-from wayword.agents.parts.partner_knowledge import UNDERSTOOD
-from wayword.agents.parts.person import Face, Left, Seated, Situation, hear, person_of
-from wayword.agents.parts.strategy import instruction, task_rules
+from wayword.agents.legal import Legal
+from wayword.agents.person import Face, Left, Seated, Situation, hear, person_of
+from wayword.agents.strategies.strategy import instruction, task_rules
+from wayword.agents.team.commands import ASKED_OF
+from wayword.agents.team.partner_knowledge import UNDERSTOOD
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -250,7 +250,7 @@ class Human:
     """A person at the terminal or in the browser; numbers, whole actions and abbreviations will do.
 
     ``toolkit.shared["person"]`` may hold another
-    :class:`~wayword.agents.parts.person.Person`: a script, in tests. Several
+    :class:`~wayword.agents.person.Person`: a script, in tests. Several
     actors may be people; they share the keyboard.
     """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -153,30 +152,6 @@ def score(
     with show.waiting(f"{on}: reading the data …"):
         scored = reports.score(file, plan, format.value, per_episode)
     _tell(scored)
-
-
-def retell(
-    run: Annotated[Path, typer.Argument(help="A run folder of an indoor run.")],
-    model: Annotated[str, typer.Option("--model", help="The model that retells.")],
-    limit: Annotated[int, typer.Option(help="The first so many episodes.")] = 5,
-    data: Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")] = None,
-) -> None:
-    """Have a model write the instruction of each finished walk, and draw it from above.
-
-    One JSON line an episode: the instruction followed, the one written, the points drawn and how
-    far they are off (NavGPT, section 4.1).
-
-    \b
-    Example:
-      wayword retell runs/oracle-houses-test --model local:smollm2 --limit 3
-    """
-    from wayword.runs.retell import Retold
-    from wayword.runs.retell import retell as tell
-
-    def show(told: Retold) -> None:
-        typer.echo(json.dumps(told.as_json()))
-
-    tell(run, model, limit, show, data)
 
 
 def _tell(written: Written) -> None:

@@ -19,7 +19,7 @@ from wayword.cli import completing, show
 if TYPE_CHECKING:
     from threading import Timer
 
-    from wayword.agents.parts.person import Person
+    from wayword.agents.person import Person
     from wayword.runs.plan import Plan, RunRecipe
     from wayword.runs.running import RunResult
 

@@ -7,23 +7,23 @@ and training.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import UsageError
+from wayword.core.game import ActionPlan, Game
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
-from wayword.core.replay import ActionPlan, Turn, replay
 from wayword.core.trajectory import Verdict
 from wayword.core.world import Feedback, World
 
 
 @dataclass(frozen=True, slots=True)
 class Demonstration:
-    """A solved episode of a *training* split, for in-context examples: replay it in ``world()``.
+    """A solved episode of a *training* split, for in-context examples.
 
     ``actions`` are those of the first actor, and ``thoughts`` why its solver took each of them,
     where it says so. Where several act, ``turns`` are everybody's, each with its actor's name, in
@@ -36,9 +36,15 @@ class Demonstration:
     turns: tuple[tuple[str, Action], ...] = ()
     thoughts: tuple[str, ...] = ()
 
-    def replay(self) -> Iterator[Turn]:
-        """Every turn of it, in a fresh world."""
-        return replay(self.world(), self.episode, self.turns or self.actions)
+    def game(self) -> Game:
+        """A new game of the episode, to play its :meth:`decisions` in."""
+        return Game(self.world(), self.episode)
+
+    def decisions(self) -> list[tuple[str, Decision]]:
+        """Every turn in order: an actor and its decision."""
+        first = self.episode.actors[0]
+        turns = self.turns or [(first, action) for action in self.actions]
+        return [(actor, Decision(action)) for actor, action in turns]
 
 
 Demonstrations = Callable[[int, int], Sequence[Demonstration]]

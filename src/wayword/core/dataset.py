@@ -25,8 +25,8 @@ from wayword.core.agent import Demonstration
 from wayword.core.episode import Episode, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.files import Memo, source_checksum
+from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.perceiver import Perceiver
-from wayword.core.replay import ActionPlan, PlanningFailed, follow
 from wayword.core.world import Family, World
 
 
@@ -230,11 +230,9 @@ class Solvable(ABC):
         ``how`` is one of ``solutions``, the first by default. Raises ``PlanningFailed`` if the plan
         does not solve the task, and whatever :meth:`plan` raises.
         """
-        world = self.world(task.episode)
-        world.reset(task.episode)
-        actor = world.actors[0]
-        turns = follow(world, actor, self.plan(task, world, actor, how or self.solutions[0]))
-        return tuple(turn.action for turn in turns if turn.action is not None)
+        game = Game(self.world(task.episode), task.episode)
+        actor = game.world.actors[0]
+        return game.actions(actor, self.plan(task, game.world, actor, how or self.solutions[0]))
 
     def expert_length(self, task: Task) -> int | None:
         """L*: how many actions :meth:`solve` takes, its stop included; None where it fails.

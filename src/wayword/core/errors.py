@@ -40,8 +40,8 @@ class ModelError(WaywordError):
     an unknown model, nobody listening): the run ends instead of failing episode after episode.
     ``away`` says that the server itself was not there or had no room, whatever it was asked.
 
-    ``billed`` holds the tokens of an answer that came and could not be used, ``cost`` what they
-    cost in US dollars, None where no price is known.
+    ``billed`` holds the tokens that were or may have been billed all the same, estimated upward
+    where the server did not count them.
     """
 
     def __init__(
@@ -53,7 +53,6 @@ class ModelError(WaywordError):
         fatal: bool = False,
         away: bool = False,
         billed: Usage | None = None,
-        cost: float | None = None,
     ) -> None:
         super().__init__(message)
         self.retryable = retryable
@@ -61,7 +60,6 @@ class ModelError(WaywordError):
         self.fatal = fatal
         self.away = away
         self.billed = billed
-        self.cost = cost
 
 
 class ModelUnusable(WaywordError):

@@ -101,6 +101,9 @@ class Usage:
             self.estimated or other.estimated,
         )
 
+    def __bool__(self) -> bool:
+        return bool(self.prompt or self.completion)
+
 
 @dataclass(frozen=True, slots=True)
 class TokenLogprob:

@@ -8,7 +8,7 @@ it knows how to.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
@@ -16,11 +16,11 @@ from wayword.core.action import ActionSpace, Decision, Rejection, legal
 from wayword.core.agent import Agent, needs_person
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError, ModelUnusable, UsageError, WaywordError
+from wayword.core.game import Game, ReplayDiffers, check_replayed
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, window_of
 from wayword.core.perceiver import Percept
-from wayword.core.replay import carry_out
 from wayword.core.trajectory import FOLLOWED, ModelCall, Note, Step
-from wayword.core.world import Observation, World
+from wayword.core.world import Observation
 
 
 class Log:
@@ -30,8 +30,8 @@ class Log:
         self.calls: list[ModelCall] = []
         self.notes: list[Note] = []
         self.percept: Percept | None = None
-        self.dictated: Dictation | None = None
-        """Answers that models are to give, while recorded turns are taken again."""
+        self.dictated: Dictated | None = None
+        """Replaces every model while recorded turns are taken again."""
 
     def note(self, kind: str, **details: Json) -> None:
         """Record a visible event."""
@@ -51,6 +51,48 @@ class Log:
         taken = self.calls, self.notes
         self.calls, self.notes = [], []
         return taken
+
+
+class Dictated:
+    """A model that gives listed answers, those of each role in their order, and keeps its prompts.
+
+    Raises ``UsageError`` for a call beyond them, or one of the other kind.
+    """
+
+    name = "dictated"
+
+    def __init__(self, calls: Iterable[ModelCall] = (), role: str = "main") -> None:
+        self.calls, self.prompts = list(calls), list[Prompt]()
+        self._role = role
+
+    def as_role(self, role: str) -> Dictated:
+        """The same model, asked in another role."""
+        other = Dictated(role=role)
+        other.calls, other.prompts = self.calls, self.prompts
+        return other
+
+    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+        answer = self._next(prompt)
+        if isinstance(answer, Completion):
+            return answer
+        raise UsageError("the agent writes, and ranked options when these steps were recorded")
+
+    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+        answer = self._next(prompt)
+        if isinstance(answer, Choice):
+            return answer
+        raise UsageError("the agent ranks options, and wrote when these steps were recorded")
+
+    async def aclose(self) -> None:
+        """Nothing to close."""
+
+    def _next(self, prompt: Prompt) -> Completion | Choice:
+        for number, call in enumerate(self.calls):
+            if call.role == self._role and call.answer is not None:
+                del self.calls[number]
+                self.prompts.append(_kept(prompt))
+                return call.answer
+        raise UsageError("the agent asks what it did not ask when these steps were recorded")
 
 
 class RecordedModel:
@@ -77,10 +119,7 @@ class RecordedModel:
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         if self._log.dictated is not None:
-            told = self._log.dictated.next(self._role)
-            if isinstance(told, Completion):
-                return told
-            raise UsageError("the agent writes, and ranked options when these steps were recorded")
+            return await self._log.dictated.as_role(self._role).complete(prompt, sampling)
         try:
             answer = await self._model.complete(prompt, sampling)
         except WaywordError as error:
@@ -91,10 +130,7 @@ class RecordedModel:
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         if self._log.dictated is not None:
-            told = self._log.dictated.next(self._role)
-            if isinstance(told, Choice):
-                return told
-            raise UsageError("the agent ranks options, and wrote when these steps were recorded")
+            return await self._log.dictated.as_role(self._role).choose(prompt, options)
         try:
             answer = await self._model.choose(prompt, options)
         except WaywordError as error:
@@ -113,10 +149,11 @@ class RecordedModel:
         sampling: Sampling | None,
         error: str = "",
     ) -> None:
-        kept = (
-            prompt if isinstance(prompt, str) else tuple(prompt)
-        )  # the agent may go on with its list
-        self._log.calls.append(ModelCall(self._role, kept, answer, sampling, error))
+        self._log.calls.append(ModelCall(self._role, _kept(prompt), answer, sampling, error))
+
+
+def _kept(prompt: Prompt) -> Prompt:
+    return prompt if isinstance(prompt, str) else tuple(prompt)  # the agent may extend its list
 
 
 def _for_the_run(error: WaywordError) -> WaywordError:
@@ -144,63 +181,42 @@ class Recalling(Protocol):
         ...
 
 
-class Dictation:
-    """The answers of one recorded turn, in the order of each role."""
-
-    def __init__(self, calls: Sequence[ModelCall]) -> None:
-        self._calls = list(calls)
-
-    def next(self, role: str) -> Completion | Choice:
-        """The role's next answer. Raises ``UsageError`` where it gave no other."""
-        for number, call in enumerate(self._calls):
-            if call.role == role and call.answer is not None:
-                del self._calls[number]
-                return call.answer
-        raise UsageError("the agent asks what it did not ask when these steps were recorded")
-
-
 async def retake(
+    game: Game,
     before: Continued,
     agents: Mapping[str, Agent],
     silent: Collection[str],
-    world: World,
     log: Log,
-) -> list[Step]:
-    """Take recorded turns again, and give them as steps of the new episode.
-
-    Agents of ``silent`` actors are told nothing. Model calls are those of the recorded run and not
-    repeated; a note says where a step is from. Raises ``UsageError`` where the world does not
-    answer as it did, or an agent cannot take over.
-    """
-    taken = []
-    for number, step in enumerate(before.steps, 1):
-        seen, space = world.observe(step.actor), world.action_space(step.actor)
-        agent = None if step.actor in silent else agents[step.actor]
-        if agent is not None:
-            await _take_over(agent, seen, space, step, log, step.actor in before.same)
-        feedback = carry_out(world, step.actor, legal(step.decision, space))
-        if feedback.status != step.feedback.status:
-            raise UsageError(
-                f"step {number} cannot be taken again: the world answers {feedback.status}, "
-                f"and answered {step.feedback.status}"
-            )
-        if agent is not None:
-            agent.on_feedback(step.decision, feedback)
-        _, noted = log.drain()
-        percept = log.drain_percept() or step.percept
-        followed = [note for note in noted if note.kind == FOLLOWED]
-        notes = [Note("recorded_before", {"step": number}), *followed]
-        pose = world.pose(step.actor)
-        taken.append(Step(step.actor, seen, step.decision, feedback, pose, [], notes, 0.0, percept))
-    return taken
-
-
-async def _take_over(
-    agent: Agent, seen: Observation, space: ActionSpace, step: Step, log: Log, same: bool
 ) -> None:
+    """Take recorded turns again, as steps of the new episode.
+
+    Agents of ``silent`` actors are not notified. Model calls are those of the recorded run and not
+    repeated; a note says where a step is from. Raises ``UsageError`` if the world responds
+    differently, or an agent cannot take over.
+    """
+    for number, recorded in enumerate(before.steps, 1):
+        actor = recorded.actor
+        agent = None if actor in silent else agents[actor]
+        if agent is not None:
+            await _take_over(game, agent, recorded, log, actor in before.same)
+        step = game.act(actor, recorded.decision)
+        try:
+            check_replayed(number, recorded, step.feedback)
+        except ReplayDiffers as error:
+            raise UsageError(str(error)) from None
+        if agent is not None:
+            agent.on_feedback(step.decision, step.feedback)
+        _, noted = log.drain()
+        step.percept = log.drain_percept() or recorded.percept
+        followed = [note for note in noted if note.kind == FOLLOWED]
+        step.notes = [Note("recorded_before", {"step": number}), *followed]
+
+
+async def _take_over(game: Game, agent: Agent, step: Step, log: Log, same: bool) -> None:
     """Make one recorded turn an agent's own."""
+    observation, space = game.observation(step.actor), game.space(step.actor)
     if isinstance(agent, Recalling) and not same:
-        await agent.recall(seen, space, step.decision)
+        await agent.recall(observation, space, step.decision)
         return
     if agent.needs_model and not same:
         raise UsageError(
@@ -210,9 +226,9 @@ async def _take_over(
         )
     if needs_person(type(agent)):
         return
-    log.dictated = Dictation(step.calls)
+    log.dictated = Dictated(step.calls)
     try:
-        decided = await agent.act(seen, space)
+        decided = legal(await agent.act(observation, space), space)
     finally:
         log.dictated = None
     if agent.needs_model and _action(decided) != _action(step.decision):

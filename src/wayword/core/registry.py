@@ -2,11 +2,13 @@
 
 ``agents/mine.py`` is the agent ``mine``: a module directly inside ``wayword.agents`` (or
 ``datasets``, ``models``) is a part, and so is a folder with a module named for its kind, such as
-``worlds/indoor/world.py``. The part is the module's attribute named for its kind: ``agent``,
-``world``, ``dataset``, ``model``, ``perceiver``, ``base`` (a robot's). What belongs to a family of
-worlds is found in the same way, by the family's name: ``verbalizer``, ``scorer``, ``map``. The
-package ``perception`` holds other modules too, so a module there is a part only if its text assigns
-``perceiver``.
+``worlds/indoor/world.py`` or ``agents/navgpt/agent.py``. A folder of agents without one, such as
+``agents/search``, holds agents in its modules. The part is the module's attribute named for its
+kind: ``agent``, ``world``, ``dataset``, ``model``, ``perceiver``, ``base`` (a robot's); a module
+with several agents assigns them by name, ``agents = {"lgx": LGX, "prior": PriorAgent}``. What
+belongs to a family of worlds is found in the same way, by the family's name: ``verbalizer``,
+``scorer``, ``map``. The packages ``agents`` and ``perception`` hold other modules too, so a module
+there is a part only if its text assigns ``agent``, ``agents`` or ``perceiver``.
 Other distributions add parts through the entry-point groups ``wayword.agents`` and so on, and
 ``load("agent", "./mine.py")`` takes a file, ``load("agent", "./mine")`` a folder with an
 ``__init__.py``, and ``load("dataset", "./task.yaml")`` the task that a file describes.
@@ -17,6 +19,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import pkgutil
+import re
 import sys
 from collections.abc import Mapping
 from functools import cache
@@ -57,7 +60,9 @@ PACKAGES: Mapping[Kind, str] = {
     "base": "wayword.worlds.objectnav",
 }
 OF_A_FAMILY: frozenset[Kind] = frozenset({"verbalizer", "scorer", "map"})
-"""Kinds whose parts are named for a family; other modules beside them are not parts."""
+"""Kinds whose parts are named for a family; other modules next to them are not parts."""
+AMONG_OTHERS: frozenset[Kind] = frozenset({"agent", "perceiver", "display", "base"})
+"""Kinds whose packages hold other modules, too."""
 
 
 RENAMED: Mapping[Kind, Mapping[str, str]] = {
@@ -118,24 +123,34 @@ def _modules(kind: Kind) -> Mapping[str, str]:
     if kind == "family":
         return {name: module.rpartition(".")[0] for name, module in _modules("world").items()}
     folder = Path(__file__).parents[1].joinpath(*PACKAGES[kind].split(".")[1:])
-    found: dict[str, str] = {}
-    for module in pkgutil.iter_modules([str(folder)]):
-        name = f"{PACKAGES[kind]}.{module.name}"
-        if not module.ispkg:
-            if kind not in ("perceiver", "display", "base") or _assigns(
-                folder / f"{module.name}.py", kind
-            ):
-                found[module.name] = name
-        elif (folder / module.name / f"{kind}.py").is_file():
-            found[module.name] = f"{name}.{kind}"
+    found = _inside(kind, folder, PACKAGES[kind])
     if kind in OF_A_FAMILY:
         return {name: module for name, module in found.items() if name in _modules("world")}
     return found
 
 
-def _assigns(path: Path, name: str) -> bool:
-    """Whether a module's text gives a value to that name."""
-    return f"\n{name} = " in path.read_text(encoding="utf-8")
+def _inside(kind: Kind, folder: Path, package: str) -> dict[str, str]:
+    """Name -> module of the parts in one folder."""
+    found: dict[str, str] = {}
+    for module in pkgutil.iter_modules([str(folder)]):
+        name, path = f"{package}.{module.name}", folder / module.name
+        if not module.ispkg:
+            parts = _assigned(path.with_suffix(".py"), kind) if kind in AMONG_OTHERS else [""]
+            found |= {part or module.name: name for part in parts}
+        elif (path / f"{kind}.py").is_file():
+            found[module.name] = f"{name}.{kind}"
+        elif kind == "agent":
+            found |= _inside(kind, path, name)
+    return found
+
+
+def _assigned(path: Path, kind: str) -> list[str]:
+    """Names of the parts that a module's text assigns; an empty name for that of its file."""
+    text = path.read_text(encoding="utf-8")
+    several = re.search(rf"^{kind}s = \{{([^}}]*)\}}", text, re.MULTILINE)
+    if several is not None:
+        return re.findall(r'"(\w+)":', several.group(1))
+    return [""] if f"\n{kind} = " in text else []
 
 
 def _plugged(kind: Kind) -> dict[str, EntryPoint]:
@@ -157,7 +172,8 @@ def _all_entries(path: tuple[str, ...]) -> Any:
 
 
 def _part(kind: Kind, module: ModuleType, name: str) -> Any:
-    part = getattr(module, kind, None)
+    several = getattr(module, f"{kind}s", None)
+    part = several.get(name) if isinstance(several, dict) else getattr(module, kind, None)
     if part is None:
         raise UsageError(f"{name}: the module defines no {kind!r}; end it with '{kind} = MyClass'")
     return part

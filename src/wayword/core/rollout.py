@@ -9,13 +9,11 @@ import asyncio
 import random
 import time
 import traceback
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol, cast
 
-from wayword.core.action import legal
 from wayword.core.agent import (
     Agent,
     Demonstrations,
@@ -34,10 +32,10 @@ from wayword.core.errors import (
     UsageError,
     WaywordError,
 )
+from wayword.core.game import Game
 from wayword.core.model import Model
 from wayword.core.perceiver import WatchedPerceiver
 from wayword.core.recording import Continued, Log, RecordedModel, retake
-from wayword.core.replay import carry_out
 from wayword.core.trajectory import Step, Trajectory, Verdict
 from wayword.core.world import World
 
@@ -120,24 +118,24 @@ class _Play:
         self._task, self._setup, self._log = task, setup, Log()
         self._agents: dict[str, Agent] = {}
         self._rngs: dict[str, random.Random] = {}
-        self.trials = [Trajectory(task.episode.id, start={})]
+        self.trials: list[Trajectory] = []
 
     async def to_the_end(self) -> None:
         """Trial after trial, until nobody asks for another or there were enough."""
         world = self._setup.dataset.world(self._task.episode)
-        world.reset(self._task.episode)
+        game = self._new_game(world)
         self._rngs = {actor: random.Random(self._seed(actor)) for actor in world.actors}
         self._agents = {actor: self._build(world, actor) for actor in world.actors}
-        await self._trial(world, self.trials[-1])
+        await self._trial(game)
         while await self._again(self.trials[-1]):
             for actor, rng in self._rngs.items():
                 rng.seed(f"{self._seed(actor)}/{len(self.trials)}")
-            self.trials.append(Trajectory(self._task.episode.id, start={}))
-            world.reset(self._task.episode)
-            await self._trial(world, self.trials[-1])
+            await self._trial(self._new_game(world))
 
     def fail(self, reason: str) -> None:
-        """End the trial under way."""
+        """End the current trial."""
+        if not self.trials:  # there is no world
+            self.trials.append(Trajectory(self._task.episode.id, start={}))
         trial = self.trials[-1]
         calls, notes = self._log.drain()
         trial.opening_calls += calls
@@ -150,32 +148,39 @@ class _Play:
     def _build(self, world: World, actor: str) -> Agent:
         return seat(self._task, self._setup, world, actor, self._rngs[actor], self._log)
 
-    async def _trial(self, world: World, trial: Trajectory) -> None:
-        began = time.perf_counter()
-        trial.start = {actor: world.pose(actor) for actor in world.actors}
+    def _new_game(self, world: World) -> Game:
+        game = Game(world, self._task.episode, self._setup.max_steps)
+        self.trials.append(game.trajectory)
+        return game
+
+    async def _trial(self, game: Game) -> None:
+        began, trial = time.perf_counter(), game.trajectory
         before = self._setup.continued.get(self._task.episode.id)
         late = {a for a, agent in self._agents.items() if before and sees_answer(agent)}
         await self._begin(self._agents.keys() - late)
         trial.opening_calls, trial.opening_notes = self._log.drain()
         if before:
-            for step in await retake(before, self._agents, late, world, self._log):
-                trial.steps.append(step)
-                if self._setup.on_step:
-                    self._setup.on_step(self._task.episode.id, step)
+            await retake(game, before, self._agents, late, self._log)
+            for step in trial.steps:
+                self._show(step)
             await self._begin(late)  # oracles plan from where they begin
-        taken = Counter(step.actor for step in trial.steps)
-        trial.ended = "step_limit"
-        for turn in range(self._setup.max_steps):
-            for actor, agent in self._agents.items():
-                if turn >= taken[actor] and not world.done(actor):
-                    trial.steps.append(await _turn(actor, agent, world, self._log))
-                    if self._setup.on_step:
-                        self._setup.on_step(self._task.episode.id, trial.steps[-1])
-            if all(world.done(actor) for actor in self._agents):
-                trial.ended = "stopped"
-                break
-        trial.state = world.state()
+        for actor in game.turns():
+            self._show(await self._turn(game, actor))
+        game.finished()
         trial.seconds = time.perf_counter() - began
+
+    async def _turn(self, game: Game, actor: str) -> Step:
+        began, agent = time.perf_counter(), self._agents[actor]
+        step = game.act(actor, await agent.act(game.observation(actor), game.space(actor)))
+        agent.on_feedback(step.decision, step.feedback)
+        step.calls, step.notes = self._log.drain()
+        step.percept = self._log.drain_percept()
+        step.seconds = time.perf_counter() - began
+        return step
+
+    def _show(self, step: Step) -> None:
+        if self._setup.on_step:
+            self._setup.on_step(self._task.episode.id, step)
 
     async def _begin(self, actors: Set[str]) -> None:
         for actor, agent in self._agents.items():
@@ -223,18 +228,6 @@ def seat(task: Task, setup: Setup, world: World, actor: str, rng: random.Random,
         plan = partial(plan_of, dataset, task, world, actor)
         cast(Oracle, agent).reveal(task.reference, world, plan)
     return agent
-
-
-async def _turn(actor: str, agent: Agent, world: World, log: Log) -> Step:
-    began = time.perf_counter()
-    observation, space = world.observe(actor), world.action_space(actor)
-    decision = legal(await agent.act(observation, space), space)  # so that no agent has to check
-    feedback = carry_out(world, actor, decision)
-    agent.on_feedback(decision, feedback)
-    calls, notes = log.drain()
-    seconds, pose = time.perf_counter() - began, world.pose(actor)
-    percept = log.drain_percept()
-    return Step(actor, observation, decision, feedback, pose, calls, notes, seconds, percept)
 
 
 # Many episodes at once: a few workers draw tasks, and each finished episode is handed on at once.

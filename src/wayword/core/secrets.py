@@ -6,17 +6,32 @@ screen, ``failures.jsonl.gz``, pages, the answer cache.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+import re
 from functools import lru_cache
-from urllib.parse import parse_qsl, quote, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 MASK = "[redacted]"
 
-ENDINGS = ("KEY", "TOKEN", "SECRET", "PASSWORD")
-"""Names of environment variables, and of fields, that end like this hold secrets."""
-_ALL_ENDINGS = (*ENDINGS, "AUTHORIZATION")
+_SECRET = re.compile(
+    r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|AUTHORIZATION|CREDENTIALS?|COOKIE|SIGNATURE"
+    r"|(?:^|[^A-Z])(?:AUTH|PAT|SIG)|^CODE)\Z",
+    re.IGNORECASE,
+)
+"""Last word of the names whose values are secret: of environment variables, fields, headers and
+query values. Short words must stand alone: ``COMPAT`` is no ``PAT``."""
+_HARMLESS = re.compile(
+    r"(?:accept|accept-language|alt|anthropic-beta|anthropic-version|api-version|beta|content-type"
+    r"|deployment|dialect|format|http-referer|lang|language|location|model|openai-beta"
+    r"|openai-organization|openai-project|project|referer|region|stream|timeout|user-agent|v"
+    r"|version|x-title)\Z",
+    re.IGNORECASE,
+)
+"""Headers and query values that hold no secret; all others are hidden."""
+_PREFIXES = ("sk", "pk", "rk", "hf", "ghp", "gho", "glpat", "pat", "xoxb", "xoxp")
+"""First word of keys as their issuers write them."""
 
 _LEAST_IN_ENVIRONMENT = 8
 """A shorter value of an environment variable may be an ordinary word: ``SORT_KEY=name``."""
@@ -27,7 +42,7 @@ _remembered: set[str] = set()
 
 
 def remember(secret: str) -> None:
-    """From now on ``redacted`` knows this one too, wherever it came from.
+    """From now on ``redacted`` replaces this one too, and the environment is read again.
 
     A short word is no secret: local servers are given keys such as ``none``, and to take that out
     of every text would break the pages and records in which it stands.
@@ -35,51 +50,104 @@ def remember(secret: str) -> None:
     word = len(secret) < _LEAST_IN_ENVIRONMENT and secret.isalpha()
     if len(secret) >= _LEAST and not word:
         _remembered.add(secret)
+        _forms.cache_clear()
 
 
-@lru_cache(maxsize=4096)  # asked for every variable of the environment at every record
 def is_secret(name: str) -> bool:
-    """Whether a variable, field or header of this name holds a secret.
+    """True if a variable, field, header or query value of this name holds a secret.
 
     >>> is_secret("OPENAI_API_KEY"), is_secret("x-api-key"), is_secret("max_tokens")
     (True, True, False)
     """
-    return name.upper().endswith(_ALL_ENDINGS)
+    return _SECRET.search(name) is not None
+
+
+def environment_secrets() -> dict[str, str]:
+    """The environment's secrets by the names of their variables, read anew."""
+    _forms.cache_clear()
+    return {name: os.environ[name] for name in os.environ if is_secret(name)}  # few are read
 
 
 def redacted(text: str) -> str:
     """The text with every known secret replaced by ``[redacted]``.
 
-    Known are the environment's secrets and those that were ``remember``-ed, as they are and as
+    Known are the secrets that the environment held when it was last read (at the start of a run,
+    and whenever a secret is remembered) and those that were ``remember``-ed, as they are and as
     they stand inside JSON and addresses.
     """
-    for secret in _known(os.environ):
+    for secret in _forms():
         if secret in text:
             text = text.replace(secret, MASK)
     return text
 
 
-def without_secrets(address: str) -> str:
-    """An address without the user, password and secret query values in it, all remembered.
+def hidden(name: str, value: str) -> str:
+    """The value of a header or query value as it may be shown, what is secret in it remembered.
 
-    >>> without_secrets("https://me:pass@host/v1?api-version=2&api-key=abcd1234")
-    'https://[redacted]@host/v1?api-version=2&api-key=[redacted]'
+    A name that is known to be harmless keeps its value. Of a name that says nothing four digits of
+    a checksum are shown, so that two servers that differ in it are not taken for one.
+
+    >>> hidden("api-version", "7"), hidden("x-pat", "abcd1234"), hidden("variant", "small")
+    ('7', '[redacted]', '[redacted 81db]')
+    """
+    if _HARMLESS.match(name):
+        return value
+    if is_secret(name):
+        remember(value)
+    for word in re.split(r"[\s;,=]+", value):
+        if _is_key(word):
+            remember(word)
+    digest = hashlib.sha256(value.encode(errors="replace")).hexdigest()
+    return MASK if is_secret(name) else f"{MASK[:-1]} {digest[:4]}]"
+
+
+def without_secrets(address: str) -> str:
+    """An address without user, password, keys in its path and query values that may be secret,
+    all remembered.
+
+    >>> without_secrets("https://me:pass@host/v1/sk-abcd1234/chat?api-version=2&api-key=abcd1234")
+    'https://[redacted]@host/v1/[redacted]/chat?api-version=2&api-key=[redacted]'
     """
     parts = urlsplit(address)
-    query = parse_qsl(parts.query, keep_blank_values=True)
-    for secret in (parts.username, parts.password, *(v for k, v in query if is_secret(k))):
+    for secret in (parts.username, parts.password):
         remember(secret or "")
     _, at, host = parts.netloc.rpartition("@")
-    shown = "&".join(f"{k}={MASK if is_secret(k) else v}" for k, v in query)
-    return urlunsplit(parts._replace(netloc=f"{MASK}@{host}" if at else host, query=shown))
+    query = parse_qsl(parts.query, keep_blank_values=True)
+    shown = parts._replace(
+        netloc=f"{MASK}@{host}" if at else host,
+        path=_path_without_keys(parts.path),
+        query="&".join(f"{name}={hidden(name, value)}" for name, value in query),
+    )
+    return urlunsplit(shown)
 
 
-def _known(environment: Mapping[str, str]) -> Iterator[str]:
+def _path_without_keys(path: str) -> str:
+    shown: list[str] = []
+    before = ""
+    for part in path.split("/"):
+        secret = part != "" and (is_secret(before) or _is_key(unquote(part)))
+        if secret:
+            remember(unquote(part))
+        shown.append(MASK if secret else part)
+        before = part
+    return "/".join(shown)
+
+
+def _is_key(word: str) -> bool:
+    """True if a word looks like a key: a key's prefix, or a run of characters no name has."""
+    pieces = [piece for piece in re.split(r"[^A-Za-z0-9]+", word) if piece]
+    if len(pieces) > 1 and pieces[0].lower() in _PREFIXES and re.search(r"\d", word):
+        return True
+    return any(len(p) > (24 if p.isalpha() else 11) and not p.isdecimal() for p in pieces)
+
+
+@lru_cache(maxsize=1)  # asked for at every record and call, and reading the environment is slow
+def _forms() -> tuple[str, ...]:
     """Longest first, so that a secret inside another one does not leave half of it standing."""
-    values = {environment[name] for name in environment if is_secret(name)}  # few are read
+    values = [os.environ[name] for name in os.environ if is_secret(name)]
     every = {value for value in values if len(value) >= _LEAST_IN_ENVIRONMENT} | _remembered
     forms = {form for secret in every for form in (secret, _in_json(secret), quote(secret, ""))}
-    yield from sorted(forms, key=len, reverse=True)
+    return tuple(sorted(forms, key=len, reverse=True))
 
 
 def _in_json(text: str) -> str:

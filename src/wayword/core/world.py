@@ -29,7 +29,7 @@ class Family:
     >>> Family("lift", success="sr").name
     'lift'
 
-    ``success`` is the key of that metric; tables, pages, judges of trials, exports and retellings
+    ``success`` is the key of that metric; tables, pages, judges of trials and exports
     go by it. ``place`` is the field of a pose that names a place of the scene's graph, where there
     is one. ``goal_radius`` is how near to the goal an episode has to end, metres, as maps draw
     it; 0 where nearness is not judged that way. ``verbalizer``, ``scorer`` and ``map`` are the

@@ -23,8 +23,8 @@ from wayword.core.dataset import DrawnTasks, Task, listed
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import DataError
 from wayword.core.files import find, find_any, read_field, read_json
+from wayword.core.game import ActionPlan
 from wayword.core.geometry import added
-from wayword.core.replay import ActionPlan
 from wayword.core.world import World
 from wayword.datasets.procedural.homes.episodes import read_rules
 from wayword.datasets.r2r import R2R, task_of

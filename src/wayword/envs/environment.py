@@ -27,7 +27,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step, Trajectory
-from wayword.envs.game import LAZY, Game, Info, Moment
+from wayword.envs.game import LAZY, Info, Moment, TaskGame
 from wayword.envs.prompts import AgentPrompts, Background
 from wayword.envs.rewards import Meter, Reward, reward
 from wayword.envs.views import Actions, Said, Structured, View, Words
@@ -114,13 +114,13 @@ class Environment:
         self._rng: random.Random | None = None
         self._next, self._stride = 0, 1
         self._background: Background | None = None
-        self._game: Game | None = None
+        self._game: TaskGame | None = None
         self._view: View
         self.said: list[Said] = []
         """What the policy has said in this episode."""
 
     @property
-    def game(self) -> Game:
+    def game(self) -> TaskGame:
         """The episode under way. Raises ``UsageError`` before the first reset."""
         if self._game is None:
             raise UsageError("call reset() before anything else")
@@ -156,7 +156,7 @@ class Environment:
         before, last = len(game.trajectory.steps), None
         given = view.read(said)
         while given is not None:
-            last = game.take(actor, given)
+            last = game.act(actor, given)
             view.told(last)
             self._play_others()
             given = _decided(view)
@@ -210,7 +210,7 @@ class Environment:
         self.said = []
         if self._game is not None and isinstance(self._view, AgentPrompts):
             self._view.leave()
-        self._game = game = Game(self.dataset, task, self.max_steps)
+        self._game = game = TaskGame(self.dataset, task, self.max_steps)
         self.actor = _actor(self.options.actor, game.world.actors)
         self._agents = self._seated(game)
         self._meter = Meter(self.reward, self.actor)
@@ -223,7 +223,7 @@ class Environment:
         self._meter.start(game)
         last, given = None, _decided(self._view)
         while given is not None:  # an agent may act before it asks anything
-            last = game.take(self.actor, given)
+            last = game.act(self.actor, given)
             self._view.told(last)
             self._play_others()
             given = _decided(self._view)
@@ -269,7 +269,7 @@ class Environment:
             options.view, self.actor, options.view_settings, options.seed, self._background
         )
 
-    def _seated(self, game: Game) -> dict[str, Agent]:
+    def _seated(self, game: TaskGame) -> dict[str, Agent]:
         """The agents of the other actors."""
         others = [actor for actor in game.world.actors if actor != self.actor]
         if not others:
@@ -302,7 +302,7 @@ class Environment:
         game, agent = self.game, self._agents[actor]
         if not game.active(actor):
             return
-        step = game.take(actor, finish(agent.act(game.observation(actor), game.space(actor))))
+        step = game.act(actor, finish(agent.act(game.observation(actor), game.space(actor))))
         agent.on_feedback(step.decision, step.feedback)
         step.calls, step.notes = self._log.drain()
 

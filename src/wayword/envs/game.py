@@ -1,174 +1,116 @@
-"""Game: one episode under way, stepped from outside, one turn at a time.
+"""The game that environments step: an episode of a task, its standing and its expert.
 
-It does what a rollout does (the same legality guard, the same record of steps), but waits for its
-turns instead of asking agents. Environments are views of it; what they tell beside an observation
-(:class:`Info`) is worked out when it is read.
+Environments are views of it. What they give next to an observation (:class:`Info`) is computed when
+it is read.
 """
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
-from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
+from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset, Solvable, Task, plan_of
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
-from wayword.core.replay import ActionPlan, PlanningFailed, carry_out, follow
-from wayword.core.trajectory import Ending, Step, Trajectory
-from wayword.core.world import Feedback, Observation, World
+from wayword.core.game import ActionPlan, Game, PlanningFailed, copied
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import World
 from wayword.metrics.scoring import Judged, Standing, scorer
 
 EXPERT_SOLUTIONS = ("shortest", "expert")
 """Solutions that can be planned from wherever one is; a published path cannot."""
 
 
-class Game:
-    """One episode of a dataset. ``max_steps`` counts turns of each actor, as in a rollout."""
+class TaskGame(Game):
+    """A game of a dataset's task: also how the episode stands, and what the expert would do."""
 
     def __init__(self, dataset: Dataset, task: Task, max_steps: int) -> None:
-        self.dataset, self.task, self.max_steps = dataset, task, max_steps
-        self.world = dataset.world(task.episode)
-        self.world.reset(task.episode)
-        start = {actor: self.world.pose(actor) for actor in self.world.actors}
-        self.trajectory = Trajectory(task.episode.id, start=start)
-        self.taken = dict.fromkeys(self.world.actors, 0)
-        self.ended: Ending | None = None
-        self._done = {actor: self.world.done(actor) for actor in self.world.actors}
-        self._seen: dict[str, Observation] = {}
-        self._spaces: dict[str, ActionSpace] = {}
+        super().__init__(dataset.world(task.episode), task.episode, max_steps)
+        self.dataset, self.task = dataset, task
         self._experts: dict[str, _Expert] = {}
-        self._standing: Standing | None = None
         self._ahead: dict[str, list[Action] | None] = {}
+        self._followed = 0
+        """The number of steps that ``_ahead`` has taken into account."""
+        self._standing: tuple[int, Standing | None] = -1, None
 
-    def observation(self, actor: str) -> Observation:
-        """What the actor perceives now; looked at once a turn."""
-        seen = self._seen.get(actor)
-        if seen is None:
-            seen = self._seen[actor] = self.world.observe(actor)
-        return seen
-
-    def space(self, actor: str) -> ActionSpace:
-        """What the actor may decide now."""
-        space = self._spaces.get(actor)
-        if space is None:
-            space = self._spaces[actor] = self.world.action_space(actor)
-        return space
-
-    def take(self, actor: str, given: Decision | Rejection) -> Step:
-        """Carry a turn out. Raises ``UsageError`` where the episode or the actor is done."""
-        world = self.world
-        if self.ended or self._done[actor]:
-            raise UsageError("the episode is over; call reset() before the next step()")
-        seen, decision = self.observation(actor), legal(given, self.space(actor))
-        feedback = carry_out(world, actor, decision)
-        self._seen.clear()
-        self._spaces.clear()
-        self._standing = None
-        if self._ahead:
-            self._follow(actor, decision)
-        for other, expert in self._experts.items():
-            expert.learn(decision if other == actor else None, feedback)
-        step = Step(actor, seen, decision, feedback, world.pose(actor))
-        self.trajectory.steps.append(step)
-        self.taken[actor] += 1
-        self._look_whether_over()
-        return step
-
-    def active(self, actor: str) -> bool:
-        """Whether an actor has turns left."""
-        return not self.ended and self.taken[actor] < self.max_steps and not self._done[actor]
+    def over(self, actor: str) -> bool:
+        """True if the episode has ended, or the actor has stopped."""
+        return self.ended is not None or self.world.done(actor)
 
     def standing(self) -> Standing | None:
-        """How the episode stands now; None where its answer is not public."""
-        if self._standing is None:
-            self._standing = _standing(self)
-        return self._standing
+        """How the episode stands now; None if its answer is not public."""
+        number = len(self.trajectory.steps)
+        if self._standing[0] != number:
+            self._standing = number, _standing(self)
+        return self._standing[1]
 
     def expert_action(self, actor: str) -> str | None:
-        """What the expert would do from here; None where there is no expert or no way."""
-        if self.ended or self._done[actor]:
+        """The expert's next action from here; None if there is no expert or no solution."""
+        if self.over(actor):
             return None
         if actor not in self._experts:
-            self._experts[actor] = _Expert(lambda: _plan(self, self.world, actor))
+            self._experts[actor] = _Expert(self, actor)
         action = self._experts[actor].next()
         return None if action is None else str(action)
 
     def remaining(self, actor: str) -> int | None:
-        """How many actions the expert needs from here, its stop included; None where it fails.
+        """The number of actions that the expert needs from here, its stop included; None where it
+        fails.
 
-        Worked out by playing the expert on a copy of the world, which takes a good part of a second
+        Computed by playing the expert on a copy of the world, which takes a good part of a second
         in a home; free as long as the expert is followed.
         """
-        if self.ended or self._done[actor]:
+        if self.over(actor):
             return 0
+        for step in self.trajectory.steps[self._followed :]:
+            self._follow(step)
+        self._followed = len(self.trajectory.steps)
         if actor not in self._ahead:
-            self._ahead[actor] = self._played(actor)
+            self._ahead[actor] = self._planned(actor)
         left = self._ahead[actor]
         return None if left is None else len(left)
 
-    def _played(self, actor: str) -> list[Action] | None:
-        """The expert's actions from here to its end, the last one first."""
-        world = copied(self.world)
-        try:
-            plan = _plan(self, world, actor)
-            if plan is None:
-                return None
-            turns = follow(world, actor, plan)
-            return [turn.action for turn in turns if turn.action is not None][::-1]
-        except (PlanningFailed, UsageError):
-            return None
+    def plan(self, world: World, actor: str) -> ActionPlan | None:
+        """The expert's plan from here; None if the dataset has no solution of that kind."""
+        dataset = self.dataset
+        solutions = dataset.solutions if isinstance(dataset, Solvable) else ()
+        how = next((how for how in EXPERT_SOLUTIONS if how in solutions), None)
+        return None if how is None else plan_of(dataset, self.task, world, actor, how)
 
-    def _follow(self, actor: str, decision: Decision | Rejection) -> None:
-        """Keep what was played ahead where the turn was the expert's own next action."""
-        left = self._ahead.get(actor)
-        if isinstance(decision, Rejection):
-            return
-        kept = bool(left) and left is not None and left.pop() == decision.action
-        self._ahead = {actor: left} if kept else {}
-
-    def finished(self) -> Trajectory:
-        """The trajectory with its end and the true final state, as a run records it."""
-        self.trajectory.ended = self.ended or "step_limit"
-        self.trajectory.state = self.world.state()
-        return self.trajectory
-
-    def clone(self) -> Game:
-        """An independent game in the same state; scenes stay shared."""
-        other = copy.copy(self)
-        other.world = copied(self.world)
-        old = self.trajectory
-        other.trajectory = Trajectory(old.episode_id, old.start, list(old.steps))
-        other.taken, other._done = dict(self.taken), dict(self._done)
-        other._seen, other._spaces, other._experts = {}, {}, {}
+    def clone(self) -> Self:
+        other = super().clone()
+        other._experts = {}
         other._ahead = {who: left and list(left) for who, left in self._ahead.items()}
         return other
 
-    def rebuilt(self, turns: int) -> Game:
+    def rebuilt(self, turns: int) -> TaskGame:
         """A game of the same episode after its first ``turns``, played again from the start."""
-        other = Game(self.dataset, self.task, self.max_steps)
+        other = TaskGame(self.dataset, self.task, self.max_steps or 0)
         for step in self.trajectory.steps[:turns]:
-            other.take(step.actor, step.decision)
+            other.act(step.actor, step.decision)
         return other
 
-    def _look_whether_over(self) -> None:
-        playing = False
-        for actor, count in self.taken.items():
-            over = self._done[actor] = self.world.done(actor)
-            playing = playing or not (over or count >= self.max_steps)
-        if not playing:
-            self.ended = "stopped" if all(self._done.values()) else "step_limit"
+    def _planned(self, actor: str) -> list[Action] | None:
+        """The expert's actions from here to its end, the last one first."""
+        world = copied(self.world)
+        try:
+            plan = self.plan(world, actor)
+            return None if plan is None else list(Game(world).actions(actor, plan))[::-1]
+        except (PlanningFailed, UsageError):
+            return None
+
+    def _follow(self, step: Step) -> None:
+        """Keep what was planned ahead if the turn was the expert's own next action."""
+        left = self._ahead.get(step.actor)
+        if isinstance(step.decision, Rejection):
+            return
+        followed = bool(left) and left is not None and left.pop() == step.decision.action
+        self._ahead = {step.actor: left} if followed else {}
 
 
-def copied(world: World) -> World:
-    """An independent world in the same state. What ``world.read_only`` holds is shared."""
-    shared: Sequence[object] = getattr(world, "read_only", ())
-    return copy.deepcopy(world, {id(part): part for part in shared})
-
-
-def _standing(game: Game) -> Standing | None:
+def _standing(game: TaskGame) -> Standing | None:
     dataset, task = game.dataset, game.task
     family = scorer(dataset.family)
     if isinstance(family, Judged):
@@ -180,48 +122,38 @@ def _standing(game: Game) -> Standing | None:
     return None if success is None else Standing(success > 0.5, int(success > 0.5))
 
 
-def _plan(game: Game, world: World, actor: str) -> ActionPlan | None:
-    """The expert's plan from here; None where the dataset has no solution of that kind."""
-    dataset = game.dataset
-    solutions = dataset.solutions if isinstance(dataset, Solvable) else ()
-    how = next((how for how in EXPERT_SOLUTIONS if how in solutions), None)
-    return None if how is None else plan_of(dataset, game.task, world, actor, how)
-
-
 class _Expert:
-    """The expert's next action. Its plan goes on while it is followed, and is made anew else."""
+    """The expert's next action. Its plan continues while it is followed, and is made again else."""
 
-    def __init__(self, plan: Callable[[], ActionPlan | None]) -> None:
-        self._make = plan
+    def __init__(self, game: TaskGame, actor: str) -> None:
+        self._game, self._actor = game, actor
+        self._steps = len(game.trajectory.steps)
         self._plan: ActionPlan | None = None
-        self._action: Any = None
-        self._feedback: Feedback | None = None
+        self._action: Action | None = None
 
-    def next(self) -> Any:
-        """Its action from here, None where it knows none."""
-        if self._action is None:
-            self._action = self._work_out()
+    def next(self) -> Action | None:
+        """Its action from here, None if it has none."""
+        later = self._game.trajectory.steps[self._steps :]
+        if self._action is not None and not later:
+            return self._action
+        self._steps += len(later)
+        try:
+            self._action = self._next(later)
+        except (PlanningFailed, StopIteration, UsageError):
+            self._plan = self._action = None
         return self._action
 
-    def learn(self, decision: Decision | Rejection | None, feedback: Feedback) -> None:
-        """A turn was taken; ``None`` stands for another actor's."""
-        if self._action is None and self._feedback is None:
-            return
-        followed = isinstance(decision, Decision) and decision.action == self._action
-        self._feedback = feedback if followed else None
-        if not followed:
-            self._plan = None
-        self._action = None
+    def _next(self, later: Sequence[Step]) -> Action | None:
+        if self._plan is not None and len(later) == 1 and self._took(later[0]):
+            return self._plan.send(later[0].feedback)
+        self._plan = self._game.plan(self._game.world, self._actor)
+        return None if self._plan is None else next(self._plan)
 
-    def _work_out(self) -> Any:
-        try:
-            if self._plan is not None and self._feedback is not None:
-                return self._plan.send(self._feedback)
-            self._plan = self._make()
-            return None if self._plan is None else next(self._plan)
-        except (PlanningFailed, StopIteration, UsageError):
-            self._plan = None
-            return None
+    def _took(self, step: Step) -> bool:
+        """True if the step was the action that the expert advised."""
+        decision = step.decision
+        own = step.actor == self._actor and isinstance(decision, Decision)
+        return own and getattr(decision, "action", None) == self._action
 
 
 LAZY = ("admissible_commands", "conditions", "distance", "expert_action", "rules")
@@ -302,7 +234,7 @@ class Info(dict[str, Json]):
 class Moment:
     """A game after some turns, for what is read about it later. ``rules`` says how it is played."""
 
-    def __init__(self, game: Game, actor: str, rules: Callable[[], str]) -> None:
+    def __init__(self, game: TaskGame, actor: str, rules: Callable[[], str]) -> None:
         self._game, self._actor, self._rules = game, actor, rules
         self._turns = len(game.trajectory.steps)
 
@@ -314,7 +246,7 @@ class Moment:
         if name == "expert_action":
             return game.expert_action(self._actor)
         if name == "admissible_commands":
-            over = game.ended or game.world.done(self._actor)
+            over = game.over(self._actor)
             return [] if over else [str(action) for action in game.space(self._actor).listed]
         standing = game.standing()
         if standing is None:
@@ -322,6 +254,6 @@ class Moment:
         return standing.distance if name == "distance" else [standing.met, standing.parts]
 
     @cached_property
-    def _then(self) -> Game:
+    def _then(self) -> TaskGame:
         later = len(self._game.trajectory.steps) > self._turns
         return self._game.rebuilt(self._turns) if later else self._game

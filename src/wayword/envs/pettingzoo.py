@@ -25,7 +25,7 @@ import numpy as np
 from wayword.core.dataset import Task
 from wayword.core.errors import UsageError, missing
 from wayword.envs.environment import make
-from wayword.envs.game import LAZY, Game, Info, Moment
+from wayword.envs.game import LAZY, Info, Moment, TaskGame
 from wayword.envs.rewards import Meter, reward
 from wayword.envs.views import Structured, Words
 
@@ -62,7 +62,7 @@ class _Table:
         """Begin an episode."""
         if seed is not None:
             self._draw, _ = seeding.np_random(seed)
-        self.game = game = Game(self.inner.dataset, self._task(episode), self.inner.max_steps)
+        self.game = game = TaskGame(self.inner.dataset, self._task(episode), self.inner.max_steps)
         cls = Structured if self._view == "structured" else Words
         self.views = {actor: cls(actor, self._actions) for actor in game.world.actors}
         self.meters = {actor: Meter(self._reward, actor) for actor in game.world.actors}
@@ -74,7 +74,7 @@ class _Table:
         """One actor's turn; whether its answer was rejected."""
         decision = self.views[actor].read(int(said) if self.menu else str(said))
         assert decision is not None  # these views ask nothing in between
-        step = self.game.take(actor, decision)
+        step = self.game.act(actor, decision)
         self.views[actor].told(step)
         return step.feedback.status == "rejected"
 

@@ -19,7 +19,7 @@ from collections.abc import Collection, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from wayword.agents.parts.legal import pick
+from wayword.agents.legal import pick
 from wayword.core import registry
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Agent, check_family
@@ -29,7 +29,7 @@ from wayword.core.model import Choice, Completion, Prompt, Sampling
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step
-from wayword.envs.game import Game
+from wayword.envs.game import TaskGame
 from wayword.envs.views import Said, View
 from wayword.runs.showing import demonstrations
 from wayword.settings import make
@@ -127,7 +127,7 @@ class AgentPrompts:
         self._name = agent
         self._window = int(getattr(self._settings, "context", 0))
 
-    def begin(self, game: Game) -> None:
+    def begin(self, game: TaskGame) -> None:
         family = game.dataset.family.name
         check_family(self._cls, family, "this dataset", f"view={self._name}")
         self._game, self._log = game, Log()
@@ -189,7 +189,7 @@ class AgentPrompts:
             found["json_schema"] = question.sampling.json_schema
         return found
 
-    def clone(self, game: Game) -> View | None:
+    def clone(self, game: TaskGame) -> View | None:
         return None  # an agent is in the middle of its thought
 
     def _made(self, toolkit: Any, actor: str) -> Agent:

@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from wayword.core.action import Rejection
 from wayword.core.errors import UsageError, suggest
 from wayword.core.trajectory import Step
-from wayword.envs.game import Game
+from wayword.envs.game import TaskGame
 
 TERMS: Mapping[str, str] = {
     "success": "1 at the end of an episode that was solved",
@@ -77,13 +77,13 @@ class Meter:
         self._conditions = self._potential = 0.0
         self._whole: float | None = None
 
-    def start(self, game: Game) -> None:
+    def start(self, game: TaskGame) -> None:
         """Read what later steps are compared with."""
         self._conditions = self._share(game) if "conditions" in self._weights else 0.0
         self._whole = self._left(game) if "progress" in self._weights else None
         self._potential = self._whole or 0.0
 
-    def measure(self, game: Game, steps: list[Step]) -> dict[str, float]:
+    def measure(self, game: TaskGame, steps: list[Step]) -> dict[str, float]:
         """Each weighted term of what happened since the last measure: the actor's own turns, and
         what others did in between."""
         own = [step for step in steps if step.actor == self._actor]
@@ -99,7 +99,7 @@ class Meter:
         other._whole = self._whole
         return other
 
-    def _term(self, name: str, game: Game, own: list[Step]) -> float:
+    def _term(self, name: str, game: TaskGame, own: list[Step]) -> float:
         if name == "success":
             standing = game.standing() if game.ended else None
             return float(standing is not None and standing.success)
@@ -109,22 +109,22 @@ class Meter:
             return -float(sum(isinstance(step.decision, Rejection) for step in own))
         return self._changed(game) if name == "conditions" else self._covered(game)
 
-    def _changed(self, game: Game) -> float:
+    def _changed(self, game: TaskGame) -> float:
         before, self._conditions = self._conditions, self._share(game)
         return self._conditions - before
 
-    def _covered(self, game: Game) -> float:
+    def _covered(self, game: TaskGame) -> float:
         left = self._left(game)
         if left is None or not self._whole:
             return 0.0
         before, self._potential = self._potential, left
         return (before - left) / self._whole
 
-    def _share(self, game: Game) -> float:
+    def _share(self, game: TaskGame) -> float:
         standing = game.standing()
         return standing.met / standing.parts if standing is not None and standing.parts else 0.0
 
-    def _left(self, game: Game) -> float | None:
+    def _left(self, game: TaskGame) -> float | None:
         """The way that is left, else the expert's remaining actions."""
         standing = game.standing()
         if standing is None:

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
-from wayword.agents.parts.legal import Legal, written_out
-from wayword.agents.parts.prompting import Prompts
-from wayword.agents.parts.reading import StrategyRecipe, read, read_answer
-from wayword.agents.parts.strategy import REMEMBERED, instruction, system_text
+from wayword.agents.legal import Legal, written_out
+from wayword.agents.prompting import Prompts
+from wayword.agents.strategies import strategy
+from wayword.agents.strategies.reading import StrategyRecipe, read, read_answer
+from wayword.agents.strategies.strategy import REMEMBERED, instruction, system_text
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.trajectory import Step
-from wayword.envs.game import Game
+from wayword.envs.game import TaskGame
 from wayword.runs.codec import plain
 from wayword.verbalize import generic
 from wayword.verbalize.generic import Verbalizer
@@ -31,7 +32,7 @@ NO_ITEM = "there is no number {number} on the menu; they go from 0 to {last}"
 class View(Protocol):
     """How one actor's side of a game is shown and read. A new one begins each episode."""
 
-    def begin(self, game: Game) -> None:
+    def begin(self, game: TaskGame) -> None:
         """Take a game that has just begun."""
         ...
 
@@ -55,7 +56,7 @@ class View(Protocol):
         """What the view adds to ``info``."""
         ...
 
-    def clone(self, game: Game) -> View | None:
+    def clone(self, game: TaskGame) -> View | None:
         """An independent view on a cloned game; None where only playing again gives one."""
         ...
 
@@ -66,13 +67,13 @@ class Words:
 
     def __init__(self, actor: str, actions: Actions = "text") -> None:
         self._actor, self._menu = actor, actions == "menu"
-        self._prompts = Prompts("strategies")
+        self._prompts = Prompts(strategy.__file__)
         self._recipe: StrategyRecipe = read(self._prompts["act"], "act")
         self._earlier: set[Action] = set()
         self._feedback = ""
         self._begun = False
 
-    def begin(self, game: Game) -> None:
+    def begin(self, game: TaskGame) -> None:
         self._game = game
         self._perceiver = game.dataset.perceiver()
         self._verbalizer: Verbalizer = generic.verbalizer(game.observation(self._actor))
@@ -120,7 +121,7 @@ class Words:
     def extra(self) -> dict[str, Json]:
         return {}
 
-    def clone(self, game: Game) -> View | None:
+    def clone(self, game: TaskGame) -> View | None:
         other = type(self)(self._actor, "menu" if self._menu else "text")
         other._begun, other._feedback = self._begun, self._feedback
         other._earlier = set(self._earlier)
@@ -128,14 +129,14 @@ class Words:
         return other
 
     def _listed(self) -> list[Action]:
-        over = self._game.ended or self._game.world.done(self._actor)
+        over = self._game.over(self._actor)
         return [] if over else list(self._game.space(self._actor).listed)
 
     def _system(self) -> str:
         """Worked out from a game at its start, so that it does not hang on when it is asked for."""
         game = self._game.rebuilt(0) if self._begun else self._game
         space, episode = game.space(self._actor), game.task.episode.as_told(self._actor)
-        form = self._prompts.fill("answer_free", form=self._recipe.form)
+        form = self._prompts.fill("answer_free", form=self._recipe.text)
         return system_text(self._prompts, self._verbalizer, form, episode, self._actor, space)
 
 
@@ -159,7 +160,7 @@ class Structured(Words):
         super().told(step)
         self._last = {"status": step.feedback.status, "details": plain(dict(step.feedback.details))}
 
-    def clone(self, game: Game) -> View | None:
+    def clone(self, game: TaskGame) -> View | None:
         other = super().clone(game)
         if isinstance(other, Structured):
             other._last = dict(self._last)

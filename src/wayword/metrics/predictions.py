@@ -27,8 +27,8 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.core.files import read_json, read_json_lines
+from wayword.core.game import Game
 from wayword.core.metric import Metric
-from wayword.core.replay import replay
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Family, Feedback
 from wayword.metrics.scoring import Pair, PlaceScorer, scorer
@@ -100,16 +100,13 @@ def trajectory_from_actions(
     An action that is not on the menu changes nothing and is recorded as a rejection; so is every
     one after the actor is done. Raises ``UsageError`` for worlds with several actors.
     """
-    world = dataset.world(episode)
-    turns = replay(world, episode, actions)
-    if len(world.actors) > 1:
+    game = Game(dataset.world(episode), episode)
+    if len(game.world.actors) > 1:
         raise UsageError(f"episode {episode.id} has several actors; their actions cannot be read")
-    (actor,) = world.actors
-    start = {actor: world.pose(actor)}
-    trajectory = Trajectory(episode.id, start, [turn.step() for turn in turns])
-    trajectory.state = world.state()
-    trajectory.ended = "stopped" if world.done(actor) else "step_limit"
-    return trajectory
+    (actor,) = game.world.actors
+    for action in actions:
+        game.act(actor, Decision(action))
+    return game.finished()
 
 
 def read(path: Path, dataset: Dataset) -> Predictions:

@@ -28,7 +28,9 @@ from wayword.core.model import (
     user,
 )
 from wayword.core.secrets import redacted
+from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.parts.decoding import listed_in_words, matched, schema_in_words
+from wayword.models.servers.answers import upward
 from wayword.models.servers.profile import profile_of
 
 UNRANKED = -1000.0
@@ -36,6 +38,9 @@ UNRANKED = -1000.0
 
 _FATAL = ("authentication", "permission", "notfound", "prerequisite", "unauthorized")
 """Parts of the names of the providers' exceptions that every other call would meet too."""
+
+_FREE = ("ratelimit", "connecterror", "overloaded", "badrequest")
+"""Parts of the names of those that are raised before a request is carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,12 @@ class InspectModel:
         return self._name
 
     @property
+    def identity(self) -> str:
+        """Name, address and thinking: what decides about the answers."""
+        chosen = [self._settings.base_url, self._settings.thinking]
+        return " ".join([self._name, *(str(each) for each in chosen if each not in ("", None))])
+
+    @property
     def window(self) -> int:
         """Tokens of prompt and answer together; 0 for unknown."""
         return max(0, self._profile.window - self._thinking)
@@ -91,9 +102,16 @@ class InspectModel:
         said: list[tuple[str, str, str]] = []
         usage = Usage()
         for number in range(sampling.n):
-            output = await self._asked(prompt, sampling, number)
-            said.append(_said(output, sampling))
-            usage += _usage(output, prompt, said[-1])
+            most = Usage(rough_tokens(prompt), sampling.max_tokens + self._thinking, estimated=True)
+            try:
+                async with sending(most) as request:
+                    output = await self._asked(prompt, sampling, number, most)
+                    said.append(_said(output, sampling))
+                    request.billed = _usage(output, prompt, said[-1])
+            except ModelError as error:
+                error.billed = (usage + error.billed) if error.billed else usage or None
+                raise
+            usage += request.billed
         thoughts = tuple(thought for _, thought, _ in said)
         return Completion(
             texts=tuple(text for text, _, _ in said),
@@ -129,7 +147,7 @@ class InspectModel:
         asked = self._settings.thinking
         return self._profile.thinking if asked is None else asked
 
-    async def _asked(self, prompt: Prompt, sampling: Sampling, number: int) -> Any:
+    async def _asked(self, prompt: Prompt, sampling: Sampling, number: int, most: Usage) -> Any:
         told = [user(prompt)] if isinstance(prompt, str) else list(prompt)
         more = ""
         if sampling.choices:
@@ -151,7 +169,9 @@ class InspectModel:
             kind, line = type(error).__name__, " ".join(redacted(str(error)).split())
             fatal = any(word in kind.lower() for word in _FATAL)
             said = f"{self._name}: {kind}: {line[:300]}"
-            raise ModelError(said, retryable=not fatal, fatal=fatal) from None
+            free = fatal or any(word in kind.lower() for word in _FREE)
+            billed = None if free else most  # it may have failed after the work
+            raise ModelError(said, retryable=not fatal, fatal=fatal, billed=billed) from None
 
     def _message(self, message: Message) -> Any:
         kinds = {
@@ -190,8 +210,8 @@ def _usage(output: Any, prompt: Prompt, said: tuple[str, str, str]) -> Usage:
     counted = output.usage
     if counted is None or not counted.input_tokens:
         thoughts = estimated_tokens(said[1]) if said[1] else 0
-        written = estimated_tokens(said[0]) + thoughts
-        return Usage(estimated_tokens(prompt), written, 0, thoughts, estimated=True)
+        written = upward(estimated_tokens(said[0]) + thoughts)
+        return Usage(upward(estimated_tokens(prompt)), written, 0, thoughts, estimated=True)
     reused = counted.input_tokens_cache_read or 0
     fresh = counted.input_tokens + (counted.input_tokens_cache_write or 0)
     thought = counted.reasoning_tokens or 0

@@ -10,8 +10,11 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,7 +22,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.loopback import is_loopback_url
 from wayword.core.model import Choice, Completion, Message, Prompt, Sampling, Usage, user
-from wayword.core.secrets import MASK, is_secret, remember
+from wayword.core.secrets import MASK, hidden, is_secret, redacted, remember
 from wayword.models.parts.decoding import continued
 from wayword.models.servers import answers
 from wayword.models.servers.answers import Said, Unranked, ranked
@@ -35,6 +38,16 @@ UNRANKED = -1000.0
 _HOSTED = "https://api.openai.com/v1"
 _CONTINUE = "\n\n(The text breaks off here. What comes next is one of the following.)"
 _AGAIN = "That is none of the options. Answer with exactly one of them:\n"
+
+
+_UNREADABLE = (TypeError, AttributeError, ValueError, KeyError, IndexError, RecursionError)
+
+
+@dataclass(slots=True)
+class _Bill:
+    """Tokens of all requests of one call, those that failed included."""
+
+    usage: Usage = field(default_factory=Usage)
 
 
 class OpenAIModel:
@@ -77,7 +90,7 @@ class OpenAIModel:
         self._profile = profile_of(name, given.profile, hosted)
         self._server = Connection(address, key, self._settings)
         self._taken: set[tuple[str, ...]] = set()
-        self._gate = asyncio.Lock()
+        self._gates: defaultdict[tuple[str, ...], asyncio.Lock] = defaultdict(asyncio.Lock)
         self._refused: ModelError | None = None
         self.lessons: list[str] = []
 
@@ -125,71 +138,91 @@ class OpenAIModel:
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """Write ``sampling.n`` continuations. Raises ``ModelError``."""
         began = time.perf_counter()
-        replies = await self._samples(prompt, sampling)
-        with answers.read_from(self._server.shown, prompt, replies):
-            chosen = [(c, asked) for asked, reply in replies for c in answers.choices(reply)]
-            said = [answers.said(choice, asked) for choice, asked in chosen[: sampling.n]]
-            return Completion(
-                texts=tuple(one.text for one in said),
-                finish=tuple(one.finish for one in said),
-                usage=answers.billed(prompt, replies),
-                logprobs=answers.logprobs(chosen[0][0]),
-                seconds=time.perf_counter() - began,
-                reasoning=_reasoning(said),
-                unsent=replies[0][0].unsent,
-            )
+        with self._billed() as bill:
+            answer = await self._completed(prompt, sampling, bill)
+        return replace(answer, usage=bill.usage, seconds=time.perf_counter() - began)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """Rank the options as the prompt's next words. Raises ``ModelError``."""
         began = time.perf_counter()
         if not options or not all(option.strip() for option in options):
             raise ModelError("choose needs at least one option, and none may be empty")
-        choice = await self._chosen(prompt, tuple(options))
-        return replace(choice, seconds=time.perf_counter() - began)
+        with self._billed() as bill:
+            choice = await self._chosen(prompt, tuple(options), bill)
+        return replace(choice, usage=bill.usage, seconds=time.perf_counter() - began)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._server.aclose()
-        self._gate = asyncio.Lock()  # the next event loop needs one of its own
+        self._gates.clear()  # the next event loop needs locks of its own
 
-    async def _samples(self, prompt: Prompt, sampling: Sampling) -> list[tuple[Request, Any]]:
+    @contextmanager
+    def _billed(self) -> Iterator[_Bill]:
+        """One call's bill, which its error carries too. An answer that cannot be read as it should
+        be is a retryable ``ModelError``."""
+        bill = _Bill()
+        try:
+            yield bill
+        except ModelError as error:
+            error.billed = bill.usage or None
+            raise
+        except _UNREADABLE as error:
+            line = f"{self._server.shown} sent an unreadable answer: {type(error).__name__}"
+            line = redacted(f"{line}: {error}"[:300])
+            raise ModelError(line, retryable=True, billed=bill.usage or None) from None
+
+    async def _completed(self, prompt: Prompt, sampling: Sampling, bill: _Bill) -> Completion:
+        replies = await self._samples(prompt, sampling, bill)
+        chosen = [(c, asked) for asked, reply in replies for c in answers.choices(reply)]
+        said = [answers.said(choice, asked) for choice, asked in chosen[: sampling.n]]
+        return Completion(
+            texts=tuple(one.text for one in said),
+            finish=tuple(one.finish for one in said),
+            logprobs=answers.logprobs(chosen[0][0]),
+            reasoning=_reasoning(said),
+            unsent=replies[0][0].unsent,
+        )
+
+    async def _samples(
+        self, prompt: Prompt, sampling: Sampling, bill: _Bill
+    ) -> list[tuple[Request, Any]]:
         """As many answers as it takes: some servers ignore ``n`` and send one sample."""
+
+        def build(profile: Profile, n: int, seed: int | None) -> Request:
+            asked = request(self._model, prompt, sampling, self._settings, profile)
+            return asked.with_samples(n, seed)
 
         def whole(profile: Profile) -> Request:
             alone = self._settings.one_sample_a_call or not profile.samples
-            asked = request(self._model, prompt, sampling, self._settings, profile)
-            return asked.with_samples(1 if alone else sampling.n, sampling.seed)
+            return build(profile, 1 if alone else sampling.n, sampling.seed)
 
-        def single(seed: int | None) -> Callable[[Profile], Request]:
-            def build(profile: Profile) -> Request:
-                asked = request(self._model, prompt, sampling, self._settings, profile)
-                return asked.with_samples(1, seed)
-
-            return build
-
-        replies = [await self._post(whole)]
-        with answers.read_from(self._server.shown, prompt, replies):
-            missing = sampling.n - len(answers.choices(replies[0][1]))
+        replies = [await self._post(whole, bill)]
+        missing = sampling.n - len(answers.choices(replies[0][1]))
         if missing > 0:
             first = sampling.seed
             seeds = [None if first is None else first + 1 + i for i in range(missing)]
-            replies += await asyncio.gather(*(self._post(single(seed)) for seed in seeds))
+            posts = [self._post(partial(build, n=1, seed=seed), bill) for seed in seeds]
+            # all are waited for: those that follow a failure are on the bill too
+            for found in await asyncio.gather(*posts, return_exceptions=True):
+                if isinstance(found, BaseException):
+                    raise found
+                replies.append(found)
         return replies
 
-    async def _chosen(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
+    async def _chosen(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
         """Ranked where the server can, else picked."""
         settings = self._settings
         if settings.choose == "constrained":
-            return await self._picked(prompt, options)
+            return await self._picked(prompt, options, bill)
         try:
             if settings.choose == "logprobs" or self._ranks(prompt):
-                return await self._ranked(prompt, options)
+                return await self._ranked(prompt, options, bill)
         except Unranked as error:
             if settings.choose == "logprobs":
                 raise ModelError(f"{self._name}: {error}") from None
             if not isinstance(prompt, str):
                 self._learn(replace(self._profile, logprobs=0), str(error).split(";")[0])
-        return await self._picked(prompt, options)
+        return await self._picked(prompt, options, bill)
 
     def _ranks(self, prompt: Prompt) -> bool:
         """A chat model does not go on with raw text, so its first token says nothing of it."""
@@ -201,30 +234,28 @@ class OpenAIModel:
         as_text = self._settings.text_as
         return as_text == "completion" or (as_text == "auto" and self._profile.completions)
 
-    async def _picked(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
+    async def _picked(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
         """The option that the model writes, asked a second time where it writes none of them."""
         if isinstance(prompt, str) and not self._continues:
             prompt = [user(prompt + _CONTINUE)]
         room = max(len(option) for option in options) + 32
         sampling = Sampling(max_tokens=room, choices=options)
-        answer = await self.complete(prompt, sampling)
-        usage, reasoning = answer.usage, answer.reasoning
+        answer = await self._completed(prompt, sampling, bill)
+        reasoning = answer.reasoning
         if answer.text not in options and not isinstance(prompt, str):
             wrong = Message("assistant", answer.text or "(nothing)")
             prompt = [*prompt, wrong, user(_AGAIN + "\n".join(options))]
-            answer = await self.complete(prompt, sampling)
-            usage += answer.usage
+            answer = await self._completed(prompt, sampling, bill)
             reasoning += answer.reasoning
         if answer.text not in options:
             cut = "; it was cut at its limit: raise model.thinking" if _cut(answer) else ""
             line = f"{self._name}: the server let {answer.text[:40]!r} be an answer{cut}"
-            raise ModelError(line, billed=usage)
+            raise ModelError(line)
         values = tuple(0.0 if option == answer.text else UNRANKED for option in options)
-        return Choice(options, values, usage, picked=True, reasoning=reasoning)
+        return Choice(options, values, picked=True, reasoning=reasoning)
 
-    async def _ranked(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
+    async def _ranked(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
         walk = isinstance(prompt, str) and self._continues
-        usage = Usage()
         if isinstance(prompt, str):
             pairs = [continued(prompt, option) for option in options]
             prompt, endings = pairs[0][0], [ending for _, ending in pairs]
@@ -232,47 +263,54 @@ class OpenAIModel:
             endings = [option.strip() for option in options]
 
         async def listed(continuation: str) -> Mapping[str, float]:
-            nonlocal usage
             longer = prompt + continuation if isinstance(prompt, str) else prompt
             once = Sampling(max_tokens=1, logprobs=self._settings.top_logprobs)
             asked, reply = await self._post(
-                lambda profile: request(self._model, longer, once, self._settings, profile)
+                lambda profile: request(self._model, longer, once, self._settings, profile), bill
             )
-            with answers.read_from(self._server.shown, longer, [(asked, reply)]):
-                usage += answers.usage(reply, longer, asked)
-                tokens = answers.logprobs(answers.choices(reply)[0])
+            tokens = answers.logprobs(answers.choices(reply)[0])
             if asked.chat == walk:
                 raise Unranked("the server has no route for raw text")
             return {tokens[0].token: tokens[0].logprob, **tokens[0].alternatives} if tokens else {}
 
         values = await ranked(endings, listed, walk=walk)
-        return Choice(options, values, usage)
+        return Choice(options, values)
 
-    async def _post(self, build: Callable[[Profile], Request]) -> tuple[Request, Any]:
-        """The request as the profile has it now, and its answer."""
+    async def _post(self, build: Callable[[Profile], Request], bill: _Bill) -> tuple[Request, Any]:
+        """The request as the profile has it now, and its answer.
+
+        The first request of each shape goes alone. Those that wait for it look again when it has
+        been answered: then all of them go at once.
+        """
         while True:
-            asked = build(self._profile)
+            asked = build(profile := self._profile)
             if asked.shape in self._taken:
-                reply = await self._attempt(asked)
+                reply = await self._attempt(asked, profile, bill)
             else:
-                async with self._gate:
-                    asked = build(self._profile)
-                    reply = await self._attempt(asked)
+                async with self._gates[asked.shape]:
+                    if asked.shape in self._taken or profile is not self._profile:
+                        continue
+                    reply = await self._attempt(asked, profile, bill)
                     if reply is not None:
                         self._taken.add(asked.shape)
             if reply is not None:
                 return asked, reply
 
-    async def _attempt(self, asked: Request) -> Any:
+    async def _attempt(self, asked: Request, profile: Profile, bill: _Bill) -> Any:
         """The answer, or None where a refusal has taught something to try instead."""
         if self._refused is not None:
             raise ModelError(str(self._refused), fatal=True)
         try:
-            return await self._server.post(asked)
+            reply, used = await self._server.post(asked)
+            bill.usage += used
+            return reply
         except Refused as refusal:
-            if not self._taught(refusal, asked):
+            bill.usage += refusal.billed or Usage()
+            stale = profile is not self._profile  # another refusal has taught something meanwhile
+            if not stale and not self._taught(refusal, asked):
                 raise self._remembered(refusal) from None
         except ModelError as error:
+            bill.usage += error.billed or Usage()
             raise self._remembered(error) from None
         return None
 
@@ -312,7 +350,14 @@ def _cut(answer: Completion) -> bool:
 def _masked(value: Json, secret: bool = False) -> Json:
     """Settings without the keys in them: an identity is written to the run folder."""
     if isinstance(value, Mapping):
-        return {k: _masked(v, secret or is_secret(str(k))) for k, v in value.items()}
+        return {
+            k: {name: hidden(str(name), str(own)) for name, own in v.items()}
+            if k in (HEADERS, "headers") and isinstance(v, Mapping)
+            else _masked(v, secret or is_secret(str(k)))
+            for k, v in value.items()
+        }
+    if isinstance(value, list):
+        return [_masked(one, secret) for one in value]
     if secret and isinstance(value, str):
         remember(value)
         return MASK

@@ -18,6 +18,7 @@ from typing import Any
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, ModelError, UsageError, suggest
+from wayword.core.files import sha256
 from wayword.core.model import Choice, Completion, Prompt, Sampling, Usage
 
 Answer = str | Completion
@@ -64,8 +65,12 @@ class ScriptedModel:
     ) -> None:
         self._name = f"scripted:{name}"
         given = settings or Settings()
+        self.identity = self._name if given == Settings() else f"{self._name} {given}"
+        """Name, settings and the script's content: what decides about the answers."""
         if answers is None:
             answers = _by_name(name, given)
+            if not callable(answers):
+                self.identity += f" {sha256(Path(name))}"
         self._answers = answers if callable(answers) else _List(answers, given.repeat, self._name)
 
     Settings = Settings

@@ -98,18 +98,18 @@ Kind = Literal["captioner", "questioner", "detector", "grounder", "tagger", "mat
 
 EYES: Mapping[Kind, Mapping[str, str]] = {
     "captioner": {
-        "blip2": "network:Blip2",
-        "vlm": "network:VisionLanguage",
+        "blip2": "boxes:Blip2",
+        "vlm": "boxes:VisionLanguage",
     },
     "questioner": {
-        "instructblip": "network:InstructBlip",
-        "vlm": "network:VisionLanguage",
+        "instructblip": "boxes:InstructBlip",
+        "vlm": "boxes:VisionLanguage",
     },
     "detector": {"detr": "boxes:Detr", "ssd": "boxes:Ssd"},
     "grounder": {"groundingdino": "boxes:GroundingDino", "owlv2": "boxes:Owlv2"},
     "tagger": {"tags": "matching:ListTagger"},
     "matcher": {"clip": "matching:Clip"},
-    "depth": {"depth": "network:MonocularDepth"},
+    "depth": {"depth": "boxes:MonocularDepth"},
 }
 """Kind of eye -> name -> module and class in ``perception.networks``; ``chat`` is for words."""
 SPOKEN: tuple[Kind, ...] = ("captioner", "questioner")

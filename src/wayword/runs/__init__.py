@@ -5,7 +5,7 @@ r"""From names to numbers: plans, runs, the run folder, reports.
                               the run folder, how its files are written and read
     episodes running ray_engine ray_players
                               which episodes, and the processes that play them
-    reports sweep retell export replaying perceive catalogue
+    reports sweep export replaying perceive catalogue
 
 The run folder holds everything a run did, in files that any tool can read:
 
@@ -16,7 +16,8 @@ The run folder holds everything a run did, in files that any tool can read:
     failures.jsonl.gz   a line a failure, with its reason; a resumed run plays the episode again
     sessions.jsonl      a line a session that ended in order: its wall time, and the cost of
                         episodes that it did not finish
-    calls.jsonl         a line a billed call: its tokens and US dollars
+    calls.jsonl         tokens and US dollars of each billed call, reserved before it and settled
+                        after
     .lock               the process that writes: its number, its machine
 
 A line of ``episodes.jsonl.gz`` is ``{"episode": id, "scores": {...}, "trajectory": {...}}``, a gzip

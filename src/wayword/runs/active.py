@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.agents.parts.person import Person, Watching
+from wayword.agents.person import Person, Watching
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import RecordingError
 from wayword.core.model import Model
@@ -80,7 +80,7 @@ def add_earlier(account: Account, run: RunFolder) -> Spending:
     spending = Spending(run.path, (tokens, dollars))
     account.tokens += spending.tokens
     account.dollars += spending.dollars
-    account.on_spent = spending.add
+    account.ledger = spending
     return spending
 
 

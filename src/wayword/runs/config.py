@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,8 +16,9 @@ from wayword.core.episode import Json
 from wayword.core.errors import DataError, RecordingError
 from wayword.core.files import cache_folder, keep, sha256
 from wayword.core.metric import Metric
-from wayword.core.secrets import redacted
+from wayword.core.secrets import environment_secrets, redacted
 from wayword.metrics import scoring
+from wayword.models.middleware.budget import Row, Totals
 from wayword.runs.codec import dump, plain, restore
 from wayword.runs.lines import Appender, lines_end, read_lines, unusable, whole
 
@@ -26,18 +26,17 @@ NAME = "run.json"
 
 # No key ever reaches a run folder: a guard over everything written to ``run.json``.
 
-_ENDINGS = ("KEY", "TOKEN", "SECRET")
 _TELLING = 8
 """A secret of so many characters is looked for inside longer values too, such as an address."""
 
 
-def refuse_secrets(config: Json, environment: Mapping[str, str]) -> None:
+def refuse_secrets(config: Json) -> None:
     """Raise ``RecordingError`` if a text in ``config`` is, or holds, a secret of the environment.
 
-    Secrets are the values of variables whose names end in KEY, TOKEN or SECRET. The message names
+    Secret variables are those that ``wayword.core.secrets`` knows by their names. The message names
     the field and the variable, never the value.
     """
-    secrets = {n: v for n, v in environment.items() if v and n.upper().endswith(_ENDINGS)}
+    secrets = {name: value for name, value in environment_secrets().items() if value}
     for field, text in _texts(config, ""):
         for name, secret in secrets.items():
             if text == secret or (len(secret) >= _TELLING and secret in text):
@@ -226,15 +225,15 @@ class Spending:
         if not lines:
             self.tokens, self.dollars = before
         if lines > _FOLDED:
-            whole(self._path, self._line(self.tokens, self.dollars))
+            whole(self._path, self._line(Row(self.tokens, self.dollars)))
 
-    def add(self, tokens: int, dollars: float) -> None:
-        """Write a call down at once. Raises ``RecordingError``."""
+    def write(self, row: Row) -> None:
+        """Append a row at once. Raises ``RecordingError``."""
         if self._lines is None:
             self._lines = _appending(self._path)
             if not self._lines.length and (self.tokens or self.dollars):
-                self._lines.append(self._line(self.tokens, self.dollars))
-        self._lines.append(self._line(tokens, dollars))
+                self._lines.append(self._line(Row(self.tokens, self.dollars)))
+        self._lines.append(self._line(row))
 
     def close(self) -> None:
         """Sync the file and close it."""
@@ -243,19 +242,22 @@ class Spending:
             lines.close()
 
     @staticmethod
-    def _line(tokens: int, dollars: float) -> bytes:
-        return dump({"tokens": tokens, "dollars": round(dollars, 9)}) + b"\n"
+    def _line(row: Row) -> bytes:
+        line: dict[str, Json] = {"tokens": row.tokens, "dollars": round(row.dollars, 9)}
+        more: dict[str, Json] = {"call": row.call, "open": row.open}
+        return dump(line | {name: value for name, value in more.items() if value}) + b"\n"
 
 
 def billed(run: Path) -> tuple[int, float, int]:
     """Tokens and US dollars of all calls that were billed, finished episodes' or not, and in how
     many lines they are written. Raises ``RecordingError``."""
-    path, tokens, dollars, lines = run / CALLS, 0, 0.0, 0
+    path, totals, lines = run / CALLS, Totals(), 0
     for number, line in read_lines(path):
-        tokens += int(_number(path, number, line, "tokens"))
-        dollars += _number(path, number, line, "dollars")
+        tokens = int(_number(path, number, line, "tokens"))
+        dollars = _number(path, number, line, "dollars")
+        totals.add(Row(tokens, dollars, str(line.get("call", "")), line.get("open") is True))
         lines += 1
-    return tokens, dollars, lines
+    return totals.tokens, totals.dollars, lines
 
 
 def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> float:
@@ -282,7 +284,7 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
     if not isinstance(config.get("identity"), Mapping):
         raise RecordingError("a run's config needs the field 'identity', a mapping")
     written: dict[str, Json] = {"format": FORMAT} | plain(config) | {"format": FORMAT}
-    refuse_secrets(written, os.environ)
+    refuse_secrets(written)
     return written
 
 

@@ -21,7 +21,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from wayword.agents.parts.strategy import Strategy, StrategySettings
+from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core import registry
 from wayword.core.action import STOP
 from wayword.core.agent import Shared, Toolkit

@@ -27,13 +27,13 @@ from typing import Any
 from wayword.core.agent import ends_itself
 from wayword.core.dataset import Dataset, Solvable, Task, task_id
 from wayword.core.errors import UsageError, WaywordError
+from wayword.core.game import PlanningFailed
 from wayword.core.model import (
     Model,
     Usage,
     estimated_tokens,
     window_of,
 )
-from wayword.core.replay import PlanningFailed
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import Price, load_prices

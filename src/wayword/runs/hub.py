@@ -20,7 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wayword.agents.parts.strategy import instruction
+from wayword.agents.strategies.strategy import instruction
 from wayword.core.action import Rejection
 from wayword.core.dataset import of_ids
 from wayword.core.errors import RecordingError, needing

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError
+from wayword.models.middleware.budget import Row
 from wayword.runs import config as configs
 from wayword.runs.index import EPISODES, FAILURES, entry_of
 from wayword.runs.lines import Appender, corrupt, read_members, unusable
@@ -124,7 +125,7 @@ def _bill(runs: Sequence[RecordedRun], folder: Path) -> None:
     tokens, dollars = sum(b.tokens for b in bills), sum(b.dollars for b in bills)
     if tokens or dollars:
         whole = configs.Spending(folder, (0, 0.0))
-        whole.add(tokens, dollars)
+        whole.write(Row(tokens, dollars))
         whole.close()
 
 

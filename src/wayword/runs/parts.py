@@ -21,6 +21,7 @@ from wayword.core.files import reading
 from wayword.core.model import Model, identity_of
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import World
+from wayword.models.parts.weights import is_small, trained_settings
 from wayword.runs.config import Checksums, pictures_checksum
 from wayword.runs.plan import Plan, data_folder
 from wayword.settings import make, merge
@@ -134,6 +135,8 @@ def cast_of(identity: Mapping[str, Any]) -> str:
 def _parts(plan: Plan, dataset: Dataset, name: str, settings: Mapping[str, Any]) -> AgentParts:
     cls = registry.load("agent", name)
     check_family(cls, dataset.family.name, plan.dataset_name, name)
+    if is_small(plan.model) and not trained_settings(plan.model, name):
+        settings = {**getattr(cls, "small_model", {}), **settings}
     return AgentParts(cls, make(cls.Settings, settings, name), name)
 
 

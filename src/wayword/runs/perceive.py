@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.agents.parts.prompting import Prompts, everyone
+from wayword.agents.prompting import Prompts, everyone
 from wayword.core.errors import DataError, RecordingError, UsageError
 from wayword.core.files import read_json
 from wayword.core.geometry import absolute, sector
@@ -55,7 +55,7 @@ class Describer:
 
     def __init__(self, model: Model | None, prompts: str = "") -> None:
         self._model = model
-        self._prompts = Prompts("describing", prompts)
+        self._prompts = Prompts(__file__, prompts, "prompts/describing")
 
     @property
     def name(self) -> str:

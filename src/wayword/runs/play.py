@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from wayword.agents.parts.person import Person
+from wayword.agents.person import Person
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout

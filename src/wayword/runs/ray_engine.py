@@ -25,7 +25,7 @@ from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.rollout import Outcome, first_error
-from wayword.models.middleware.budget import Account
+from wayword.models.middleware.budget import Account, Row
 from wayword.runs.active import ActiveRun
 from wayword.runs.codec import plain
 from wayword.runs.episodes import Played
@@ -160,8 +160,8 @@ class _Crew:
         """Write down what the bank still has to tell, and let the players go."""
         ray = self._ray
         with suppress(ray.exceptions.RayError, TimeoutError):
-            for tokens, dollars in await asyncio.wait_for(self._bank.rest.remote(), 5):
-                self._account.pay(tokens, dollars)
+            for row in await asyncio.wait_for(self._bank.rest.remote(), 5):
+                self._book(row)
             self._account.retries += await asyncio.wait_for(self._bank.retries.remote(), 5)
         for actor in [self._bank, *(post.actor for post in self._posts if post.actor)]:
             ray.kill(actor)
@@ -174,8 +174,8 @@ class _Crew:
                     told += await asyncio.wait_for(post.actor.leave.remote(), 10)
         if self._lost:
             told.append(
-                f"{self._lost} calls were under way in processes that died; if they were billed, "
-                "the budget does not know"
+                f"{self._lost} calls were under way in processes that died, and count at their "
+                "estimates: they may have been billed"
             )
         if (extra := self._hired - len(self._posts)) > 0:
             told.append(f"{extra} processes died and were replaced; their episodes began again")
@@ -186,13 +186,20 @@ class _Crew:
         written = 0
         while True:
             try:
-                paid = await self._bank.exchange.remote(written)
+                rows = await self._bank.exchange.remote(written)
             except self._ray.exceptions.RayError:
                 line = "the process that keeps the budget died; the same command goes on"
                 raise RecordingError(f"{self._active.folder.path}: {line}") from None
-            for tokens, dollars in paid:
-                self._account.pay(tokens, dollars)
+            for row in rows:
+                self._book(row)
                 written += 1
+
+    def _book(self, row: Row) -> None:
+        """Write a row down, and count it where it is a bill."""
+        if row.open or not row.tokens:
+            self._account.write(row)
+        else:
+            self._account.pay(row.tokens, row.dollars, row.call)
 
     async def _news(self) -> None:
         """Gather where the players' episodes stand."""

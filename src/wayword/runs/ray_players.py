@@ -12,13 +12,13 @@ import socket
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from wayword.core.errors import BudgetExhausted, ModelUnusable, WaywordError
 from wayword.core.model import lessons_of, prepare, warnings_of
 from wayword.core.rollout import rollout
-from wayword.models.middleware.budget import Account, Meter, play_as, under_way
+from wayword.models.middleware.budget import Account, Meter, Row, play_as, under_way
 from wayword.models.middleware.rate import Limiter
 from wayword.runs import config as configs
 from wayword.runs.active import config_of, open_models
@@ -55,7 +55,8 @@ class Bank:
         self._meters: dict[int, tuple[str, Meter]] = {}
         self._flying: Counter[str] = Counter()
         self._dead: set[str] = set()
-        self._spent: list[tuple[int, float | None]] = []
+        self._open: dict[str, tuple[str, Row]] = {}
+        self._rows: list[Row] = []
         self._count = self._confirmed = 0
         self._news, self._written = asyncio.Event(), asyncio.Condition()
 
@@ -96,35 +97,58 @@ class Bank:
             self._flying[player] -= 1
             self._account.landed()
 
-    async def pay(self, episode: int, tokens: int, dollars: float | None) -> None:
+    async def reserve(self, player: str, row: Row) -> None:
+        """Keep what a call may cost, and wait until the driver has written it down."""
+        self._open[row.call] = player, row
+        await self._written_down(self._queue(row))
+
+    async def pay(self, episode: int, tokens: int, dollars: float | None, call: str) -> None:
         """Count a billed call, and wait until the driver has written it down."""
         play_as(self._meters.get(episode, ("", None))[1])
         self._account.pay(tokens, dollars)
-        self._spent.append((tokens, dollars))
-        self._count = mine = self._count + 1
+        self._open.pop(call, None)
+        await self._written_down(self._queue(Row(tokens, dollars or 0.0, call)))
+
+    async def release(self, call: str) -> None:
+        """Settle a call that was not billed."""
+        if self._open.pop(call, None):
+            self._queue(Row(0, 0.0, call))
+
+    def _queue(self, row: Row) -> int:
+        self._rows.append(row)
         self._news.set()
+        self._count += 1
+        return self._count
+
+    async def _written_down(self, mine: int) -> None:
         async with self._written:
             await self._written.wait_for(lambda: self._confirmed >= mine)
 
-    async def exchange(self, confirmed: int) -> list[tuple[int, float | None]]:
-        """Told how many payments are on disk; the next ones, after a second at most."""
+    async def exchange(self, confirmed: int) -> list[Row]:
+        """Take the number of rows that are on disk; the next rows, after a second at most."""
         async with self._written:
             self._confirmed = confirmed
             self._written.notify_all()
-        if not self._spent:
+        if not self._rows:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._news.wait(), 1.0)
         return await self.rest()
 
-    async def rest(self) -> list[tuple[int, float | None]]:
-        """The payments not handed over yet."""
+    async def rest(self) -> list[Row]:
+        """The rows not handed over yet."""
         self._news.clear()
-        taken, self._spent = self._spent, []
+        taken, self._rows = self._rows, []
         return taken
 
     async def lost(self, player: str) -> int:
-        """A player has died: how many of its calls were under way."""
+        """A player has died: how many of its calls were under way. They count at their estimates,
+        as they may have been billed."""
         self._dead.add(player)
+        for call, (whose, row) in list(self._open.items()):
+            if whose == player:
+                del self._open[call]
+                self._account.pay(row.tokens, row.dollars)
+                self._queue(replace(row, open=False))
         for episode in [n for n, (whose, _) in self._meters.items() if whose == player]:
             await self.end(episode, whole=False)
         flying = self._flying.pop(player, 0)
@@ -159,10 +183,16 @@ class SharedAccount(Account):
         if refusal := await self._bank.admit.remote(self._player, meter.number if meter else 0):
             raise BudgetExhausted(refusal)
 
-    def pay(self, tokens: int, dollars: float | None) -> None:
+    async def reserve(self, row: Row) -> None:
+        await self._bank.reserve.remote(self._player, row)
+
+    def pay(self, tokens: int, dollars: float | None, call: str = "") -> None:
         meter = under_way()
         episode = meter.number if meter else 0
-        self._refs.append(self._bank.pay.remote(episode, max(0, tokens), dollars))
+        self._refs.append(self._bank.pay.remote(episode, max(0, tokens), dollars, call))
+
+    def release(self, call: str) -> None:
+        self._bank.release.remote(call)
 
     async def written(self) -> None:
         refs, self._refs = self._refs, []  # those of the caller: nothing ran since it paid

@@ -7,14 +7,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from wayword.agents.parts.person import answered
-from wayword.agents.parts.strategy import Strategy, StrategySettings
-from wayword.core.action import Decision
+from wayword.agents.person import answered
+from wayword.agents.strategies.strategy import Strategy, StrategySettings
+from wayword.core.action import Action, Decision
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Dataset, Task
-from wayword.core.model import Choice, Completion, Message, Prompt, Sampling
-from wayword.core.replay import Turn, replay
-from wayword.core.trajectory import HISTORY_DROPPED, Trajectory
+from wayword.core.errors import UsageError
+from wayword.core.game import Game
+from wayword.core.model import Completion, Message, Prompt
+from wayword.core.recording import Dictated
+from wayword.core.trajectory import HISTORY_DROPPED, ModelCall, Trajectory
 from wayword.core.world import Feedback
 from wayword.runs.showing import demonstrations
 from wayword.worlds.household.observation import Answerer
@@ -25,28 +27,6 @@ Written = dict[str, str]
 
 class Unfit(Exception):
     """Why an episode cannot be told again, in a few words."""
-
-
-class Dictated:
-    """A model that says what it is told to, and keeps what it was asked."""
-
-    name = "dictated"
-
-    def __init__(self) -> None:
-        self.prompts: list[list[Message]] = []
-        self.next = ""
-
-    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        if isinstance(prompt, str):
-            raise Unfit("asked without messages")
-        self.prompts.append(list(prompt))
-        return Completion((self.next,), ("stop",))
-
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        raise Unfit("asked to choose")
-
-    async def aclose(self) -> None:
-        """Nothing to close."""
 
 
 @dataclass(slots=True)
@@ -99,29 +79,39 @@ class _Player:
         if kind == HISTORY_DROPPED:
             self.told.whole = False
 
-    async def take(self, turn: Turn, thought: str = "") -> Feedback:
-        """Take the turn's action as the strategy would have. Raises ``Unfit``."""
-        action, told, seen, space = turn.action, self.told, turn.observation, turn.space
-        if action is None:
+    async def take(self, game: Game, action: Action, thought: str = "") -> Feedback:
+        """Take an action as the strategy would have. Raises ``Unfit``."""
+        told, actor = self.told, self.told.actor
+        seen, space = game.observation(actor), game.space(actor)
+        if action not in space:
             raise Unfit("not legal when replayed")
-        self._model.next = self.strategy.answer(action, seen, space, thought)
-        asked = len(self._model.prompts)
-        decided = await self.strategy.act(seen, space)
+        text = self.strategy.answer(action, seen, space, thought)
+        self._model.calls = [ModelCall("main", "", Completion((text,), ("stop",)))]
+        try:
+            decided = await self.strategy.act(seen, space)
+        except UsageError as error:
+            raise Unfit(str(error)) from None
         if not isinstance(decided, Decision) or decided.action != action:
             raise Unfit("not readable as the action")
-        if len(self._model.prompts) > asked:  # else the dataset gave the step away
-            told.prompts.append(self._model.prompts[-1])
-            told.answers.append(self._model.next)
+        if not self._model.calls:  # else the dataset gave the step away
+            told.prompts.append(list(_messages(self._model.prompts[-1])))
+            told.answers.append(text)
             told.unlisted += (
                 action not in list(space.listed) and action.name not in space.open_verbs
             )
-        feedback = turn.execute()
+        _, feedback = game.carry_out(actor, decided)
         self.strategy.on_feedback(decided, feedback)
         if len(told.users) < len(told.answers):
             first = len(told.users) == 0  # the task stands before the first observation
-            now = self._model.prompts[-1][-1].content if first else self.strategy.turns[-1][0]
+            now = told.prompts[-1][-1].content if first else self.strategy.turns[-1][0]
             told.users.append(now)
         return feedback
+
+
+def _messages(prompt: Prompt) -> Sequence[Message]:
+    if isinstance(prompt, str):
+        raise Unfit("asked without messages")
+    return prompt
 
 
 async def retold(
@@ -141,7 +131,7 @@ async def retold(
     the world does not answer as it did then, or the strategy does not take the action.
     """
     world = answered(dataset.world(task.episode), recorded_answers(trajectory))
-    turns = replay(world, task.episode, trajectory)
+    game = Game(world, task.episode)
     players = {
         actor: _Player(
             actor,
@@ -158,10 +148,10 @@ async def retold(
     }
     for player in players.values():
         await player.strategy.begin(task.episode)
-    for turn, step in zip(turns, trajectory.steps, strict=True):
+    for step in trajectory.steps:
         if isinstance(step.decision, Decision):
             thought = step.decision.thought if thoughts else ""
-            feedback = await players[step.actor].take(turn, thought)
+            feedback = await players[step.actor].take(game, step.decision.action, thought)
             if feedback.status != step.feedback.status:
                 raise Unfit("answered otherwise when replayed")
     return [player.told for player in players.values() if player.told.prompts]

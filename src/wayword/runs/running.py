@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from wayword.agents.parts.person import PERSON, Person, Terminal, answered_by
+from wayword.agents.person import PERSON, Person, Terminal, answered_by
 from wayword.core import registry
 from wayword.core.agent import Shared
 from wayword.core.dataset import Dataset
@@ -31,6 +31,7 @@ from wayword.core.trajectory import (
     STATE,
     TURN,
     VOTES,
+    Step,
 )
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
@@ -187,7 +188,7 @@ async def _play(
     plan, person = active.plan, active.person
     spending = add_earlier(account, active.folder)
     session = _Session(active, account)
-    most = plan.max_steps or active.dataset.max_steps
+    most = account.turns = plan.max_steps or active.dataset.max_steps
     active.reporter = Reporter(active.folder.path, active.total, most)
     try:
         if plan.engine == "ray":
@@ -207,7 +208,12 @@ async def _play(
 
 def _setup(active: ActiveRun, models: Mapping[str, Model], account: Account) -> Setup:
     person = active.person
-    setup = setup_of(active.plan, active.dataset, active.agent, models, active.stepped)
+
+    def stepped(episode: str, step: Step) -> None:
+        account.stepped()
+        active.stepped(episode, step)
+
+    setup = setup_of(active.plan, active.dataset, active.agent, models, stepped)
     return replace(
         setup,
         dataset=answered_by(active.dataset, person) if person else active.dataset,

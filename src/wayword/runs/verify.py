@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from wayword.agents.parts.person import answered
+from wayword.agents.person import answered
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import WaywordError
-from wayword.core.replay import replay
+from wayword.core.game import Game
 from wayword.core.trajectory import Trajectory
 from wayword.metrics.scoring import score
 from wayword.runs.codec import plain
@@ -58,12 +58,11 @@ def _replayed(dataset: Dataset, task: Task, recorded: Trajectory) -> str:
     world = answered(dataset.world(task.episode), recorded_answers(recorded))
     if unknown := {step.actor for step in recorded.steps} - set(world.actors):
         return f"there is no actor {min(unknown)!r}"
-    turns = replay(world, task.episode, recorded)
-    start = {actor: world.pose(actor) for actor in world.actors}
-    if found := _first(start, recorded.start, "start of"):
+    game = Game(world, task.episode)
+    if found := _first(game.trajectory.start, recorded.start, "start of"):
         return found
-    for number, (turn, step) in enumerate(zip(turns, recorded.steps, strict=True), 1):
-        now = turn.step()
+    for number, step in enumerate(recorded.steps, 1):
+        now = game.act(step.actor, step.decision)
         for part in ("observation", "decision", "feedback", "pose"):
             if plain(getattr(now, part)) != plain(getattr(step, part)):
                 return f"step {number}: the {part} is another"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from wayword.agents.parts.person import PERSON, Style
+from wayword.agents.person import PERSON, Style
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Agent, Shared, Toolkit
 from wayword.core.dataset import Dataset, task_id

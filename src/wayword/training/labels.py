@@ -21,7 +21,7 @@ from wayword.core.agent import MakePlan
 from wayword.core.dataset import Dataset, Task, Walkable
 from wayword.core.episode import PathReference
 from wayword.core.errors import UsageError
-from wayword.core.replay import ActionPlan, PlanningFailed
+from wayword.core.game import ActionPlan, PlanningFailed
 from wayword.core.world import Feedback, World
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.street.graph import StreetGraph

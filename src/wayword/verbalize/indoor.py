@@ -8,9 +8,11 @@ Source: NavGPT (Zhou et al. 2024), section 3.4 and figures 2, 6 and 11.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 
 from wayword.core.action import Action
 from wayword.core.geometry import relative, sector
@@ -90,6 +92,58 @@ def observation(seen: IndoorObservation, percept: Percept, telling: Telling | No
         index = (facing + offset) % count
         blocks.append(_direction(label, percept.sectors[index], ways[index], seen.heading, telling))
     return "\n".join(blocks)
+
+
+SHORT_CAPTION, FEW_OBJECTS = 40, 2
+"""Characters of a direction's caption, and objects of it, in a numbered list."""
+_LEAD = re.compile(r"^The (?:scene|room|image) (?:depicts|shows|contains|features|consists of) ")
+_NUMBER = re.compile(r"[ _]+\d+$")
+
+
+def clockwise(seen: IndoorObservation) -> list[Neighbor]:
+    """The exits clockwise from the eighth in front, the nearest of one eighth first."""
+    return sorted(seen.neighbors, key=lambda way: (_eighth(way, seen.heading), way.distance))
+
+
+def numbered(
+    exits: Sequence[Neighbor],
+    facing: float,
+    percept: Percept,
+    telling: Telling,
+    visited: Collection[str],
+) -> str:
+    """The exits as a list numbered from 1, a short line each: for models that read slowly.
+
+    Exits in one direction share its scene: later ones refer to the first.
+    """
+    lines = []
+    first: dict[int, int] = {}
+    for number, way in enumerate(exits, 1):
+        label = DIRECTIONS[8][_eighth(way, facing)].lower()
+        steep = slope(way.elevation).partition(" ")[0]
+        passed = "visited" if way.viewpoint in visited else ""
+        parts = (label, steep, f"{max(1.0, way.distance):.0f} m", passed)
+        index = sector(way.heading, len(percept.sectors))
+        same = first.setdefault(index, number)
+        scene = _brief(percept.sectors[index], telling) if same == number else f"as {same}"
+        words = ", ".join(part for part in parts if part)
+        lines.append(f"{number}. {words}: {scene}" if scene else f"{number}. {words}")
+    return "\n".join(lines)
+
+
+def _eighth(way: Neighbor, facing: float) -> int:
+    return sector(relative(way.heading, facing), 8)
+
+
+def _brief(part: Sector, telling: Telling) -> str:
+    """The scene in a direction in a few words, cut at a comma where it is long, and objects."""
+    whole = _LEAD.sub("", part.caption.strip().rstrip("."))
+    caption = shorten(whole, SHORT_CAPTION, placeholder="")
+    if len(caption) < len(whole) and "," in caption:
+        caption = caption.rpartition(",")[0]
+    names = list(dict.fromkeys(_NUMBER.sub("", seen.name) for seen in part.sightings))
+    near = f"near {', '.join(names[:FEW_OBJECTS])}" if telling.objects and names else ""
+    return "; ".join(words for words in (caption if telling.captions else "", near) if words)
 
 
 def _direction(

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.agents.parts.person import answered
+from wayword.agents.person import answered
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import PathReference
 from wayword.core.errors import WaywordError
+from wayword.core.game import Game, ReplayDiffers
 from wayword.core.perceiver import Percept
-from wayword.core.replay import replay
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family
 from wayword.runs.config import Checksums, success_of
@@ -136,15 +136,15 @@ class Sources:
         if world is None:
             return None
         everybody = (*watchers, *self.watchers)
-        answered(world, recorded_answers(told))
-        turns = replay(world, self.tasks[told.episode_id].episode, told)
-        for number, (turn, step) in enumerate(zip(turns, told.steps, strict=True), 1):
-            if step.actor not in world.actors:
-                return None
-            for watch in everybody:
-                watch(world, number, step.actor)
-            if turn.execute().status != step.feedback.status:
-                return None
+        game = Game(answered(world, recorded_answers(told)), self.tasks[told.episode_id].episode)
+        try:
+            for number, step in enumerate(game.replay(told.steps), 1):
+                if step.actor not in world.actors:
+                    return None
+                for watch in everybody:
+                    watch(world, number, step.actor)
+        except ReplayDiffers:
+            return None
         for watch in everybody:
             watch(world, len(told.steps) + 1, "")
         return world

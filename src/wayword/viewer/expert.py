@@ -6,11 +6,11 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
-from wayword.agents.parts.person import answered
+from wayword.agents.person import answered
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.dataset import Solvable
 from wayword.core.errors import WaywordError
-from wayword.core.replay import PlanningFailed, replay
+from wayword.core.game import Game, PlanningFailed, ReplayDiffers
 from wayword.core.trajectory import Step, Trajectory
 from wayword.runs.replaying import recorded_answers
 from wayword.viewer.data import Sources
@@ -74,9 +74,9 @@ def _run_errands(told: Trajectory) -> set[str]:
 
 def _played(told: Trajectory, task: Any, dataset: Any) -> Iterator[tuple[int, Any]]:
     """(number of a step, from 0, and the world before it), as long as it answers as it did."""
-    world = answered(dataset.world(task.episode), recorded_answers(told))
-    turns = replay(world, task.episode, told)
-    for number, (turn, recorded) in enumerate(zip(turns, told.steps, strict=True)):
-        yield number, world
-        if turn.execute().status != recorded.feedback.status:
-            return
+    game = Game(answered(dataset.world(task.episode), recorded_answers(told)), task.episode)
+    try:
+        for number, _ in enumerate(game.replay(told.steps)):
+            yield number, game.world
+    except ReplayDiffers:
+        return

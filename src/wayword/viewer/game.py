@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from urllib.parse import quote
 
-from wayword.agents.parts.person import Situation
+from wayword.agents.person import Situation
 from wayword.core import registry
 from wayword.core.action import Action, ActionSpace
 from wayword.metrics import accounting

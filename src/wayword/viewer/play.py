@@ -17,7 +17,7 @@ from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 
-from wayword.agents.parts.person import Left, Situation, Style
+from wayword.agents.person import Left, Situation, Style
 from wayword.core.action import Rejection
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, WaywordError

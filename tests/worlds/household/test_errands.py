@@ -7,11 +7,11 @@ from collections.abc import Callable
 import pytest
 
 from helpers.two_in_a_flat import TwoInAFlat
-from wayword.core.action import Action
+from wayword.core.action import Action, Decision
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.errors import UsageError
-from wayword.core.replay import ActionPlan, PlanningFailed, follow
+from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.errands import Errands
 from wayword.worlds.household.expert import play
@@ -80,9 +80,11 @@ def done(
     world: HouseholdWorld, errand: Callable[[Errands], ActionPlan], tidy: bool = False
 ) -> list[str]:
     verbs: list[str] = []
-    for turn in follow(world, "agent", errand(Errands(world, "agent", tidy))):
-        assert turn.execute().ok, f"{turn.action}: {turn.execute()}"
-        verbs.append(str(turn.action and turn.action.name))
+    turns = Game(world).follow("agent", errand(Errands(world, "agent", tidy)))
+    for decision, feedback in turns:
+        assert feedback.ok, f"{decision}: {feedback}"
+        assert isinstance(decision, Decision)
+        verbs.append(decision.action.name)
     return verbs
 
 

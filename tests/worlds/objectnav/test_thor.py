@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 from helpers.thor_events import Controller
-from wayword.agents.frontier import FrontierAgent, FrontierSettings
+from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task

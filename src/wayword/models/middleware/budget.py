@@ -1,16 +1,30 @@
-"""Tokens and dollars that a run may spend, over all of its models."""
+"""Tokens and dollars that a run may spend, over all of its models.
+
+A run's ledger (``calls.jsonl``) is what survives any end of its process. One row a write::
+
+    {"tokens": 4930, "dollars": 0.0141, "call": "5f0c2a91b3d4", "open": true}
+    {"tokens": 1204, "dollars": 0.0019, "call": "5f0c2a91b3d4"}
+
+The first row is written before a call goes out and holds the most that the call may cost; the
+second one settles it. A row replaces the open row of the same ``call`` before it; all other rows
+add up (:class:`Totals`). So a call that was under way when its process was killed counts at its
+estimate. Rows without ``call`` are sums: folded, merged, or written by an earlier version.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import secrets
 import threading
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Protocol, TypeVar
 
 from wayword.core.errors import BudgetExhausted, ModelError
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Wrapper, tokens_of
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, Wrapper
+from wayword.models.middleware.prices import Price
 
 _Answer = TypeVar("_Answer", Completion, Choice)
 
@@ -23,12 +37,58 @@ _SCARCE = 4.0
 are known, and so on: what a reasoning model writes differs tenfold from call to call."""
 
 
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of a run's ledger; the fields are described at the head of this module."""
+
+    tokens: int
+    dollars: float
+    call: str = ""
+    open: bool = False
+
+
+class Ledger(Protocol):
+    """Storage for the rows of a run."""
+
+    def write(self, row: Row) -> None:
+        """Append a row at once. Raises ``RecordingError``."""
+        ...
+
+
+class Totals:
+    """Tokens and US dollars of a ledger, its rows added in order."""
+
+    def __init__(self) -> None:
+        self._tokens, self._dollars = 0, 0.0
+        self._open: dict[str, Row] = {}
+
+    def add(self, row: Row) -> None:
+        """Count a row."""
+        self._open.pop(row.call, None)
+        if row.open:
+            self._open[row.call] = row
+        else:
+            self._tokens += row.tokens
+            self._dollars += row.dollars
+
+    @property
+    def tokens(self) -> int:
+        return self._tokens + sum(row.tokens for row in self._open.values())
+
+    @property
+    def dollars(self) -> float:
+        return self._dollars + sum(row.dollars for row in self._open.values())
+
+
 @dataclass(slots=True)
 class Meter:
-    """What one episode under way has taken of the budget, as a share of it; ``number`` from 1."""
+    """Share of the budget that an episode under way has taken, and its present turn of that.
+
+    ``number`` counts the episodes of a run from 1."""
 
     number: int
     share: float = 0.0
+    turn: float = 0.0
 
 
 _EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
@@ -43,10 +103,6 @@ def under_way() -> Meter | None:
 def play_as(meter: Meter | None) -> None:
     """The caller's calls are those of this episode from now on."""
     _EPISODE.set(meter)
-
-
-OnSpent = Callable[[int, float], None]
-"""Called with the tokens and dollars of each billed call, as soon as they are known."""
 
 
 @dataclass(slots=True)
@@ -67,7 +123,9 @@ class Account:
 
     An episode that is cut short has been paid for in vain. So no episode begins (``begin``) that
     the rest of the budget cannot be expected to finish, and when those under way would together
-    need more than is left, the youngest wait until an older one has ended.
+    need more than is left, the youngest wait until an older one has ended. While none has ended,
+    an episode is expected to take ``turns`` times the dearest turn so far, and more while few calls
+    are known: few episodes make their first call then, and the others wait.
     """
 
     max_tokens: int | None = None
@@ -79,34 +137,43 @@ class Account:
     retries: int = 0
     flying: int = 0
     late: int = 0
-    on_spent: OnSpent | None = field(default=None, repr=False)
+    turns: int = 0
+    ledger: Ledger | None = field(default=None, repr=False)
     on_retried: Callable[[int], None] | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-    _ended: list[float] = field(default_factory=list, repr=False, compare=False)
+    _shares: float = field(default=0.0, repr=False, compare=False)
+    _ended: int = field(default=0, repr=False, compare=False)
     _running: dict[int, Meter] = field(default_factory=dict, repr=False, compare=False)
     _begun: int = field(default=0, repr=False, compare=False)
     _turn: asyncio.Event | None = field(default=None, repr=False, compare=False)
     _waiting: list[int] = field(default_factory=list, repr=False, compare=False)
     _dearest: float | None = field(default=None, repr=False, compare=False)
+    _most: float = field(default=0.0, repr=False, compare=False)
+    _turn_most: float = field(default=0.0, repr=False, compare=False)
+    _unsettled: tuple[int, float] = (0, 0.0)
 
     @property
     def used(self) -> float:
-        """The share of the budget that is spent, by the tighter limit; 0 without limits."""
-        return self._share(self.tokens, self.dollars)
+        """The share of the budget that is spent, by the tighter limit; 0 without limits.
+
+        Requests that calls under way have already made count.
+        """
+        tokens, dollars = self._unsettled
+        return self._share(self.tokens + tokens, self.dollars + dollars)
 
     @property
     def expected(self) -> float | None:
         """The share of the budget that an episode takes on average; None where none has ended."""
-        return sum(self._ended) / len(self._ended) if self._ended else None
+        return self._shares / self._ended if self._ended else None
 
     def expect_share(self, share: float | None) -> None:
         """Take over what another account expects."""
-        self._ended = [] if share is None else [share]
+        self._shares, self._ended = (0.0, 0) if share is None else (share, 1)
 
     def expect(self, tokens: int, dollars: float, episodes: int) -> None:
         """Tell what ``episodes`` of an earlier session took, as a first guess at the next ones."""
         if episodes:
-            self._ended = [self._share(tokens, dollars) / episodes]
+            self._shares, self._ended = self._share(tokens, dollars) / episodes, 1
 
     def begin(self) -> None:
         """Count the caller's episode as under way: its calls are those made in this context.
@@ -114,10 +181,7 @@ class Account:
         Raises ``BudgetExhausted`` where the rest of the budget would not see it through.
         """
         self.check()
-        need = self._need()
-        owed = sum(max(0.0, need - meter.share) for meter in self._running.values())
-        if self.used and self.used + owed + need > 1.0:
-            raise BudgetExhausted(f"the rest of {self._limit()} would not finish another episode")
+        self._check_rest(self._running.values())
         self._begun += 1
         meter = Meter(self._begun)
         self._running[meter.number] = meter
@@ -127,18 +191,25 @@ class Account:
         """The caller's episode has ended; ``whole`` says that it was played to its end."""
         meter = _EPISODE.get()
         if meter is not None and self._running.pop(meter.number, meter) and whole:
-            self._ended.append(meter.share)
+            self._shares += meter.share
+            self._ended += 1
         _EPISODE.set(None)
         self._wake()
+
+    def stepped(self) -> None:
+        """Note that a turn of the caller's episode has ended."""
+        if (meter := _EPISODE.get()) is not None:
+            meter.turn = 0.0
 
     async def admit(self) -> None:
         """Wait while older episodes, or calls under way, need what is left.
 
-        Raises ``BudgetExhausted`` once it is spent. A call of the oldest episode waits for other
-        calls alone, so there is always one that goes on.
+        Raises ``BudgetExhausted`` once it is spent, and for the first call of an episode that the
+        rest would not finish. A call of the oldest episode waits for other calls alone, so there is
+        always one that goes on.
         """
-        self.check()
         own = _EPISODE.get()
+        self._check_call(own)
         if not self._may_go(own):
             number = own.number if own else 0
             self._waiting.append(number)
@@ -147,7 +218,7 @@ class Account:
                     if self._turn is None or self._turn.is_set():
                         self._turn = asyncio.Event()
                     await self._turn.wait()
-                    self.check()
+                    self._check_call(own)
             finally:
                 self._waiting.remove(number)
                 self._wake()
@@ -177,12 +248,25 @@ class Account:
         if self.on_retried is not None:
             self.on_retried(self.retries)
 
-    def add(self, answer: Completion | Choice) -> None:
-        """Count an answer."""
-        if not answer.cached:
-            self.pay(tokens_of(answer), answer.cost)
+    async def reserve(self, row: Row) -> None:
+        """Write down the most that a call may cost, before a request goes out."""
+        self.write(row)
 
-    def pay(self, tokens: int, dollars: float | None) -> None:
+    def release(self, call: str) -> None:
+        """Settle a call that was not billed."""
+        self.write(Row(0, 0.0, call))
+
+    def write(self, row: Row) -> None:
+        """Write a row down, where the account has a ledger."""
+        if self.ledger is not None:
+            self.ledger.write(row)
+
+    def add_unsettled(self, tokens: int, dollars: float) -> None:
+        """Count a request that a call under way has made; negative where the call is settled."""
+        before = self._unsettled
+        self._unsettled = before[0] + tokens, before[1] + dollars
+
+    def pay(self, tokens: int, dollars: float | None, call: str = "") -> None:
         """Count a billed call. Negative numbers earn nothing; ``dollars`` None is an unknown price.
 
         What cannot be written down is an error: a budget must survive the end of its process.
@@ -201,8 +285,10 @@ class Account:
         meter = _EPISODE.get()
         if meter is not None:
             meter.share += share
-        if self.on_spent is not None:
-            self.on_spent(tokens, cost)
+            meter.turn += share
+            self._most = max(self._most, meter.share)
+            self._turn_most = max(self._turn_most, meter.turn)
+        self.write(Row(tokens, cost, call))
 
     def _share(self, tokens: float, dollars: float) -> float:
         shares = [0.0]
@@ -215,9 +301,31 @@ class Account:
     def _need(self) -> float:
         """The share of the budget that an episode is expected to take in all."""
         if self._ended:
-            return _SLACK * sum(self._ended) / len(self._ended)
+            # the first to end are the shortest, so those that have taken more count with them
+            mean = self._shares / self._ended
+            longer = [meter.share for meter in self._running.values() if meter.share > mean]
+            return _SLACK * (self._shares + sum(longer)) / (self._ended + len(longer))
         # nothing is known of whole episodes: the one that has taken most may be at its half
-        return 2.0 * max((meter.share for meter in self._running.values()), default=0.0)
+        turns = self.turns * self._turn_most * (1.0 + _SCARCE / max(1, self.calls))
+        return max(2.0 * self._most, turns)
+
+    def _check_call(self, own: Meter | None) -> None:
+        """Raises ``BudgetExhausted`` where no call, or not the first one of an episode, is paid."""
+        self.check()
+        if own is not None and not own.share and next(iter(self._running.values()), None) is own:
+            self._check_rest(meter for meter in self._running.values() if meter.share)
+
+    def _check_rest(self, running: Iterable[Meter]) -> None:
+        """Raises ``BudgetExhausted`` where the rest would not finish an episode next to these.
+
+        While none has ended that is not known: their calls wait instead.
+        """
+        if self.used and self._ended:
+            need = self._need()
+            owed = sum(max(0.0, need - meter.share) for meter in running)
+            if self.used + owed + need > 1.0:
+                line = f"the rest of {self._limit()} would not finish another episode"
+                raise BudgetExhausted(line)
 
     def _wake(self) -> None:
         if self._turn is not None:
@@ -244,6 +352,8 @@ class Account:
         if own is None:
             return True
         need, owed = self._need(), 0.0
+        if self.used + len(self._running) * need <= 1.0:
+            return True
         for meter in self._running.values():  # in the order they began
             if meter is own:
                 return not owed or self.used + owed + max(0.0, need - own.share) <= 1.0
@@ -270,37 +380,169 @@ def _dollars(amount: float) -> str:
     return f"${amount:.2f}" if not 0.0 < amount < 0.01 else f"${amount:.2g}"
 
 
-class BudgetedModel(Wrapper):
-    """A model that is asked only while the account lasts.
+# One call under way: the requests that it has made, and those that it is making.
 
-    The limit is checked before a request and the answer counted after it, before the request ends
-    for the account. An answer that was billed and could not be read is counted too. Raises
-    ``BudgetExhausted``.
+
+class Call:
+    """What a call may have been billed at, at any moment, and what of it is in the ledger."""
+
+    def __init__(self, account: Account, price: Price | None) -> None:
+        self._account, self._price = account, price
+        self._id = secrets.token_hex(6)
+        self._ended, self._flying = Usage(), list[Usage]()
+        self._reserved = self._unsettled = (0, 0.0)
+        self.announced = False
+        self.whole: Usage | None = None
+        """Estimate of the whole call, of a model that does not announce its requests."""
+
+    @property
+    def usage(self) -> Usage:
+        """Requests that have ended, and those under way at their estimates."""
+        return sum(self._flying, self._ended if self.whole is None else self.whole)
+
+    async def send(self, most: Usage) -> None:
+        """Raise the reserved amount where this request needs it. Raises ``BudgetExhausted``."""
+        self.whole, self.announced = None, True
+        if self._ended:
+            self._account.check()  # a request that is repeated is paid for again
+        self._flying.append(most)
+        await self.reserve()
+
+    async def reserve(self) -> None:
+        """Write down what the call may cost by now, where that is more than before."""
+        tokens, dollars = self._cost(self.usage)
+        if tokens > self._reserved[0] or dollars > self._reserved[1]:
+            self._reserved = max(tokens, self._reserved[0]), max(dollars, self._reserved[1])
+            await self._account.reserve(Row(*self._reserved, self._id, open=True))
+
+    def received(self, most: Usage, billed: Usage) -> None:
+        """A request has ended."""
+        self._flying.remove(most)
+        self._ended += billed
+        tokens, dollars = self._cost(billed)
+        self._unsettled = self._unsettled[0] + tokens, self._unsettled[1] + dollars
+        self._account.add_unsettled(tokens, dollars)
+
+    def settle(self, usage: Usage | None, cost: float | None = None) -> None:
+        """The call has ended; ``usage`` is None where nothing was billed."""
+        tokens, dollars = self._unsettled
+        self._account.add_unsettled(-tokens, -dollars)
+        if usage is not None:
+            cost = self.price(usage) if cost is None else cost
+            self._account.pay(usage.prompt + usage.completion, cost, self._id)
+        elif self._reserved[0]:
+            self._account.release(self._id)
+
+    def price(self, usage: Usage) -> float | None:
+        """US dollars; None where no price is known."""
+        return None if self._price is None else self._price.of(usage)
+
+    def _cost(self, usage: Usage) -> tuple[int, float]:
+        return usage.prompt + usage.completion, self.price(usage) or 0.0
+
+
+_CALL: ContextVar[Call | None] = ContextVar("wayword_call", default=None)
+
+
+class sending:  # noqa: N801 - a context manager, used as a verb
+    """Around one request to a server that bills it; for models that talk to such a server.
+
+    >>> async def ask(server, prompt):
+    ...     async with sending(Usage(900, 512)) as request:
+    ...         answer = await server.post(prompt)
+    ...         request.billed = Usage(answer.prompt_tokens, answer.completion_tokens)
+
+    ``most`` is an upward estimate. It is in the run's ledger before the request goes out, and
+    counts where the process is killed or the request cancelled. ``billed`` is what the request has
+    cost; of a ``ModelError``, its own ``billed``.
     """
 
-    def __init__(self, inner: Model, account: Account) -> None:
+    def __init__(self, most: Usage) -> None:
+        self._most, self._call = most, _CALL.get()
+        self.billed = most
+
+    async def __aenter__(self) -> sending:
+        if self._call is not None:
+            await self._call.send(self._most)
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._call is not None and isinstance(error, ModelError | None):
+            billed = self.billed if error is None else error.billed
+            self._call.received(self._most, billed or Usage())
+
+
+class PaidModel(Wrapper):
+    """A model that is asked only while the account lasts, and whose answers carry their cost.
+
+    ``cost`` is None where no price is known. Every call ends in the ledger, whatever ends it: an
+    answer, a failure that was billed, a cancellation (at the estimate of what was under way).
+    Raises ``BudgetExhausted``.
+    """
+
+    def __init__(
+        self, inner: Model, account: Account | None = None, price: Price | None = None
+    ) -> None:
         super().__init__(inner)
-        self._account = account
+        self._account, self._price = account or Account(), price
+        self._announces = False
+        """Whether the model has been observed to announce its requests (``sending``)."""
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """As the model inside, while the budget lasts."""
-        return await self._paid(lambda: self._inner.complete(prompt, sampling))
+        most = Usage(
+            rough_tokens(prompt) * sampling.n, sampling.max_tokens * sampling.n, estimated=True
+        )
+        return await self._paid(most, lambda: self._inner.complete(prompt, sampling))
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """As the model inside, while the budget lasts."""
-        return await self._paid(lambda: self._inner.choose(prompt, options))
+        longest = sum(map(len, options))
+        most = Usage(rough_tokens(prompt) * len(options), longest, estimated=True)
+        return await self._paid(most, lambda: self._inner.choose(prompt, options))
 
-    async def _paid(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+    async def _paid(self, most: Usage, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
         await self._account.admit()
         try:
-            answer = await ask()
-            self._account.add(answer)
-        except ModelError as error:
-            if error.billed is not None:
-                self._account.pay(error.billed.prompt + error.billed.completion, error.cost)
-                await self._account.written()
-            raise
+            return await self._settled(most, ask)
         finally:
             self._account.landed()
+
+    async def _settled(self, most: Usage, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
+        call = Call(self._account, self._price)
+        outer = _CALL.set(call)
+        try:
+            if not self._announces:
+                call.whole = most
+                await call.reserve()
+            answer = await ask()
+        except ModelError as error:
+            call.settle(error.billed)
+            await self._account.written()
+            raise
+        except BaseException:  # cancelled, or the budget spent between two requests
+            call.settle(call.usage or None)
+            raise
+        finally:
+            self._announces |= call.announced
+            _CALL.reset(outer)
+        cost = call.price(answer.usage) if answer.cost is None else answer.cost
+        call.settle(None if answer.cached else answer.usage, cost)
         await self._account.written()
-        return answer
+        return replace(answer, cost=cost)
+
+
+def rough_tokens(prompt: Prompt) -> int:
+    """An upper estimate of a prompt's tokens that costs no time; a picture counts 1,500.
+
+    Half of the bytes: text of the agents has 2.5 to 4.5 bytes a token, and IDs about 2.
+    """
+    if isinstance(prompt, str):
+        return len(prompt.encode(errors="replace")) // 2 + 1
+    texts = sum(len(message.content.encode(errors="replace")) // 2 + 8 for message in prompt)
+    return texts + 1500 * sum(len(message.images) for message in prompt)

@@ -250,20 +250,24 @@ class CachedModel(Wrapper):
         lock = self._flying.setdefault(key, asyncio.Lock())
         try:
             async with lock:
-                while True:
-                    found = self._read(key, await self._off_loop(self._cache.get, key), read)
-                    if found is not None:
-                        return replace(found, seconds=time.perf_counter() - began)
-                    if await self._off_loop(self._cache.claim, key):
-                        break
-                    await asyncio.sleep(_POLL)  # another process is asking this very question
+                claimed = False
                 try:
+                    while True:
+                        found = self._read(key, await self._off_loop(self._cache.get, key), read)
+                        if found is not None:
+                            return replace(found, seconds=time.perf_counter() - began)
+                        if claimed:  # another process may have answered before the claim
+                            break
+                        claimed = await self._off_loop(self._cache.claim, key)
+                        if not claimed:
+                            await asyncio.sleep(_POLL)  # another process is asking this question
                     answer = await ask()
                     if _worth_keeping(answer):
                         await self._off_loop(self._cache.put, key, asdict(answer))
                     return answer
                 finally:
-                    await asyncio.shield(self._off_loop(self._cache.release, key))
+                    if claimed:
+                        await asyncio.shield(self._off_loop(self._cache.release, key))
         finally:
             if not lock.locked():
                 self._flying.pop(key, None)

@@ -5,20 +5,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from math import inf
 from pathlib import Path
-from typing import TypeVar
 
-from wayword.core.errors import DataError, ModelError
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, Wrapper
+from wayword.core.errors import DataError
+from wayword.core.model import Usage
 from wayword.settings import load_yaml
 
 SHIPPED = Path(__file__).parent.parent / "prices.yaml"
-_Answer = TypeVar("_Answer", Completion, Choice)
 _FIELDS = ("input", "cached", "output")
+_MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,38 +53,6 @@ def load_prices(own: Path | None = None) -> Prices:
     return Prices(table if own is None else {**table, **_read(own)})
 
 
-class PricedModel(Wrapper):
-    """A model whose answers carry their cost: None where no price is known."""
-
-    def __init__(self, inner: Model, prices: Prices) -> None:
-        super().__init__(inner)
-        self._price = prices.of(inner.name)
-
-    async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
-        """As the model inside, priced."""
-        try:
-            return self._priced(await self._inner.complete(prompt, sampling))
-        except ModelError as error:
-            raise self._priced_error(error) from None
-
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        """As the model inside, priced."""
-        try:
-            return self._priced(await self._inner.choose(prompt, options))
-        except ModelError as error:
-            raise self._priced_error(error) from None
-
-    def _priced_error(self, error: ModelError) -> ModelError:
-        if error.billed is not None and error.cost is None and self._price is not None:
-            error.cost = self._price.of(error.billed)
-        return error
-
-    def _priced(self, answer: _Answer) -> _Answer:
-        if answer.cost is not None or self._price is None:
-            return answer
-        return replace(answer, cost=self._price.of(answer.usage))
-
-
 def _read(path: Path) -> dict[str, Price]:
     import yaml
 
@@ -110,6 +76,7 @@ def _price(path: Path, name: str, entry: object) -> Price:
             path, name, "needs the fields input and output, and may have cached", remedy
         )
     for key, value in entry.items():
-        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value < inf:
-            raise DataError(path, f"{name}, field {key!r}", "is not a positive number", remedy)
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 <= value <= _MOST:
+            problem = f"must be between 0 and {_MOST:,} dollars per million tokens"
+            raise DataError(path, f"{name}, field {key!r}", problem, remedy)
     return Price(**{key: float(value) for key, value in entry.items()})

@@ -252,25 +252,27 @@ class RetryingModel(Wrapper):
         return await self._again(lambda: self._inner.choose(prompt, options))
 
     async def _again(self, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        retry, waste = 0, _Waste()
+        retry, waste = 0, Usage()
         while True:
             if self._dead is not None:
-                raise waste.told(ModelError(str(self._dead), fatal=True))
+                raise ModelError(str(self._dead), fatal=True, billed=waste or None)
             try:
                 answer = await self._outage.attempt(ask)
             except ModelError as error:
-                waste.add(error)
+                waste += error.billed or Usage()
                 if self._in_outage(error):
                     wait = 0.0  # the outage has a wait of its own, which all calls share
                 elif (final := self._final(error, retry)) is not None:
-                    raise waste.told(self._struck(final)) from None
+                    final = self._struck(final)
+                    final.billed = waste or None
+                    raise final from None
                 else:
                     wait = self._policy.wait(retry, error.retry_after)
                     retry += 1
             else:
                 self._answered, self._strikes = True, 0
                 self._outage.answered()
-                return waste.added(answer)
+                return replace(answer, usage=answer.usage + waste) if waste else answer
             if self._on_retry is not None:
                 self._on_retry()  # before the wait, which people should hear the reason of
             if wait:
@@ -279,7 +281,9 @@ class RetryingModel(Wrapper):
     def _in_outage(self, error: ModelError) -> bool:
         """Count the failure; whether it belongs to an outage, which all calls wait out together."""
         retry_after = error.retry_after or 0.0
-        if not (error.away and self._answered) or retry_after > self._policy.patience:
+        # a server that is away may answer with any failure until it is back
+        away = error.away or (error.retryable and self._outage.open)
+        if not (away and self._answered) or retry_after > self._policy.patience:
             return False
         self._outage.failed(error)
         return self._outage.open and self._outage.seconds <= self._policy.patience
@@ -310,32 +314,4 @@ class RetryingModel(Wrapper):
             error = ModelError(row, fatal=True)
         if error.fatal:
             self._dead = error
-        return error
-
-
-class _Waste:
-    """What one call's useless answers were billed at."""
-
-    def __init__(self) -> None:
-        self._usage = Usage()
-        self._cost: float | None = 0.0
-        self._any = False
-
-    def add(self, error: ModelError) -> None:
-        if error.billed is not None:
-            self._any = True
-            self._usage += error.billed
-            unknown = self._cost is None or error.cost is None
-            self._cost = None if unknown else (self._cost or 0.0) + (error.cost or 0.0)
-
-    def added(self, answer: _Answer) -> _Answer:
-        if not self._any:
-            return answer
-        unknown = self._cost is None or answer.cost is None
-        cost = None if unknown else (self._cost or 0.0) + (answer.cost or 0.0)
-        return replace(answer, usage=answer.usage + self._usage, cost=cost)
-
-    def told(self, error: ModelError) -> ModelError:
-        if self._any:
-            error.billed, error.cost = self._usage, self._cost
         return error

@@ -137,7 +137,7 @@ def continued(prompt: str, option: str) -> tuple[str, str]:
 # What a reasoning model thinks aloud, told apart from what it answers.
 
 _TAGS = "think|thinking"
-_OPEN = re.compile(rf"\s*<({_TAGS})>", re.IGNORECASE)
+_OPEN = re.compile(rf"<({_TAGS})>", re.IGNORECASE)
 _CLOSE = re.compile(rf"</({_TAGS})>\s*", re.IGNORECASE)
 
 
@@ -150,7 +150,7 @@ def thought_apart(text: str) -> tuple[str, str]:
     A thought that was cut off is all thought and no answer. Chat templates may open the thought in
     the prompt, so that a closing tag alone ends it.
     """
-    opened = _OPEN.match(text)
+    opened = _OPEN.match(text, len(text) - len(text.lstrip()))
     start = opened.end() if opened else 0
     closed = _CLOSE.search(text, start)
     if closed and (opened or not _OPEN.search(text, 0, closed.start())):

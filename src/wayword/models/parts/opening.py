@@ -11,8 +11,8 @@ from wayword.core import registry
 from wayword.core.errors import UsageError
 from wayword.core.model import Model
 from wayword.core.trajectory import ModelCall
-from wayword.models.middleware.budget import Account, BudgetedModel
-from wayword.models.middleware.prices import PricedModel, load_prices
+from wayword.models.middleware.budget import Account, PaidModel
+from wayword.models.middleware.prices import load_prices
 from wayword.models.middleware.rate import (
     Limiter,
     RateLimitedModel,
@@ -51,10 +51,9 @@ def open_model(
 # Wrappers: a model around a model. From the outside in:
 #
 #     cache     an answer known already is free: no budget, no waiting, no request
-#     budget    stops before a request that the run can no longer pay for
+#     budget    stops before a request that the run can no longer pay for, and prices the answer
 #     retry     asks again after failures that may pass
 #     rate      every attempt waits its turn, the repeated ones too
-#     pricing   puts a price on the answer, so that the budget can add it up
 #
 # ``wrap`` puts on those that the options ask for, in this order.
 
@@ -88,14 +87,14 @@ def wrap(
     ``limiter`` replaces the model's own, where several processes share a rate.
     """
     given = options or Options()
-    wrapped: Model = PricedModel(model, load_prices(given.prices))
+    price = load_prices(given.prices).of(model.name)
+    wrapped = model
     if given.requests_per_minute or given.tokens_per_minute:
         limiter = limiter or Limiter(given.requests_per_minute, given.tokens_per_minute)
         wrapped = RateLimitedModel(wrapped, limiter)
     told = None if account is None else account.retried
     wrapped = RetryingModel(wrapped, RetryPolicy(given.retries), told)
-    if account is not None:
-        wrapped = BudgetedModel(wrapped, account)
+    wrapped = PaidModel(wrapped, account, price)
     if given.cache is not None:
         from wayword.models.middleware.cache import AnswerCache, CachedModel
 

@@ -174,6 +174,21 @@ def trained_settings(model: str, agent: str) -> dict[str, Any]:
         raise UsageError(f"{path}: not the settings of trained weights ({error})") from None
 
 
+SMALL = 1_000_000_000
+"""Bytes of a file of weights below which a model counts as small."""
+
+
+def is_small(model: str) -> bool:
+    """True for ``local:`` weights of less than 1 GB: agents then ask for short answers."""
+    kind, _, name = model.partition(":")
+    if kind != "local":
+        return False
+    if name in KNOWN:
+        return KNOWN[name].size < SMALL
+    path = shipped(name) or Path(name).expanduser()
+    return path.is_file() and path.stat().st_size < SMALL
+
+
 def _language() -> list[str]:
     return [name for name, weights in KNOWN.items() if weights.kind == "language"]
 

@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from wayword.core.errors import ModelError
-from wayword.core.model import Prompt, TokenLogprob, Usage, estimated_tokens
+from wayword.core.model import TokenLogprob, Usage, estimated_tokens
 from wayword.core.secrets import redacted
 from wayword.models.parts.decoding import matched, thought_apart
 from wayword.models.servers.requests import ANSWER, Request
@@ -29,37 +28,6 @@ def choices(answer: object) -> list[Mapping[str, Any]]:
         said = json.dumps(answer, default=str)[:120]
         raise ModelError(f"the server's answer holds no choices: {said}", retryable=True)
     return found
-
-
-Replies = Sequence[tuple[Request, Any]]
-"""Requests with the JSON that came back."""
-
-
-def billed(prompt: Prompt, replies: Replies) -> Usage:
-    """Tokens of all replies; guessed from the characters where one holds no sample to count."""
-    found = Usage()
-    for asked, reply in replies:
-        try:
-            found += usage(reply, prompt, asked)
-        except (ModelError, TypeError, AttributeError, ValueError):
-            letters = len(json.dumps(reply, default=str, skipkeys=True))
-            found += Usage(estimated_tokens(prompt), letters // 4, estimated=True)
-    return found
-
-
-@contextmanager
-def read_from(address: str, prompt: Prompt, replies: Replies) -> Iterator[None]:
-    """Reading these replies: what is wrong with one is a retryable ``ModelError`` that tells what
-    it was billed at."""
-    try:
-        yield
-    except ModelError as error:
-        error.billed = error.billed or billed(prompt, replies)
-        raise
-    except (TypeError, AttributeError, ValueError, KeyError, IndexError, RecursionError) as error:
-        line = f"{address} sent an unreadable answer: {type(error).__name__}: {error}"
-        paid = billed(prompt, replies)
-        raise ModelError(redacted(line[:300]), retryable=True, billed=paid) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,43 +85,80 @@ def _called(message: Mapping[str, Any]) -> object:
     return function.get("arguments") if isinstance(function, Mapping) else None
 
 
+_MOST_ANSWERS = 20
+"""Objects that are looked at: a longer text that repeats the field holds no clear answer."""
+
+
 def _unwrapped(said: str) -> str:
     """The value of ``{"answer": …}``, which may stand in prose or in a fence.
 
     Anything else stays as it is, for the agent to reject: no such object, or two that differ.
     """
-    decoder = json.JSONDecoder()
+    decoder, key = json.JSONDecoder(), f'"{ANSWER}"'
     found: set[str] = set()
-    start = said.find("{")
-    while start >= 0:
-        after = start + 1
+    at = said.find(key)
+    for _ in range(_MOST_ANSWERS):
+        if at < 0:
+            break
+        end, start = at + len(key), said.rfind("{", 0, at)
         try:
-            value, end = decoder.raw_decode(said, start)
+            value, after = decoder.raw_decode(said, max(0, start))
         except (ValueError, RecursionError):
-            value, end = None, after
+            value, after = None, end
         if isinstance(value, dict) and isinstance(value.get(ANSWER), str):
             found.add(value[ANSWER])
-            after = end
-        start = said.find("{", after)
-    return found.pop() if len(found) == 1 else said
+        at = said.find(key, max(end, after))
+    return found.pop() if len(found) == 1 and at < 0 else said
 
 
-def usage(answer: object, prompt: Prompt, request: Request) -> Usage:
-    """Tokens of an answer; estimated from the characters where the server counts none."""
-    counted = answer.get("usage") if isinstance(answer, Mapping) else None
-    counted = counted if isinstance(counted, Mapping) else {}
+def usage(answer: object, request: Request, most: Callable[[], Usage]) -> Usage:
+    """Tokens that an answer was billed at: as the server counts them, else estimated upward.
+
+    ``most`` estimates the request as a whole. Tokens of ``total_tokens`` that are neither prompt
+    nor completion are thoughts, which some servers count next to the completion. An impossible
+    count of cached tokens is left out: they are the cheap ones.
+    """
+    counted = _inner(answer, "usage")
     read, written = _count(counted, "prompt_tokens"), _count(counted, "completion_tokens")
     thought = _count(_inner(counted, "completion_tokens_details"), "reasoning_tokens")
-    if read and written is not None:
-        if thought is None:  # a server that shows its model's thoughts, and does not count them
-            samples = [said(choice, request) for choice in choices(answer)]
-            thought = sum(estimated_tokens(s.reasoning) for s in samples if s.reasoning)
-        reused = _count(_inner(counted, "prompt_tokens_details"), "cached_tokens") or 0
-        return Usage(read, written, min(reused, read), min(thought or 0, written))
-    samples = [said(choice, request) for choice in choices(answer)]
-    thoughts = sum(estimated_tokens(s.reasoning) for s in samples if s.reasoning)
-    texts = sum(estimated_tokens(s.text) for s in samples)
-    return Usage(estimated_tokens(prompt), texts + thoughts, 0, thoughts, estimated=True)
+    samples = _samples(answer, request) if not written or thought is None else []
+    thoughts = sum(_tokens(sample.reasoning) for sample in samples)
+    written = None if not written and any(sample.text for sample in samples) else written
+    estimated = not read or written is None
+    if not read or written is None:
+        whole = most()
+        # thoughts that are not shown may be as long as the request allows
+        shown = samples and (thoughts or not request.thinking)
+        texts = thoughts + sum(_tokens(sample.text) for sample in samples)
+        read, written = max(read or 0, whole.prompt), texts if shown else whole.completion
+    total = _count(counted, "total_tokens") or 0
+    written += max(0, total - read - written, thought if thought and thought > written else 0)
+    reused = _count(_inner(counted, "prompt_tokens_details"), "cached_tokens") or 0
+    thought = min(thoughts if thought is None else thought, written)
+    return Usage(read, written, reused if reused <= read else 0, thought, estimated)
+
+
+def _samples(answer: object, request: Request) -> list[Said]:
+    """The samples of an answer; none where it cannot be read."""
+    try:
+        return [said(choice, request) for choice in choices(answer)]
+    except (ModelError, TypeError, AttributeError, ValueError, RecursionError):
+        return []
+
+
+_ENOUGH = 10_000
+"""Characters of a text that are counted; what follows is taken to be like them."""
+
+
+def _tokens(text: str) -> int:
+    """Upward estimate of a text's tokens."""
+    counted = estimated_tokens(text[:_ENOUGH]) if text else 0
+    return upward(counted * max(len(text), _ENOUGH) / _ENOUGH)
+
+
+def upward(tokens: float) -> int:
+    """An estimate that is rarely too low: the estimates of tokens are off by up to 10%."""
+    return math.ceil(1.2 * tokens)
 
 
 def window(told: Mapping[str, Any]) -> int:
@@ -166,8 +171,8 @@ def window(told: Mapping[str, Any]) -> int:
     return _count(inner, "n_ctx_train") or 0
 
 
-def _inner(counted: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    details = counted.get(name)
+def _inner(counted: object, name: str) -> Mapping[str, Any]:
+    details = counted.get(name) if isinstance(counted, Mapping) else None
     return details if isinstance(details, Mapping) else {}
 
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import json
+import math
 import os
 import re
 import ssl
 import time
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from wayword.core.errors import ModelError
 from wayword.core.model import Usage, estimated_tokens
-from wayword.core.secrets import is_secret, redacted, remember, without_secrets
+from wayword.core.secrets import hidden, redacted, remember, without_secrets
+from wayword.models.middleware.budget import rough_tokens, sending
+from wayword.models.servers import answers
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings
 
 if TYPE_CHECKING:
@@ -28,6 +32,9 @@ MOST_BYTES = 1_000_000
 _KEPT = 4.0
 """Seconds that an idle connection is kept: servers of uvicorn close theirs after five."""
 _AGAIN = frozenset({408, 409, 425, 429})
+_WORKED = frozenset({408, 500, 502, 504, *range(520, 528)})
+"""Failures after which the request may have been carried out, and billed."""
+_FILTERED = re.compile(rb"content.?filter|content management policy", re.IGNORECASE)
 _AWAY = frozenset({429, 502, 503, 504, 529})
 """Answers of a server, or of what stands before it, that has no room for anybody."""
 _CONTEXT = re.compile(
@@ -55,44 +62,89 @@ class Connection:
     """
 
     def __init__(self, address: str, key: str, settings: ServerSettings) -> None:
+        import aiohttp  # noqa: F401 - with the model, so that its first call need not wait for it
+
         self.shown = without_secrets(address)
         parts = urlsplit(address)
         self._base = urlunsplit(parts._replace(query="", fragment="")).rstrip("/")
         self._query = f"?{parts.query}" if parts.query else ""
         given = {str(k): str(v) for k, v in dict(settings.extra.get(HEADERS, {})).items()}
         for name, value in given.items():
-            remember(value if is_secret(name) else "")
+            hidden(name, value)
         remember(key)
         self._headers = _headers(key, given)
         self._settings = settings
+        self._answers = self._most = 0
+        """Answers that the server has counted, and the most tokens that one of them had."""
         self._session: ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def post(self, asked: Request) -> Any:
-        """The answer's JSON. Raises ``ModelError``; ``Refused`` where other words may help."""
+    async def post(self, asked: Request) -> tuple[Any, Usage]:
+        """The answer's JSON, and what it was billed at.
+
+        Raises ``ModelError``; ``Refused`` where other words may help. Its ``billed`` is an upward
+        estimate of what a server may charge for the failure.
+        """
+        prompt = rough_tokens(asked.prompt) + len(asked.form) // 2
+        async with sending(Usage(prompt, self._longest(asked), estimated=True)) as request:
+            reply = await self._reply(asked)
+            request.billed = used = answers.usage(reply, asked, partial(self._estimate, asked))
+        if not used.estimated:
+            self._answers += 1
+            self._most = max(self._most, -(-used.completion // asked.samples))
+        return reply, used
+
+    async def _reply(self, asked: Request) -> Any:
         body = json.dumps(asked.body).encode()
         address = f"{self._base}{asked.route}{self._query}"
         try:
             async with asyncio.timeout(self._settings.timeout):
-                async with self._connected().post(address, data=body) as response:
+                async with self._connected().post(
+                    address, data=body, allow_redirects=False
+                ) as response:
                     read, whole = await _read(response)
         except TimeoutError:
-            raise ModelError(f"{self.shown} did not answer in time", retryable=True) from None
+            line = f"{self.shown} did not answer in time"
+            raise ModelError(line, retryable=True, billed=self._estimate(asked, cut=True)) from None
         except Exception as error:  # noqa: BLE001 - the client's own errors and its libraries'
-            raise model_error(error, self.shown) from None
+            failure = model_error(error, self.shown)
+            if not failure.fatal:  # the connection was there, and so may be the request
+                failure.billed = self._estimate(asked)
+            raise failure from None
         if response.status >= 300:
-            raise _status(response, read, self.shown, self._settings.key_env, asked.body)
+            failure = _status(response, read, self.shown, self._settings.key_env, asked.body)
+            if response.status in _WORKED or _FILTERED.search(read):
+                failure.billed = self._estimate(asked)
+            raise failure
         if not whole:
             size = f"{MOST_BYTES // 1_000_000} MB"
             line = f"the answer is larger than {size}; lower the agent's max_tokens"
-            raise ModelError(line, billed=_guessed(asked, read))
-        return _parsed(read, asked, self.shown)
+            raise ModelError(line, billed=self._estimate(asked, cut=True))
+        try:
+            return json.loads(read)
+        except (ValueError, RecursionError) as error:
+            line = f"{self.shown} sent an unreadable answer: {redacted(str(error)[:120])}"
+            raise ModelError(line, retryable=True, billed=self._estimate(asked)) from None
+
+    def _estimate(self, asked: Request, cut: bool = False) -> Usage:
+        """Upward estimate of a request whose answer does not say; ``cut``: it was a long one."""
+        tokens = estimated_tokens(asked.prompt)
+        tokens += estimated_tokens(asked.form) if asked.form else 0
+        written = asked.limit * asked.samples if cut else self._longest(asked)
+        return Usage(answers.upward(tokens), written, estimated=True)
+
+    def _longest(self, asked: Request) -> int:
+        """Tokens that the answer may have: its limit, or more than all answers up to now."""
+        known = self._answers
+        most = self._most * (1.25 + 4 / known) if known else asked.limit
+        return asked.samples * min(asked.limit, math.ceil(most))
 
     async def models(self, patience: float = 10.0) -> list[Mapping[str, Any]]:
         """What the server says of its models; nothing where it says nothing."""
         try:
             async with asyncio.timeout(patience):
-                async with self._connected().get(f"{self._base}/models{self._query}") as response:
+                address = f"{self._base}/models{self._query}"
+                async with self._connected().get(address, allow_redirects=False) as response:
                     told = json.loads((await _read(response))[0])
         except Exception:  # noqa: BLE001 - a server need not have this route
             return []
@@ -178,21 +230,6 @@ async def _read(response: ClientResponse) -> tuple[bytes, bool]:
     return bytes(read), True
 
 
-def _parsed(read: bytes, asked: Request, address: str) -> Any:
-    """The answer's JSON. One that cannot be read has been billed all the same."""
-    try:
-        return json.loads(read)
-    except (ValueError, RecursionError) as error:
-        line = f"{address} sent an unreadable answer: {redacted(str(error)[:120])}"
-        raise ModelError(line, retryable=True, billed=_guessed(asked, read)) from None
-
-
-def _guessed(asked: Request, read: bytes | bytearray) -> Usage:
-    """Tokens of a call whose answer does not tell them, from its characters."""
-    sent = json.dumps(asked.body, ensure_ascii=False, default=str)
-    return Usage(estimated_tokens(sent), len(read) // 4, estimated=True)
-
-
 def model_error(error: Exception, address: str) -> ModelError:
     """A failure before a whole answer in one line without secrets. Unknown ones may be retried."""
     import aiohttp
@@ -237,6 +274,9 @@ def _status(
             f"{address} refused the key ({code}): {said.rstrip('.')}{remedy}", fatal=True
         )
     line = f"{address} answered {code}: {said.rstrip('.')}"  # a remedy may follow
+    if code < 400:  # never followed: prompt and headers would go to another server
+        remedy = f"it redirects to {_target(response)}; set model.base_url to where it answers"
+        return ModelError(f"{line}; {remedy}", fatal=True)
     if "insufficient_quota" in text:
         return ModelError(f"{line}; add credit, or use another key", fatal=True)
     if code in _AGAIN or (code >= 500 and code != 501):
@@ -248,6 +288,14 @@ def _status(
             remedy += ", which usually ends in /v1"
         return Refused(f"{line}; {remedy}", code, said, "", fatal=True)
     return _refusal(line, code, said, told, body)
+
+
+def _target(response: ClientResponse) -> str:
+    """The address that a redirect names, without secrets."""
+    try:
+        return redacted(without_secrets(response.headers["location"]))[:200]
+    except (KeyError, ValueError):
+        return "another address"
 
 
 def _refusal(line: str, code: int, said: str, told: object, body: Mapping[str, Any]) -> Refused:
@@ -283,10 +331,12 @@ def retry_after(headers: Mapping[str, str], now: float | None = None) -> float |
     seconds = _number(wish)
     if seconds is not None or wish is None:
         return seconds
-    parsed = email.utils.parsedate_tz(wish)
-    if parsed is None:
+    try:
+        parsed = email.utils.parsedate_tz(wish)
+        moment = None if parsed is None else email.utils.mktime_tz(parsed)
+    except (ValueError, OverflowError):  # the year 99999
         return None
-    return max(0.0, email.utils.mktime_tz(parsed) - (time.time() if now is None else now))
+    return None if moment is None else max(0.0, moment - (time.time() if now is None else now))
 
 
 def _number(text: str | None) -> float | None:

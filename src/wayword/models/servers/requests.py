@@ -7,6 +7,7 @@ Source: https://platform.openai.com/docs/api-reference/chat and the servers' own
 from __future__ import annotations
 
 import base64
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
@@ -83,13 +84,18 @@ HEADERS = "extra_headers"
 class Request:
     """A route, a body, and how the answer is read.
 
-    ``wrapped`` answers come as ``{"answer": …}``; ``options`` were asked for in words only;
-    ``stops`` are the stop sequences to cut at here. ``unsent`` names what of the sampling the body
-    does not carry: ``Completion.unsent``.
+    ``prompt`` is what the body holds, added words included; ``limit`` the tokens that a sample may
+    take, and ``thinking`` those of it that may be thoughts. ``wrapped`` answers come as
+    ``{"answer": …}``; ``options`` were asked for in words only; ``stops`` are the stop sequences to
+    cut at here. ``unsent`` names what of the sampling the body does not carry:
+    ``Completion.unsent``.
     """
 
     route: str
     body: dict[str, Json]
+    prompt: Prompt
+    limit: int
+    thinking: int = 0
     wrapped: bool = False
     options: tuple[str, ...] = ()
     stops: tuple[str, ...] = ()
@@ -104,6 +110,16 @@ class Request:
         """The route and the fields: requests of one shape are refused or taken alike."""
         schema = self.body.get("response_format") or {}
         return (self.route, str(schema.get("type", "")), *sorted(self.body))
+
+    @property
+    def samples(self) -> int:
+        return int(self.body.get("n", 1))
+
+    @property
+    def form(self) -> str:
+        """The schema that the body carries, which servers count with the prompt; else empty."""
+        found = self.body.get("response_format") or self.body.get("tools")
+        return json.dumps(found) if found else ""
 
     def with_samples(self, n: int, seed: int | None) -> Request:
         """The same request for ``n`` samples."""
@@ -145,7 +161,10 @@ def request(
     stops = () if sampling.choices else tuple(s for s in sampling.stop if s not in kept)
     bound = bool(constraint) and not plain and constraint.keys() <= body.keys()
     route = "/chat/completions" if chat else "/completions"
-    return Request(route, body, wrapped, options, stops, _unsent(sampling, body, bound))
+    unsent = _unsent(sampling, body, bound)
+    limit = _limit(sampling.max_tokens, chat, settings, profile)
+    thinking = max(0, limit - sampling.max_tokens)
+    return Request(route, body, prompt, limit, thinking, wrapped, options, stops, unsent)
 
 
 _FORMS = ("json_schema", "grammar", "choices")

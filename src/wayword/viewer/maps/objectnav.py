@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from wayword.agents.parts.costmap import CELL, Costmap, frontiers
+from wayword.agents.search.costmap import CELL, Costmap, frontiers
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import TURN, Step, Trajectory
 from wayword.viewer.data import Sources

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from wayword.core.action import Action
 from wayword.core.dataset import Solvable, Task, able
 from wayword.core.errors import UsageError
-from wayword.core.replay import ActionPlan, PlanningFailed, follow
+from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.world import Feedback, World
 from wayword.worlds.babyai.level import DONE, TOGGLE, Level
 from wayword.worlds.babyai.motions import (
@@ -53,14 +53,12 @@ class SolvableLevels(Solvable):
         return solve(world)
 
     def solve(self, task: Task, how: str = "") -> tuple[Action, ...]:
-        world = self.world(task.episode)
-        world.reset(task.episode)
-        turns = list(
-            follow(world, world.actors[0], self.plan(task, world, world.actors[0], how or "expert"))
-        )
-        if not world.state()["success"]:
+        game = Game(self.world(task.episode), task.episode)
+        actor = game.world.actors[0]
+        actions = game.actions(actor, self.plan(task, game.world, actor, how or "expert"))
+        if not game.world.state()["success"]:
             raise PlanningFailed(f"{task.episode.scene}: the expert's actions do not solve it")
-        return tuple(turn.action for turn in turns if turn.action is not None)
+        return actions
 
     def decided_by(self) -> str:
         """The package that draws the levels and solves them."""

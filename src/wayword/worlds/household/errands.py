@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.action import Action
+from wayword.core.game import ActionPlan, PlanningFailed
 from wayword.core.geometry import Point
-from wayword.core.replay import ActionPlan, PlanningFailed
 from wayword.worlds.household import reasons
 from wayword.worlds.household.goals import HouseholdReference, Trait
 from wayword.worlds.household.house import Fail

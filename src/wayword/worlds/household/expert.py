@@ -17,7 +17,7 @@ from wayword.core.agent import Demonstration
 from wayword.core.dataset import Solvable, Task, able, listed
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.replay import ActionPlan, PlanningFailed, ReasonedPlan, follow
+from wayword.core.game import ActionPlan, Game, PlanningFailed, ReasonedPlan
 from wayword.core.world import World
 from wayword.worlds.household.errands import TOOLS, Errands, PlannedReference, carry_out, cheapest
 from wayword.worlds.household.goals import (
@@ -92,8 +92,8 @@ def play(
 def _played(
     world: HouseholdWorld, actor: str, reference: HouseholdReference, high: bool
 ) -> list[Decision]:
-    turns = follow(world, actor, solve(world, actor, reference, high))
-    return [turn.decision for turn in turns if isinstance(turn.decision, Decision)]
+    turns = Game(world).follow(actor, solve(world, actor, reference, high))
+    return [decision for decision, _ in turns if isinstance(decision, Decision)]
 
 
 def able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:

@@ -9,8 +9,8 @@ Source: LangSuitE (Jia et al. 2024), Table 9.
 from __future__ import annotations
 
 from wayword.core.action import Action
+from wayword.core.game import ActionPlan, PlanningFailed
 from wayword.core.geometry import Point
-from wayword.core.replay import ActionPlan, PlanningFailed
 from wayword.worlds.household import reasons
 from wayword.worlds.household import verbs as st
 from wayword.worlds.household.errands import PATIENCE, TOOLS, Errands

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
-from wayword.core.replay import ActionPlan
+from wayword.core.game import ActionPlan
 from wayword.worlds.household.goals import Trait
 from wayword.worlds.household.house import Actor
 from wayword.worlds.household.scene import TEMPERATURES

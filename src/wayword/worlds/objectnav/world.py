@@ -37,8 +37,8 @@ from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Solvable, Task, listed
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import UsageError
+from wayword.core.game import ActionPlan, PlanningFailed
 from wayword.core.geometry import Point, bearing, relative, unit
-from wayword.core.replay import ActionPlan, PlanningFailed
 from wayword.core.world import Feedback, World
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.objectnav.base import (

@@ -29,7 +29,7 @@ from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.dataset import Solvable, Task, listed
 from wayword.core.episode import Episode, Json, Reference
 from wayword.core.errors import DataError, UsageError
-from wayword.core.replay import ActionPlan
+from wayword.core.game import ActionPlan
 from wayword.core.world import Family, Feedback, Observation, World
 from wayword.worlds import two_phase
 

@@ -1,0 +1,354 @@
+"""The network of the agent ``imitation``: words in, one score for each option out.
+
+    python -m recipes.imitation.network OUT/checkpoint.pt imitation.onnx
+
+writes a checkpoint of :mod:`recipes.imitation.trainer` as the ONNX file that the agent plays, with
+its vocabulary beside it as ``.json``. Large weights are stored in half precision.
+
+Shapes: B walks, L words of an instruction, P options of all their steps, T steps, D the width,
+E the width of a word.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from wayword.agents.baselines.imitation import FEATURES, LONGEST
+
+MOST_STEPS = 32
+"""Steps that have an embedding of their own; later ones share the last."""
+HIDDEN = -1e4
+"""Added to the score of what may not be attended to; half precision holds it."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """Sizes of the network. ``text`` and ``memory`` switch what an ablation leaves out."""
+
+    vocabulary: int
+    width: int = 128
+    word: int = 128
+    heads: int = 4
+    reading: int = 1
+    deciding: int = 2
+    dropout: float = 0.2
+    text: bool = True
+    memory: bool = True
+
+
+@dataclass(frozen=True)
+class PolicyRecipe:
+    """How to train.
+
+    After the first epoch the share ``guided`` of the walks is led by the expert, half of them with
+    a random step now and then (``noise``), the others go where the student went when it was last
+    asked; each epoch asks it anew for the share ``refresh`` of the episodes. ``walk``: decisions at
+    most in a training walk. ``chunk``: how many episodes of one scene stand together in a batch,
+    so that the texts of few scenes are embedded at a time. ``smooth`` is the mean's decay.
+    """
+
+    epochs: int = 20
+    batch: int = 64
+    chunk: int = 16
+    rate: float = 5e-4
+    smooth: float = 0.998
+    decay: float = 0.02
+    guided: float = 0.4
+    noise: float = 0.15
+    refresh: float = 0.4
+    walk: int = 10
+    word_drop: float = 0.1
+    houses: int = 200
+    homes_share: float = 0.25
+    seed: int = 0
+    everything: bool = False
+    vectors: str = ""
+
+
+class Dropout(nn.Module):
+    """Dropout of whole features of a sequence (B, L, D): few draws, which are dear on a CPU."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.rate == 0:
+            return x
+        kept = torch.rand(x.shape[0], 1, x.shape[-1]) >= self.rate
+        return x * (kept.to(x.dtype) / (1 - self.rate))
+
+
+class Attention(nn.Module):
+    """Multi-head attention, written out: short sequences, and plain operators to export."""
+
+    def __init__(self, shape: Sizes) -> None:
+        super().__init__()
+        self.heads, width = shape.heads, shape.width
+        self.ask = nn.Linear(width, width)
+        self.tell = nn.Linear(width, 2 * width)
+        self.out = nn.Linear(width, width)
+
+    def keys(self, context: Tensor) -> Tensor:
+        """(B, C, D) -> (B, H, C, 2, D / H): keys and values."""
+        batch, count, width = context.shape
+        both = self.tell(context).view(batch, count, 2, self.heads, width // self.heads)
+        return both.permute(0, 3, 1, 2, 4)
+
+    def forward(self, asking: Tensor, keys: Tensor, bias: Tensor) -> Tensor:
+        """(B, Q, D) with keys (B, H, C, 2, D / H) and bias (B, 1, 1 or Q, C)."""
+        batch, count, width = asking.shape
+        query = self.ask(asking).view(batch, count, self.heads, -1).transpose(1, 2)
+        scores = query @ keys[:, :, :, 0].transpose(2, 3) / (width / self.heads) ** 0.5
+        weights = torch.softmax(scores + bias.to(scores.dtype), -1)
+        mixed = (weights @ keys[:, :, :, 1]).transpose(1, 2).reshape(batch, count, width)
+        return self.out(mixed)
+
+
+class AttentionLayer(nn.Module):
+    """Attention to a context (itself, where none is given), then two linear maps."""
+
+    def __init__(self, shape: Sizes) -> None:
+        super().__init__()
+        width = shape.width
+        self.look = Attention(shape)
+        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2))
+        self.inner = nn.Sequential(
+            nn.Linear(width, 2 * width), nn.GELU(), nn.Linear(2 * width, width)
+        )
+        self.drop = Dropout(shape.dropout)
+
+    def forward(self, x: Tensor, bias: Tensor, context: Tensor | None = None) -> Tensor:
+        """(B, Q, D) with a context (B, C, D) and a bias that fits (B, H, Q, C)."""
+        y = self.norms[0](x)
+        x = x + self.drop(self.look(y, self.look.keys(y if context is None else context), bias))
+        return x + self.drop(self.inner(self.norms[1](x)))
+
+
+class Policy(nn.Module):
+    """Scores of options, given the instruction, what lies there, and the walk so far.
+
+    An option is encoded from its words and its geometry alone; it then attends to the words of
+    the instruction, to the options that were taken before, and to where one stands (the option
+    of stopping). Nothing is recurrent, so all steps of a walk are trained at once.
+    """
+
+    some: Tensor
+
+    def __init__(self, shape: Sizes) -> None:
+        super().__init__()
+        self.shape, width = shape, shape.width
+        self.words = nn.Embedding(shape.vocabulary, shape.word, padding_idx=0)
+        self.weight = nn.Embedding(shape.vocabulary, 1)
+        nn.init.normal_(self.words.weight, std=0.5)
+        nn.init.zeros_(self.weight.weight)
+        self.register_buffer("some", (torch.arange(shape.vocabulary) > 0).float().unsqueeze(1))
+        self.lift = nn.Linear(shape.word, width)
+        self.where = nn.Embedding(LONGEST["instruction"], width)
+        self.when = nn.Embedding(MOST_STEPS, width)
+        nn.init.normal_(self.where.weight, std=0.1)
+        nn.init.normal_(self.when.weight, std=0.1)
+        self.view = nn.Linear(2 * shape.word, width)
+        self.place = nn.Linear(3 * shape.word, width)
+        self.beside = nn.Linear(3 * shape.word, width)
+        self.bearing = nn.Linear(FEATURES, width)
+        self.option = nn.Sequential(nn.GELU(), nn.Linear(width, width), nn.LayerNorm(width))
+        self.kinds = nn.Parameter(torch.randn(3, width) * 0.1)
+        self.readers = nn.ModuleList(AttentionLayer(shape) for _ in range(shape.reading))
+        self.deciders = nn.ModuleList(AttentionLayer(shape) for _ in range(shape.deciding))
+        self.read_norm, self.last_norm = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.score = nn.Linear(width, 1)
+        self.drop = Dropout(shape.dropout)
+
+    def bag(self, numbers: Tensor) -> Tensor:
+        """(..., W) word numbers -> (..., E) their mean, each word with a learnt weight."""
+        flat = numbers.reshape(-1, numbers.shape[-1])
+        amount = torch.exp(self.weight.weight) * self.some
+        table = torch.cat([self.words.weight * amount, amount], 1)  # one bag sums both
+        if torch.onnx.is_in_onnx_export():
+            summed = table[flat].sum(-2)
+        else:
+            summed = functional.embedding_bag(flat, table, mode="sum")
+        pooled = summed[:, :-1] / (summed[:, -1:] + 1e-6)
+        return pooled.reshape(*numbers.shape[:-1], -1)
+
+    def look(self, captions: Tensor, objects: Tensor, summary: Tensor) -> tuple[Tensor, Tensor]:
+        """Texts of N viewpoints -> (N, 9, D) the eight views and the place itself as options,
+        and (N, D) the place as it bears on each of its ways."""
+        views = torch.cat([self.bag(captions), self.bag(objects)], -1)
+        whole = torch.cat([views.mean(1), self.bag(summary)], -1)
+        if not self.shape.text:
+            views, whole = views * 0, whole * 0
+        rows = torch.cat([self.view(views), self.place(whole).unsqueeze(1)], 1)
+        return rows, self.beside(whole)
+
+    def read(self, numbers: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, L) instructions -> (B, L, D), and the bias (B, 1, 1, L) that hides the padding."""
+        places = torch.arange(numbers.shape[1], device=numbers.device)
+        x = self.drop(self.lift(self.words(numbers))) + self.where(places)
+        bias = (numbers == 0).float()[:, None, None, :] * HIDDEN
+        for layer in self.readers:
+            x = layer(x, bias)
+        return self.read_norm(x) + self.kinds[0], bias
+
+    def encode(self, rows: Tensor, beside: Tensor, geometry: Tensor) -> Tensor:
+        """(..., D) options from their rows, their places, and their geometry (..., 14)."""
+        if not self.shape.memory:
+            geometry = torch.cat([geometry[..., :6], geometry[..., 6:] * 0], -1)
+        found: Tensor = self.option(rows + beside + self.bearing(geometry))
+        return found
+
+    def decide(
+        self,
+        told: tuple[Tensor, Tensor],
+        options: Tensor,
+        taken: Tensor,
+        standing: Tensor,
+        bias: Tensor,
+    ) -> Tensor:
+        """(B, P) scores of options (B, P, D) of any steps.
+
+        ``taken`` (B, T, D) are the options taken at each step, ``standing`` (B, T, D) those of
+        stopping; ``bias`` (B, 1, P, 2 T) hides from an option what it may not see of them.
+        """
+        steps = torch.arange(taken.shape[1], device=taken.device).clamp(max=MOST_STEPS - 1)
+        walked = taken + self.when(steps) + self.kinds[1]
+        if not self.shape.memory:
+            walked = walked * 0
+        context = torch.cat([told[0], walked, standing + self.kinds[2]], 1)
+        hidden = torch.cat([told[1].expand(-1, -1, bias.shape[2], -1), bias], -1)
+        x = options
+        for layer in self.deciders:
+            x = layer(x, hidden, context)
+        scores: Tensor = self.score(self.last_norm(self.drop(x))).squeeze(-1)
+        return scores
+
+
+def one_step(policy: Policy, told: tuple[Tensor, Tensor], encoded: Tensor, past: Tensor) -> Tensor:
+    """(B, Q) scores of one step's options (B, Q, D), stopping first; ``past`` (B, T, D) was taken.
+
+    The past is padded by one step, which no option sees: a first step has none.
+    """
+    count = encoded.shape[1]
+    taken = torch.cat([past, torch.zeros_like(encoded[:, :1])], 1)
+    gap = torch.zeros_like(taken[:, :-1, 0])
+    hidden = torch.cat([gap, torch.full_like(encoded[:, :1, 0], HIDDEN)], 1)
+    bias = torch.cat([hidden, torch.zeros_like(encoded[:, :1, 0])], 1)[:, None, None, :]
+    return policy.decide(told, encoded, taken, encoded[:, :1], bias.expand(-1, -1, count, -1))
+
+
+SMALLEST = 1024
+"""Tensors of fewer numbers stay in single precision: they are little, and scales matter most."""
+
+
+class PolicyStep(nn.Module):
+    """One decision of one walk: all of the agent's input in, scores and memories out."""
+
+    def __init__(self, policy: Policy) -> None:
+        super().__init__()
+        self.policy = policy
+
+    def forward(
+        self,
+        words: Tensor,
+        captions: Tensor,
+        objects: Tensor,
+        summary: Tensor,
+        rows: Tensor,
+        geometry: Tensor,
+        history: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """(1, L), (1, V, C), (1, V, O), (1, S), (1, Q), (1, Q, 14), (1, T, D)."""
+        told = self.policy.read(words)
+        seen, beside = self.policy.look(captions, objects, summary)
+        wanted = rows.unsqueeze(-1).expand(-1, -1, seen.shape[-1])
+        encoded = self.policy.encode(seen.gather(1, wanted), beside.unsqueeze(1), geometry)
+        return one_step(self.policy, told, encoded, history), encoded
+
+
+LENGTHS = {
+    "words": {1: "L"},
+    "captions": {1: "V", 2: "C"},
+    "objects": {1: "V", 2: "O"},
+    "summary": {1: "S"},
+    "rows": {1: "Q"},
+    "geometry": {1: "Q"},
+    "history": {1: "T"},
+}
+"""The inputs, and which of their axes differ from step to step."""
+
+
+def export(policy: Policy, vocabulary: dict[str, int], path: Path) -> None:
+    """Write the ONNX file and, beside it, the vocabulary."""
+    width = policy.shape.width
+    given = {
+        "words": torch.tensor([[2, 3, 4]]),
+        "captions": torch.randint(1, 9, (1, 8, 5)),
+        "objects": torch.randint(1, 9, (1, 8, 3)),
+        "summary": torch.randint(1, 9, (1, 6)),
+        "rows": torch.randint(0, 9, (1, 5)),
+        "geometry": torch.randn(1, 5, 14).clamp(-1, 1),
+        "history": torch.randn(1, 2, width),
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    torch.onnx.export(
+        PolicyStep(policy).eval(),
+        tuple(given.values()),
+        str(path),
+        input_names=list(given),
+        output_names=["scores", "kept"],
+        dynamic_axes=LENGTHS,
+        opset_version=17,
+        dynamo=False,
+    )
+    _halve(path)
+    listed = sorted(vocabulary, key=lambda word: vocabulary[word])
+    path.with_suffix(".json").write_text(json.dumps(listed, separators=(",", ":")) + "\n")
+
+
+def _halve(path: Path) -> None:
+    """Store the large tensors in half precision, each followed by a cast."""
+    import onnx  # of the training environment
+    from onnx import TensorProto, helper, numpy_helper
+
+    model = onnx.load(str(path))
+    graph, casts = model.graph, []
+    for tensor in list(graph.initializer):
+        values = numpy_helper.to_array(tensor)
+        if values.dtype != np.float32 or values.size < SMALLEST:
+            continue
+        name = tensor.name
+        graph.initializer.remove(tensor)
+        graph.initializer.append(numpy_helper.from_array(values.astype(np.float16), name + "/half"))
+        casts.append(helper.make_node("Cast", [name + "/half"], [name], to=TensorProto.FLOAT))
+    nodes = [*casts, *graph.node]
+    del graph.node[:]
+    graph.node.extend(nodes)
+    onnx.save(model, str(path))
+
+
+def load(path: Path) -> tuple[Policy, dict[str, int], dict[str, Any]]:
+    """The policy of a checkpoint (the mean of its weights), its vocabulary, and all of it."""
+    state = torch.load(path, weights_only=False)
+    policy = Policy(Sizes(**state["shape"]))
+    policy.load_state_dict(state["mean"])
+    return policy.eval(), state["vocabulary"], state
+
+
+def main() -> None:
+    """Export the checkpoint named first to the file named second."""
+    policy, vocabulary, _ = load(Path(sys.argv[1]))
+    export(policy, vocabulary, Path(sys.argv[2]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,399 @@
+"""Training of the agent ``imitation``: DAgger on viewpoint graphs, from text.
+
+    python -m recipes.imitation.trainer --data DATA --out OUT --epochs 20
+
+Each episode is walked once an epoch, by the expert or by the student's own draws, and every
+viewpoint on the way is labelled with the first step of a shortest path to the goal (Ross et al.
+2011). Ten scenes of the train split are held out for all choices (``dev_unseen``), and paths of
+the other scenes (``dev_seen``); ``--all`` trains on everything once the choices are made.
+"""
+
+from __future__ import annotations
+
+import argparse
+import copy
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional
+
+from recipes.imitation.network import HIDDEN, Policy, PolicyRecipe, Sizes, one_step
+from recipes.imitation.tables import (
+    Episodes,
+    Scenes,
+    WalkBatch,
+    draw_homes,
+    make_vocabulary,
+    number_texts,
+    pack,
+    read_episodes,
+    read_scenes,
+    split_parts,
+)
+from wayword.agents.baselines.imitation import LONGEST, Ints, numbered
+from wayword.datasets.houses import Houses
+from wayword.datasets.r2r import R2R
+from wayword.worlds.indoor import SUCCESS_METRES
+
+SAVE_EVERY = 300.0
+"""Seconds between checkpoints inside an epoch."""
+MOST_STEPS = 15
+"""Decisions of an episode when scoring, as in ``r2r``'s own limit."""
+
+
+@dataclass
+class Material:
+    """All scenes and episodes, the parts by number, and the words of every viewpoint."""
+
+    scenes: Scenes
+    episodes: Episodes
+    parts: dict[str, NDArray[Any]]
+    vocabulary: dict[str, int]
+    texts: dict[str, Tensor]
+    told: Ints
+
+
+def gather(data: Path | None, recipe: PolicyRecipe) -> Material:
+    """Read R2R's train split and make the houses, and set the held-out parts aside.
+
+    Without ``data`` the generated houses are all there is.
+    """
+    tasks: list[Any] = []
+    names: list[str] = []
+    sources: list[tuple[Any, list[str]]] = []
+    if data is not None:
+        rooms = R2R("train", data, R2R.Settings())
+        tasks += rooms.tasks
+        names = sorted({task.episode.scene for task in tasks})
+        sources.append((rooms, names))
+    if recipe.houses:
+        made = recipe.houses
+        settings = Houses.Settings(houses=made, episodes=made * 36, seed=1000 + recipe.seed)
+        homes = Houses("train", None, settings)
+        drawn = draw_homes(homes)
+        tasks += drawn
+        sources.append((homes, sorted({task.episode.scene for task in drawn})))
+    scenes = read_scenes(sources)
+    episodes = read_episodes(scenes, tasks)
+    parts = split_parts(scenes, episodes, names)
+    if recipe.everything:
+        parts["train"] = np.concatenate([parts[p] for p in ("train", "dev_seen", "dev_unseen")])
+    learnt = np.concatenate([parts["train"], parts["homes"]])
+    vocabulary = make_vocabulary(scenes, episodes, learnt)
+    numbers = number_texts(scenes, vocabulary)
+    told = np.zeros((len(episodes.ids), LONGEST["instruction"]), dtype=np.int64)
+    for row, text in enumerate(episodes.words):
+        known = numbered(text, vocabulary, "instruction")
+        told[row, : len(known)] = known
+    texts = {kind: torch.from_numpy(rows) for kind, rows in numbers.items()}
+    return Material(scenes, episodes, parts, vocabulary, texts, told)
+
+
+class Trainer:
+    """Policy, optimiser and material of one training, which may be continued."""
+
+    def __init__(self, material: Material, shape: Sizes, recipe: PolicyRecipe, out: Path) -> None:
+        torch.manual_seed(recipe.seed)
+        self.material, self.recipe, self.out = material, recipe, out
+        self.rng = np.random.default_rng(recipe.seed)
+        self.policy = Policy(shape)
+        if recipe.vectors:
+            self._begin_from(np.load(recipe.vectors))
+        self.optimiser = torch.optim.AdamW(
+            self.policy.parameters(), lr=recipe.rate, weight_decay=recipe.decay, betas=(0.9, 0.98)
+        )
+        self.mean = copy.deepcopy(self.policy).eval()
+        self.epoch, self.steps, self.seconds = 0, 0, 0.0
+        self.curve: list[dict[str, float]] = []
+        self.losses: list[float] = []
+        self.plans = np.full((len(material.episodes.ids), recipe.walk), -1, dtype=np.int64)
+
+    @torch.no_grad()
+    def _begin_from(self, known: Mapping[str, Any]) -> None:
+        """Set the word vectors that are known: ``words`` (W,) and ``vectors`` (W, E)."""
+        for word, vector in zip(known["words"].tolist(), known["vectors"], strict=True):
+            if word in self.material.vocabulary:
+                self.policy.words.weight[self.material.vocabulary[word]] = torch.from_numpy(vector)
+
+    def run(self, until: int = 10**6) -> None:
+        """Train to the last epoch, with a checkpoint and a line of the curve after each."""
+        while self.epoch < min(until, self.recipe.epochs):
+            began = time.time()
+            loss = self._pass()
+            self.epoch += 1
+            self.seconds += time.time() - began
+            row = {"epoch": float(self.epoch), "loss": loss, "seconds": self.seconds}
+            for part in ("dev_seen", "dev_unseen", "dev_homes"):
+                chosen = self.material.parts[part]
+                if len(chosen):
+                    some = chosen[:: max(1, len(chosen) // 500)]
+                    row |= {f"{part}/{k}": v for k, v in self.score(some).items()}
+            self.curve.append(row)
+            print(json.dumps({k: round(v, 4) for k, v in row.items()}), flush=True)
+            self.save()
+
+    def _batches(self) -> Iterator[NDArray[Any]]:
+        """Episodes of an epoch, in batches of few scenes and of instructions of like length."""
+        material, recipe = self.material, self.recipe
+        rng = np.random.default_rng([recipe.seed, self.epoch])  # the same after a resumption
+        train, homes = material.parts["train"], material.parts["homes"]
+        chosen = np.concatenate([train, rng.permutation(homes)[: self._homes()]])
+        scene = material.scenes.scene[material.episodes.start[chosen]]
+        length = (material.told[chosen] > 0).sum(1) * rng.uniform(0.85, 1.15, len(chosen))
+        chunks = []
+        for number in np.unique(scene).tolist():
+            rows = np.flatnonzero(scene == number)
+            rows = rows[np.argsort(length[rows])]
+            cuts = range(recipe.chunk, len(rows), recipe.chunk)
+            chunks += [(length[part].mean(), chosen[part]) for part in np.split(rows, cuts)]
+        chunks.sort(key=lambda pair: float(pair[0]))
+        batches: list[list[NDArray[Any]]] = [[]]
+        for _, part in chunks:
+            if sum(map(len, batches[-1])) >= recipe.batch:
+                batches.append([])
+            batches[-1].append(part)
+        for number in rng.permutation(len(batches)).tolist():
+            yield np.concatenate(batches[number])
+
+    def _pass(self) -> float:
+        """The rest of an epoch, from the batch that a checkpoint left off at; the mean loss."""
+        self.policy.train()
+        if self.epoch and not self.losses:
+            self._ask()
+        whole = self.recipe.epochs * self._per_epoch()
+        saved = time.time()
+        for batch in list(self._batches())[len(self.losses) :]:
+            self._set_rate(self.steps / whole)
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = self._loss(batch)
+            self.optimiser.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(self.policy.parameters(), 1.0)
+            self.optimiser.step()
+            self.steps += 1
+            self._follow()
+            self.losses.append(float(loss.detach()))
+            if time.time() - saved > SAVE_EVERY:
+                self.save()
+                saved = time.time()
+        mean, self.losses = float(np.mean(self.losses)), []
+        return mean
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Move the mean of the weights, which is what is scored and shipped."""
+        share = min(self.recipe.smooth, self.steps / (self.steps + 20))
+        for mean, now in zip(self.mean.parameters(), self.policy.parameters(), strict=True):
+            mean.lerp_(now, 1 - share)
+
+    def _homes(self) -> int:
+        """How many episodes in generated houses an epoch has: all, where there is nothing else."""
+        train, homes = (len(self.material.parts[part]) for part in ("train", "homes"))
+        return min(homes, int(self.recipe.homes_share * train)) if train else homes
+
+    def _per_epoch(self) -> int:
+        return (len(self.material.parts["train"]) + self._homes()) // self.recipe.batch + 1
+
+    def _set_rate(self, share: float) -> None:
+        warm = min(1.0, (self.steps + 1) / 150)
+        rate = self.recipe.rate * warm * (0.02 + 0.98 * 0.5 * (1 + np.cos(np.pi * min(1.0, share))))
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+
+    def _ask(self) -> None:
+        """Let the student walk some of the episodes, drawing its moves."""
+        parts = self.material.parts
+        every = np.concatenate([parts["train"], parts["homes"]])
+        wanted = (len(parts["train"]) + self._homes()) * self.recipe.refresh
+        some = self.rng.permutation(every)[: int(wanted)]
+        for first in range(0, len(some), 256):
+            batch = some[first : first + 256]
+            self.plans[batch] = self._play(batch, self.recipe.walk, draw=True)[1]
+
+    def _loss(self, batch: NDArray[Any]) -> Tensor:
+        """The mean loss of a batch's decisions, all labelled by the expert."""
+        material, recipe = self.material, self.recipe
+        lead = self.rng.random(len(batch)) < recipe.guided
+        plan = np.where(lead[:, None], -1, self.plans[batch])
+        noise = recipe.noise * (self.rng.random(len(batch)) < 0.5)
+        walks = WalkBatch(material.scenes, material.episodes.some(batch))
+        (rows, beside), local = self._look(self.policy, walks, train=True)
+        packed = pack(walks, plan, noise, self.rng)
+        told = self.policy.read(self._dropped(self._words(batch), 1))
+        place = torch.from_numpy(local[packed.place].clip(0))
+        encoded = self.policy.encode(
+            rows[place, torch.from_numpy(packed.row)],
+            beside[place],
+            torch.from_numpy(packed.geometry),
+        )
+        picked = torch.arange(len(batch))[:, None]
+        taken = encoded[picked, torch.from_numpy(packed.taken)]
+        standing = encoded[picked, torch.from_numpy(packed.standing)]
+        steps = packed.answer.shape[1]
+        step = torch.from_numpy(packed.step)[..., None]
+        order = torch.arange(steps)
+        seen = torch.cat([order < step, order == step], -1)
+        bias = (~seen).float().unsqueeze(1) * HIDDEN
+        scores = self.policy.decide(told, encoded, taken, standing, bias)
+        table = torch.full((len(batch), steps * packed.options + 1), -1e9)
+        table = table.scatter(1, torch.from_numpy(packed.cell), scores.float())
+        flat = table[:, :-1].reshape(-1, packed.options)
+        return functional.cross_entropy(
+            flat, torch.from_numpy(packed.answer).reshape(-1), ignore_index=-1
+        )
+
+    def _words(self, batch: NDArray[Any]) -> Tensor:
+        """(B, L) the instructions' word numbers, no longer than the longest."""
+        told = self.material.told[batch]
+        return torch.from_numpy(told[:, : max(1, int((told > 0).sum(1).max()))])
+
+    @torch.no_grad()
+    def _play(self, batch: NDArray[Any], most: int, *, draw: bool) -> tuple[WalkBatch, Ints]:
+        """Walk episodes step by step with the mean of the weights: walks, and the options taken.
+
+        With ``draw`` moves are drawn by their scores, and a walk ends at the goal and only there.
+        """
+        policy = self.mean
+        walks = WalkBatch(self.material.scenes, self.material.episodes.some(batch))
+        (rows, beside), local = self._look(policy, walks, train=False)
+        told = policy.read(self._words(batch))
+        past = torch.zeros(len(batch), 0, policy.shape.width)
+        plan = np.full((len(batch), most), -1, dtype=np.int64)
+        going = np.ones(len(batch), bool)
+        for step in range(most):
+            around = walks.observe()
+            here = torch.from_numpy(local[walks.here])[:, None]
+            encoded = policy.encode(
+                rows[here, torch.from_numpy(around["rows"])],
+                beside[here],
+                torch.from_numpy(around["geometry"]),
+            )
+            scores = one_step(policy, told, encoded, past)
+            scores = scores.masked_fill(~torch.from_numpy(around["legal"]), -1e9)
+            if draw:
+                scores[:, 0] = -1e8
+                drawn = torch.multinomial(torch.softmax(scores, 1), 1).squeeze(1).numpy()
+                options = np.where(walks.expert() == 0, 0, drawn)
+            else:
+                options = scores.argmax(1).numpy()
+            plan[going, step] = options[going]
+            taken = encoded[torch.arange(len(batch)), torch.from_numpy(options)]
+            past = torch.cat([past, taken.unsqueeze(1)], 1)
+            walks.move(options, going)
+            going = going & (options > 0)
+            if not going.any():
+                break
+        return walks, plan
+
+    def _look(
+        self, policy: Policy, walks: WalkBatch, *, train: bool
+    ) -> tuple[tuple[Tensor, Tensor], Ints]:
+        """What is seen at every viewpoint of the batch's scenes, and where each one's row is."""
+        scenes = self.material.scenes
+        numbers = np.unique(scenes.scene[walks.here])
+        places = np.concatenate(
+            [np.arange(scenes.first[n], scenes.first[n + 1]) for n in numbers.tolist()]
+        )
+        local = np.full(len(scenes.scene), -1, dtype=np.int64)
+        local[places] = np.arange(len(places))
+        rows = torch.from_numpy(places)
+        given = {kind: table[rows] for kind, table in self.material.texts.items()}
+        if train:
+            given = {kind: self._dropped(words, 0) for kind, words in given.items()}
+        return policy.look(**given), local
+
+    def _dropped(self, numbers: Tensor, instead: int) -> Tensor:
+        """Words left out at random: none (0), or unknown (1), in their place."""
+        gone = (torch.rand(numbers.shape) < self.recipe.word_drop) & (numbers > 0)
+        return numbers.masked_fill(gone, instead)
+
+    def score(self, chosen: NDArray[Any]) -> dict[str, float]:
+        """Success and distance left (metres) of greedy walks of these episodes."""
+        ends: list[Any] = []
+        for first in range(0, len(chosen), 256):
+            walks, _ = self._play(chosen[first : first + 256], MOST_STEPS, draw=False)
+            ends.append(walks.remaining())
+        left = np.concatenate(ends)
+        return {"sr": float((left < SUCCESS_METRES).mean()), "ne": float(left.mean())}
+
+    def save(self) -> None:
+        """Everything that is needed to go on, written beside and then moved into place."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        state = {
+            "policy": self.policy.state_dict(),
+            "mean": self.mean.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "shape": asdict(self.policy.shape),
+            "recipe": asdict(self.recipe),
+            "vocabulary": self.material.vocabulary,
+            "epoch": self.epoch,
+            "steps": self.steps,
+            "seconds": self.seconds,
+            "curve": self.curve,
+            "losses": self.losses,
+            "plans": self.plans,
+            "draws": self.rng.bit_generator.state,
+            "torch": torch.get_rng_state(),
+        }
+        partial = self.out / "checkpoint.partial"
+        torch.save(state, partial)
+        partial.replace(self.out / "checkpoint.pt")
+        (self.out / "curve.json").write_text(json.dumps(self.curve, indent=1))
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on from a checkpoint of the same recipe and material."""
+        self.policy.load_state_dict(state["policy"])
+        self.mean.load_state_dict(state["mean"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.epoch, self.steps = state["epoch"], state["steps"]
+        self.seconds, self.curve = state["seconds"], state["curve"]
+        self.plans, self.losses = state["plans"], state["losses"]
+        self.rng.bit_generator.state = state["draws"]
+        torch.set_rng_state(state["torch"])
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Train, or go on with a training whose checkpoint lies in ``--out``."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--data", type=Path, help="folder of r2r; without it houses alone")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--all", action="store_true", dest="everything")
+    parser.add_argument("--no-text", action="store_true")
+    parser.add_argument("--no-memory", action="store_true")
+    changeable = ("epochs", "batch", "rate", "seed", "houses", "homes_share", "vectors", "walk")
+    for name in changeable:
+        default = getattr(PolicyRecipe, name)
+        parser.add_argument(f"--{name}", type=type(default), default=default)
+    parser.add_argument("--width", type=int, default=Sizes.width)
+    parser.add_argument("--dropout", type=float, default=Sizes.dropout)
+    given = parser.parse_args(arguments)
+    torch.set_num_threads(given.threads)
+    changes = {name: getattr(given, name) for name in changeable}
+    recipe = replace(PolicyRecipe(), everything=given.everything, **changes)
+    material = gather(given.data, recipe)
+    shape = Sizes(
+        len(material.vocabulary),
+        width=given.width,
+        dropout=given.dropout,
+        text=not given.no_text,
+        memory=not given.no_memory,
+    )
+    trainer = Trainer(material, shape, recipe, given.out)
+    print(json.dumps({part: len(rows) for part, rows in material.parts.items()}))
+    stored = given.out / "checkpoint.pt"
+    if stored.exists():
+        trainer.resume(torch.load(stored, weights_only=False))
+    trainer.run()
+
+
+if __name__ == "__main__":
+    main()

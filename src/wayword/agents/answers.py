@@ -1,0 +1,409 @@
+r"""Reading a model's answer, whatever it is wrapped in, without ever guessing.
+
+    >>> reply = Reply.of("<think>b or c?</think>Sure.\n```json\n{\"Action\": \"b\"}\n```")
+    >>> reply.text, reply.reasoning
+    ('Sure.\n```json\n{"Action": "b"}\n```', 'b or c?')
+    >>> fields(reply.text, ["thought", "action"]).all("action")
+    ['b']
+
+Three steps, shared by all agents: :class:`Reply` (the text without reasoning and lone surrogates),
+:func:`fields` (a JSON object or labelled lines), and a match with what is legal now
+(:mod:`~wayword.agents.legal`): one of some names, or one action. An :class:`AnswerForm` declares
+the fields once: what is asked for, the JSON schema of constrained answers and the reader follow
+from it. Model output is data: it is only ever compared, never run, opened or shown as markup.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, TypeAlias
+
+from wayword.agents.legal import LONGEST, MARKER, unmarked
+from wayword.core.action import Rejection, RejectionKind
+from wayword.core.episode import Json
+from wayword.core.model import Completion, Sampling
+
+ENDS = 2 * LONGEST
+"""Characters at each end of a raw text that are read. A model that repeats itself up to its token
+limit writes megabytes, and every episode of the run waits while they are read; nothing is lost, as
+the middle is reasoning or the answer is too long anyway."""
+MOST_VALUES = 100
+"""Objects, labels and values of one field that are read; more are no answer to any question."""
+KEPT = 500
+"""Characters of a rejected answer that are recorded."""
+THOUGHT = 2_000
+"""Characters of a thought that are kept."""
+
+# Reply: the answer itself, apart from the reasoning around it.
+
+_TAG = re.compile(r"<(/?)(?:\w{1,12}:)?(?:think|thinking|reasoning)>|\[(/?)THINK\]", re.IGNORECASE)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_UNFINISHED = re.compile(r"[^\s\])}\"'`.!?;,]*")
+"""The broken word at the end, in the reversed text: a search from the front is quadratic."""
+_CUT = frozenset({"length", "max_tokens", "model_length"})
+"""How backends say that an answer ended at its token limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One answer, ready to be read.
+
+    ``text`` is what may be fed back to the model, with one character more than is read where the
+    answer was longer; ``reasoning`` stood in ``<think>`` blocks and may not. ``cut_off`` is empty,
+    or the reason to give where the answer ended at its token limit; the word that the limit broke
+    off is then left out of ``text``.
+    """
+
+    text: str
+    reasoning: str = ""
+    cut_off: str = ""
+
+    @classmethod
+    def of(cls, said: str | Reply, stop: Sequence[str] = (), cut_off: str = "") -> Reply:
+        """Raw text as a reply. It ends at the first of ``stop``, which not every server honours."""
+        if isinstance(said, Reply):
+            return said
+        if len(said) > 2 * ENDS:
+            said = said[:ENDS] + said[-ENDS:]
+        text, reasoning = _split_reasoning(sanitized(said))
+        ends = [end for end in map(text.find, stop) if end >= 0]
+        if ends:
+            text, cut_off = text[: min(ends)], ""
+        if cut_off:
+            unfinished = _UNFINISHED.match(text[::-1])
+            text = text[: len(text) - (unfinished.end() if unfinished else 0)]
+        return cls(text[: LONGEST + 1], reasoning, cut_off)
+
+    def reject(self, kind: RejectionKind, reason: str, thought: str = "") -> Rejection:
+        """Why the answer does not count; one that was cut off is ``cut_off`` whatever it lacks."""
+        if self.cut_off:
+            kind, reason = "cut_off", self.cut_off
+        return Rejection(kind, reason, self.text.strip()[:KEPT], thought)
+
+    def unreadable(self) -> Rejection | None:
+        """The rejection of an answer with nothing in it, or far too much."""
+        if not self.text.strip():
+            if self.reasoning:
+                return self.reject("empty", "nothing followed the reasoning; answer after it")
+            return self.reject("empty", "the answer was empty")
+        if len(self.text) > LONGEST:
+            reason = f"the answer ran to more than {LONGEST:,} characters; be brief"
+            return self.reject("too_long", reason)
+        return None
+
+
+def replies(completion: Completion, sampling: Sampling, setting: str = "max_tokens") -> list[Reply]:
+    """Each sample of a completion. ``setting`` names what limits an answer's tokens."""
+    limit = sampling.max_tokens
+    if len(completion.texts) == 1:  # a backend may grant more, for reasoning
+        limit = max(limit, completion.usage.completion)
+    cut = f"the answer was cut off at {limit:,} tokens; raise {setting}, or answer in fewer words"
+    thought = completion.usage.reasoning
+    if len(completion.texts) == 1 and thought > completion.usage.completion / 2:
+        cut = (
+            f"the answer was cut off at {limit:,} tokens, {thought:,} of them thought; "
+            "raise model.thinking, or think less"
+        )
+    ends = [*completion.finish, *("" for _ in completion.texts)]
+    return [
+        Reply.of(text, sampling.stop, cut if end.lower() in _CUT else "")
+        for text, end in zip(completion.texts, ends, strict=False)
+    ]
+
+
+def sanitized(text: str) -> str:
+    """The text without lone surrogates, which no request and no file can hold."""
+    if _SURROGATE.search(text) is None:
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+def _split_reasoning(text: str) -> tuple[str, str]:
+    """The answer, and what stood in reasoning tags.
+
+    A block that is never closed goes on to the end; one that is never opened began in the prompt.
+    Tags inside a JSON answer are part of its strings.
+    """
+    if text.lstrip().startswith("{"):
+        return text, ""
+    said: list[str] = []
+    reasoned: list[str] = []
+    depth = end = 0
+    for tag in _TAG.finditer(text):
+        piece, end = text[end : tag.start()], tag.end()
+        closing = "/" in (tag.group(1), tag.group(2))
+        if depth:
+            reasoned.append(piece)
+        elif closing:
+            reasoned += [*said, piece]
+            said = []
+        else:
+            said.append(piece)
+        depth = max(0, depth - 1 if closing else depth + 1)
+    (reasoned if depth else said).append(text[end:])
+    return ("".join(said).strip(), "\n".join(reasoned).strip()) if end else (text, "")
+
+
+# Fields: the named parts of an answer, from a JSON object or from labelled lines.
+
+_EDGE = r"[ \t>*#_\-•]{0,8}(?:\d{1,2}[.)][ \t*_]{0,4})?"
+_FENCE = re.compile(r"(?:```|~~~)(?:json|text|txt|python|plaintext|markdown|yaml)?(?![\w])", re.I)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerFields:
+    """What an answer gives for each field, every value in order.
+
+    ``before`` is the text before the first field; ``is_json`` says whether an object was found.
+    """
+
+    given: Mapping[str, list[Json]] = field(default_factory=dict)
+    before: str = ""
+    is_json: bool = False
+
+    def all(self, name: str) -> list[Json]:
+        """Every value of a field."""
+        return self.given.get(name, [])
+
+    def line(self, *names: str) -> str:
+        """The text of some fields on one line, each value that is text or a number."""
+        values = (value for name in names for value in self.all(name))
+        return one_line(" ".join(str(v) for v in values if isinstance(v, str | int | float)))
+
+
+def fields(text: str, names: Collection[str]) -> AnswerFields:
+    """The fields of an answer: of every JSON object in it that has some, and of labelled lines.
+
+    ``names`` are lower case; ``action_input`` is also found as ``Action Input`` or ``**ACTION
+    INPUT:**``. An object may stand in prose or in a fence; one said twice counts once.
+    """
+    text = text[:LONGEST]
+    found = list(islice(_objects(text, set(names)), MOST_VALUES))
+    given: dict[str, list[Json]] = {}
+    rest = text
+    for _, start, end in reversed(found):
+        rest = f"{rest[:start]}\n{rest[end:]}"
+    for number, (value, _, _) in enumerate(found):
+        if value in (earlier for earlier, _, _ in found[:number]):
+            continue
+        for name in names:
+            if name in value:
+                more = value[name]
+                given.setdefault(name, []).extend(more if isinstance(more, _Twice) else [more])
+    rest = _FENCE.sub("", rest)
+    marks = list(islice(_labels(names).finditer(rest), MOST_VALUES))
+    ends = [*(mark.start() for mark in marks[1:]), len(rest)]
+    for mark, end in zip(marks, ends, strict=False):
+        name = re.sub(r"[\s_]+", "_", next(group for group in mark.groups() if group).lower())
+        body = rest[mark.end() : end].strip(" \t\r\n*")
+        if body or name not in given:
+            given.setdefault(name, []).append(body)
+    first = found[0][1] if found and not marks else None
+    before = text[:first] if first is not None else rest[: marks[0].start()] if marks else rest
+    given = {name: values[:MOST_VALUES] for name, values in given.items()}
+    return AnswerFields(given, _FENCE.sub("", before).strip(), bool(found))
+
+
+def one_line(value: object, most: int = THOUGHT) -> str:
+    """A value as text without line breaks."""
+    return " ".join(str(value).split())[:most]
+
+
+def items(text: str) -> list[str]:
+    """The entries of a JSON list, else of a numbered or bulleted one.
+
+    Lines before the list are skipped; the first line after it ends it.
+    """
+    decoder = json.JSONDecoder(strict=False)
+    for start in [match.start() for match in re.finditer(r"\[", text[:LONGEST])][:50]:
+        try:
+            value, _ = decoder.raw_decode(text[:LONGEST], start)
+        except ValueError:
+            continue
+        except RecursionError:  # takes milliseconds, and the next bracket raises it again
+            break
+        if isinstance(value, list) and value and all(isinstance(item, str) for item in value):
+            return [sanitized(item) for item in value]
+    found: list[str] = []
+    for line in text[:LONGEST].splitlines():
+        if MARKER.match(line):
+            found.append(unmarked(line))
+        elif found:
+            break
+    return found
+
+
+class _Twice(list[Any]):
+    """The values of a key that an object holds several times with different values."""
+
+
+def _objects(text: str, names: set[str]) -> Iterator[tuple[dict[str, Json], int, int]]:
+    """Each outermost JSON object with one of the fields, and where it begins and ends.
+
+    Objects inside one that has none of the fields are decoded again, so that nested brackets would
+    take quadratic time: the search ends when four times the longest answer has been decoded.
+    """
+    left = 4 * LONGEST
+    decoder = json.JSONDecoder(object_pairs_hook=_pairs, strict=False)
+    start = text.find("{")
+    while start >= 0 and left > 0:
+        after = start + 1
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            value, end = None, error.pos
+        except ValueError:  # a number of thousands of digits
+            value, end = None, len(text)
+        except RecursionError:  # a thousand open brackets are no answer, and take milliseconds
+            return
+        left -= max(32, end - start)  # an attempt costs as much as some characters
+        if isinstance(value, dict) and names & value.keys():
+            yield value, start, end
+            after = end
+        start = text.find("{", after)
+
+
+def _pairs(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+    found: dict[str, Json] = {}
+    for given, value in pairs:
+        key, value = re.sub(r"[\s_]+", "_", sanitized(given).strip().lower()), _clean(value)
+        if key in found and found[key] != value:
+            before = found[key]
+            found[key] = _Twice([*(before if isinstance(before, _Twice) else [before]), value])
+        else:
+            found[key] = value
+    return found
+
+
+def _clean(value: Json) -> Json:
+    """Escapes in JSON can hide lone surrogates in plain ASCII."""
+    if isinstance(value, str):
+        return sanitized(value)
+    return [_clean(item) for item in value] if type(value) is list else value
+
+
+def _labels(names: Collection[str]) -> re.Pattern[str]:
+    """``Action:``, ``**Action 1:**``, ``- action :``; without a colon a heading or bold line."""
+    ordered = sorted(names, key=len, reverse=True)
+    label = "|".join(re.escape(name).replace("_", r"[ \t_]{1,3}") for name in ordered)
+    mark = r"[ \t*_]{0,4}"
+    with_colon = rf"{_EDGE}({label}){mark}\d{{0,3}}{mark}[:：]"
+    gap = r"[ \t]{0,8}"  # bounded, as three runs of blanks side by side are cubic
+    heading = rf"[ \t>]{{0,8}}(?:#{{1,6}}{gap}|\*\*|__)({label}){gap}\d{{0,3}}(?:\*\*|__)?{gap}$"
+    return re.compile(rf"^(?:{with_colon}|{heading})", re.IGNORECASE | re.MULTILINE)
+
+
+# AnswerForm: the fields of an answer, declared once.
+
+ITEM = 100
+"""Characters that an item of a list may have at least: an action with its places and objects."""
+_NOTHING = frozenset({"", "none", "nothing", "n/a"})
+
+Filled: TypeAlias = dict[str, str | list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of an answer, a text unless another kind is declared.
+
+    ``about`` says what to write. It may be one of ``choices``, a text that a ``pattern`` matches,
+    true or false (``flag``), a list (``many``, of at least ``least`` items), or an object of texts
+    (``parts``: a name in lower case, and what to write). ``length``: characters, 0 for the form's.
+    """
+
+    label: str
+    about: str = ""
+    length: int = 0
+    choices: Collection[str] | None = None
+    pattern: str = ""
+    flag: bool = False
+    many: bool = False
+    least: int = 0
+    parts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its name in JSON."""
+        return self.label.lower().replace(" ", "_")
+
+    def schema(self, length: int) -> Json:
+        """Its JSON schema with about ``length`` characters in all; an item may have a quarter."""
+        length = self.length or length
+        text: dict[str, Json] = {"type": "string", "maxLength": length}
+        if self.flag:
+            return {"type": "boolean"}
+        if self.choices is not None:
+            return {"type": "string", "enum": [*self.choices]}
+        if self.pattern:
+            return {"type": "string", "pattern": self.pattern}
+        if self.parts:
+            return _object({name: text for name, _ in self.parts})
+        if self.many:
+            item = {"type": "string", "maxLength": max(ITEM, length // 4)}
+            most = max(12, length // ITEM)
+            return {"type": "array", "items": item, "minItems": self.least, "maxItems": most}
+        return text
+
+    def shaped(self, values: Sequence[Json]) -> str | list[str]:
+        """The values that an answer gives for it, as a text or a list."""
+        if not self.many:
+            return " ".join(one_line(value) for value in values)
+        entries: list[Json] = []
+        for value in values:
+            listed = value if isinstance(value, list) else [value]
+            entries += value.splitlines() if isinstance(value, str) else listed
+        written = [text for text in map(str, entries) if text.strip()][:MOST_VALUES]
+        plain = map(one_line, map(unmarked, written))
+        return [entry for entry in plain if entry.lower().strip(".") not in _NOTHING]
+
+
+class AnswerForm:
+    r"""The fields of an answer, in the order they are written.
+
+    >>> form = AnswerForm(Field("Thought", "why"), Field("Actions", "in order", many=True))
+    >>> form.read("Thought: easy\nActions:\n1. Turn left.\n2. Stop.")
+    {'thought': 'easy', 'actions': ['Turn left.', 'Stop.']}
+    >>> form.read('{"thought": "easy", "actions": ["Stop."]}')
+    {'thought': 'easy', 'actions': ['Stop.']}
+    """
+
+    def __init__(self, *fields: Field) -> None:
+        self.fields = fields
+
+    def asked(self, constrained: bool) -> str:
+        """How to answer, in words."""
+        if constrained:
+            told = "; ".join(f'"{field.key}", {field.about}' for field in self.fields)
+            return f"Answer with one JSON object: {told}."
+        lines = (
+            f"{f.label}:\n1. {f.about}\n2. ..." if f.many else f"{f.label}: {f.about}"
+            for f in self.fields
+        )
+        return "Answer in exactly this form:\n" + "\n".join(lines)
+
+    def schema(self, length: int) -> Mapping[str, Json]:
+        """The JSON schema of a constrained answer, each field of about ``length`` characters."""
+        return _object({field.key: field.schema(length) for field in self.fields})
+
+    def found(self, text: str) -> AnswerFields:
+        """Every value that an answer gives for each field."""
+        return fields(text, [field.key for field in self.fields])
+
+    def read(self, text: str) -> Filled | None:
+        """The fields of an answer, those it lacks left empty; None where it has none of them."""
+        found = self.found(text)
+        filled = {field.key: field.shaped(found.all(field.key)) for field in self.fields}
+        return filled if any(filled.values()) else None
+
+
+def _object(properties: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

@@ -1,0 +1,1 @@
+"""Agents without a language model: lower bounds, and upper bounds that use ground truth."""

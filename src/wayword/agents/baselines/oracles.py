@@ -1,0 +1,152 @@
+"""Upper bounds that use ground truth: they show that data, worlds, references and metrics agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.agent import MakePlan, Toolkit
+from wayword.core.episode import Episode, Reference
+from wayword.core.game import ActionPlan, PlanningFailed, thought_of
+from wayword.core.world import Feedback, Observation, World
+
+PATIENCE = 60
+"""How often a plan that others may have foiled is made again."""
+TURNS = (Action("turn_left"), Action("turn_right"))
+ASIDE = 6
+"""How many steps it goes aside at most before that, so that two do not block each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class NoSettings:
+    """Nothing to set."""
+
+
+class PlannedWalk:
+    """Takes the actions of the dataset's plan in order, then stops.
+
+    Subclasses say ``how`` the plan is made. Where there is no plan it stops at once, and a note
+    ``no_way`` says why.
+    """
+
+    how: ClassVar[str]
+    Settings: ClassVar[type[NoSettings]] = NoSettings
+    families: ClassVar[frozenset[str]] = frozenset({"indoor", "street", "objectnav"})
+    needs_model: ClassVar[bool] = False
+    sees_answer: ClassVar[bool] = True
+
+    def __init__(self, settings: Any, toolkit: Toolkit) -> None:
+        self._toolkit = toolkit
+        self._plan: list[Action] = []
+
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        self._make = plan
+
+    async def begin(self, episode: Episode) -> None:
+        """Plan from the start."""
+        try:
+            self._plan = list(self._make(self.how))
+        except PlanningFailed as problem:
+            self._toolkit.note("no_way", cause=str(problem))
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        return Decision(self._plan.pop(0) if self._plan else STOP)
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """The plan stays as it is."""
+
+
+class ShortestPathOracle(PlannedWalk):
+    """Follows a shortest path from the start to the reference's goal, or to an object to find.
+
+    An upper bound, and a test that world, references and metrics agree: its success rate must be 1.
+    In object-goal navigation it goes to the nearest place that has a target in view within the
+    reference's distance; where the world has none it stops at once, and a note ``no_way`` says why.
+    """
+
+    families: ClassVar[frozenset[str]] = PlannedWalk.families | {"two_phase"}
+    how: ClassVar[str] = "shortest"
+
+
+class GoldOracle(PlannedWalk):
+    """Follows the published path, and faces the target where there is one to be found.
+
+    It checks that data, world and metrics agree: on an untouched split it succeeds everywhere. Only
+    an episode whose path takes more actions than the step limit allows is cut short.
+    """
+
+    how: ClassVar[str] = "gold"
+
+
+class Expert:
+    """Solves tasks in homes (household, rearrangement, questions) and levels of BabyAI by low-level
+    actions alone, from the goals and the world: the source of gold trajectories.
+
+        >>> from wayword.core.registry import load
+        >>> sorted(load("agent", "expert").families)
+        ['babyai', 'household']
+
+    In houses it reads the things to handle off the goals, orders them into sub-tasks (fetch, slice,
+    heat, put …), walks the shortest ways between them, and opens what is shut on its way. On grids
+    it is the bot that comes with the levels: see ``wayword.worlds.babyai.expert``. Where it
+    cannot go on it stops, and a note ``expert_stuck`` says why.
+
+    In tasks for several actors each expert works on all of the goals, and none knows the others'
+    plans; who has no hands to help with stops at once. What is foiled by another (a door that it
+    opened first, a thing that it carries, a body in the way) is planned anew after some steps at
+    random, up to 60 times. So they show that a task can be done, not how well several can do it.
+    Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
+    """
+
+    Settings: ClassVar[type[NoSettings]] = NoSettings
+    families: ClassVar[frozenset[str]] = frozenset({"babyai", "household"})
+    needs_model: ClassVar[bool] = False
+    sees_answer: ClassVar[bool] = True
+
+    def __init__(self, settings: NoSettings, toolkit: Toolkit) -> None:
+        self._toolkit = toolkit
+        self._feedback = Feedback()
+        self._plan: ActionPlan | None = None
+        self._patience = 0
+
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        self._make = plan
+
+    async def begin(self, episode: Episode) -> None:
+        """Plans begin at the first turn; where others act as well, they may need another try."""
+        self._plan = None
+        self._patience = PATIENCE if len(episode.actors) > 1 else 0
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        try:
+            action = self._next()
+            return Decision(action, thought_of(self._plan) if self._plan else "")
+        except StopIteration:
+            return Decision(STOP)
+        except PlanningFailed as reason:
+            if self._patience:
+                self._patience -= 1
+                self._plan = self._aside()
+                return Decision(next(self._plan))
+            self._toolkit.note("expert_stuck", reason=str(reason))
+            return Decision(STOP)
+
+    def _next(self) -> Action:
+        if self._plan is None:
+            self._plan = self._make("expert")
+            return next(self._plan)
+        return self._plan.send(self._feedback)
+
+    def _aside(self) -> ActionPlan:
+        """Go some steps aside, and plan again from what there is then."""
+        yield self._toolkit.rng.choice(TURNS)
+        for _ in range(self._toolkit.rng.randint(1, ASIDE)):
+            yield Action("move_ahead")
+        yield from self._make("expert")
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        self._feedback = feedback
+
+
+agents = {"oracle": ShortestPathOracle, "gold": GoldOracle, "expert": Expert}

@@ -1,0 +1,124 @@
+"""Lower bounds: agents without a model and without memory but a count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.agent import Toolkit
+from wayword.core.episode import Episode
+from wayword.core.errors import UsageError
+from wayword.core.geometry import relative
+from wayword.core.world import Feedback, Observation
+from wayword.worlds.indoor.graph import Neighbor
+from wayword.worlds.indoor.world import IndoorObservation
+from wayword.worlds.street.world import StreetObservation
+
+MOVES = 5
+"""The median of R2R's paths, whose six viewpoints are five moves apart."""
+STREET_MOVES = 39
+"""An average route has 40 panoramas: the number of VELMA's released code."""
+FORWARD = Action("forward")
+TURNS = (FORWARD, Action("left"), Action("right"))
+WIDEST = 90.0
+"""The most that an indoor neighbor may be off the heading, in degrees."""
+
+
+@dataclass(frozen=True, slots=True)
+class RandomSettings:
+    """``steps`` moves before it stops; 0 stands for the family's own number (street 39, else 5).
+
+    ``may_stop`` makes stopping one of the choices instead, as likely as any other.
+    """
+
+    steps: int = 0
+    may_stop: bool = False
+
+
+class RandomAgent:
+    """Any listed action with equal probability, seeded by episode, for as many moves as a usual
+    route has.
+
+    In the street it draws among forward, left and right where there is a choice, at the start and
+    at intersections, and goes forward in between, as VELMA's random baseline does: drawn at every
+    step, a turn would only ever be undone by the next one.
+    """
+
+    Settings: ClassVar[type[RandomSettings]] = RandomSettings
+    families: ClassVar[frozenset[str]] = frozenset()
+    needs_model: ClassVar[bool] = False
+
+    def __init__(self, settings: RandomSettings, toolkit: Toolkit) -> None:
+        self._settings, self._rng, self._taken = settings, toolkit.rng, 0
+
+    async def begin(self, episode: Episode) -> None:
+        self._taken = 0
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        street = isinstance(observation, StreetObservation)
+        if self._settings.may_stop:
+            return Decision(space.listed[self._rng.randrange(len(space.listed))])
+        if self._taken >= (self._settings.steps or (STREET_MOVES if street else MOVES)):
+            return Decision(STOP)
+        if isinstance(observation, StreetObservation):
+            choice = observation.exits > 2 or self._taken == 0
+            return Decision(self._rng.choice(TURNS) if choice else FORWARD)
+        moves = [action for action in space.listed if action != STOP]
+        return Decision(self._rng.choice(moves) if moves else STOP)
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        self._taken += 1
+
+
+@dataclass(frozen=True, slots=True)
+class ForwardSettings:
+    """``moves`` before it stops; 0 stands for the family's own number (street 39, indoors 5)."""
+
+    moves: int = 0
+
+
+class ForwardAgent:
+    """Goes straight on, and stops after as many moves as a usual route has.
+
+    In the street it goes forward until it has seen 40 panoramas: the baseline of VELMA (Schumann et
+    al. 2023, section 6.1). Indoors it takes the neighbor closest to its heading, and stops where
+    none is within 90 degrees of it, or after five moves.
+    """
+
+    Settings: ClassVar[type[ForwardSettings]] = ForwardSettings
+    families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
+    needs_model: ClassVar[bool] = False
+
+    def __init__(self, settings: ForwardSettings, toolkit: Toolkit) -> None:
+        self._moves, self._taken = settings.moves, 0
+
+    async def begin(self, episode: Episode) -> None:
+        self._taken = 0
+
+    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
+        if isinstance(observation, StreetObservation):
+            return Decision(FORWARD if self._taken < (self._moves or STREET_MOVES) else STOP)
+        if isinstance(observation, IndoorObservation):
+            way = _ahead(observation.neighbors, observation.heading)
+            if way is None or self._taken >= (self._moves or MOVES):
+                return Decision(STOP)
+            return Decision(Action("goto", (way.viewpoint,)))
+        raise UsageError("the forward baseline knows no way ahead in this world; try `random`")
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        self._taken += 1
+
+
+def _ahead(ways: Sequence[Neighbor], heading: float) -> Neighbor | None:
+    """The way closest to the heading, None where it lies more than ``WIDEST`` off."""
+
+    def off(way: Neighbor) -> float:
+        return abs(relative(way.heading, heading))
+
+    nearest = min(ways, key=off, default=None)
+    return nearest if nearest is not None and off(nearest) <= WIDEST else None
+
+
+agents = {"random": RandomAgent, "forward": ForwardAgent}

@@ -1,0 +1,1 @@
+"""DiscussNav: a discussion with experts before every step."""

@@ -1,0 +1,1 @@
+"""NavGPT: explicit reasoning on a viewpoint graph."""

@@ -1,0 +1,7 @@
+"""Agents that explore to find an object: LGX, and the baselines next to it.
+
+lgx        goes to an object or in a direction that a language model names
+prior      to the object whose name is most like the target's
+frontier   to the nearest border of the unknown
+wander     in a random direction
+"""

@@ -1,0 +1,1 @@
+"""LangSuitE's strategies, in every world: act, ReAct, ReAct-EmMem and Reflexion."""

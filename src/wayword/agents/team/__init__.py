@@ -1,0 +1,1 @@
+"""Scripted actors that work together in a home: commander, follower and partners."""

@@ -1,0 +1,94 @@
+"""The team: scripted actors that work together by talking, each in its role.
+
+Source: the multi-agent tasks of LangSuitE (Jia et al. 2024), section 3.2, tasks V and VI, and their
+origins, TEACh (Padmakumar et al. 2022) and C-WAH (Zhang et al. 2023).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from wayword.agents.team.commander import Commander
+from wayword.agents.team.commands import Brief, Role
+from wayword.agents.team.follower import Follower
+from wayword.agents.team.partner import Partner
+from wayword.core.action import ActionSpace, Decision, Rejection
+from wayword.core.agent import MakePlan, Toolkit
+from wayword.core.episode import Episode, Reference
+from wayword.core.errors import UsageError, suggest
+from wayword.core.world import Feedback, World
+from wayword.worlds.household.goals import HouseholdReference
+from wayword.worlds.household.observation import HouseholdObservation
+from wayword.worlds.household.world import HouseholdWorld
+
+ROLES: dict[str, Callable[[Brief], Role]] = {
+    "partner": Partner,
+    "commander": Commander,
+    "follower": Follower,
+}
+"""Role -> what plays it. An episode's ``extra["roles"]`` names each actor's; else ``partner``."""
+
+
+@dataclass(frozen=True, slots=True)
+class TeamSettings:
+    """``talk`` says whether they may speak to each other; silent ones show what words are worth."""
+
+    talk: bool = True
+
+
+class Team:
+    """Scripted actors that finish tasks for several by talking.
+
+        >>> from wayword.core.registry import load
+        >>> sorted(load("agent", "team").families)
+        ['household']
+
+    It is shown the goals in the form judges read, and so counts as an oracle. But a partner looks
+    at the place of no object that it has not seen or been told of: it has its own view, its own
+    memory, and what the others say. A commander, who knows the house, reads out the reference's
+    plan; its follower is shown no goals and goes by sight and hearsay. Episodes name the actors'
+    roles in ``extra["roles"]``.
+    """
+
+    Settings: ClassVar[type[TeamSettings]] = TeamSettings
+    families: ClassVar[frozenset[str]] = frozenset({"household"})
+    needs_model: ClassVar[bool] = False
+    sees_answer: ClassVar[bool] = True
+
+    def __init__(self, settings: TeamSettings, toolkit: Toolkit) -> None:
+        self._settings, self._toolkit = settings, toolkit
+        self._role: Role | None = None
+
+    def reveal(self, reference: Reference, world: World, plan: MakePlan) -> None:
+        if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
+            raise UsageError(f"episode {reference.episode_id} has no goals in a house")
+        self._reference, self._world = reference, world
+
+    async def begin(self, episode: Episode) -> None:
+        self._episode = episode
+
+    async def act(
+        self, observation: HouseholdObservation, space: ActionSpace
+    ) -> Decision | Rejection:
+        if self._role is None:
+            self._role = self._cast(observation.actor)
+        return self._role.act(observation, space)
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        if self._role is not None:
+            self._role.on_feedback(decision, feedback)
+
+    def _cast(self, actor: str) -> Role:
+        name = self._episode.extra.get("roles", {}).get(actor, "partner")
+        if name not in ROLES:
+            raise UsageError(
+                f"episode {self._episode.id}: {actor} has the role {name!r}; "
+                f"{suggest(name, list(ROLES))}"
+            )
+        parts = (self._episode, self._reference, self._world, self._toolkit, self._settings.talk)
+        return ROLES[name](Brief(actor, *parts))
+
+
+agent = Team

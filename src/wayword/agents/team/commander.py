@@ -1,0 +1,215 @@
+"""Commander: knows the task and the house, and tells a follower what to do, one thing at a time.
+
+It reads out its reference's plan as commands, with the true place of everything, has doors on the
+way opened first, answers where things are, and says a thing again that could not be done.
+
+Source: the Commander of TEACh (Padmakumar et al. 2022), section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from wayword.agents.team.commands import (
+    Brief,
+    Command,
+    Done,
+    Said,
+    Trouble,
+    WhereAnswer,
+    WhereQuestion,
+    addressed,
+    is_reply,
+    not_understood,
+    parse,
+)
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.errors import UsageError
+from wayword.core.world import Feedback
+from wayword.worlds.household.errands import Order, PlannedReference
+from wayword.worlds.household.observation import HouseholdObservation
+from wayword.worlds.household.things import Things
+
+REPEATS = 3
+"""How often a command is given before the next one is."""
+IDLE = Action("turn_left")
+Talk = Generator[Said, Said, None]
+
+
+class Commander:
+    """One commander's script."""
+
+    def __init__(self, brief: Brief) -> None:
+        if not isinstance(brief.reference, PlannedReference):
+            raise UsageError(f"episode {brief.episode.id} has no plan to read out")
+        self._brief, self._world, self._reference = brief, brief.world, brief.reference
+        self._followers = (brief.reference.worker, *brief.reference.helpers)
+        self._follower = self._followers[0]
+        self._talk = self._script()
+        self._waiting = False
+        self._sides: dict[str, str] = {}
+        """Door -> the room that it was said to be in: it stands between two."""
+
+    def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
+        """Say the next thing once the last was answered; turn on the spot until then."""
+        heard = next((s for s in map(parse, self._texts(observation)) if s is not None), None)
+        unread = [text for text in self._texts(observation) if not is_reply(text)]
+        if heard is None and unread and self._brief.talk:
+            return Decision(Action("chat", (not_understood("commander", unread[-1]),)))
+        if self._waiting and heard is None:
+            return Decision(IDLE)
+        try:
+            said = self._talk.send(heard) if self._waiting and heard else next(self._talk)
+        except StopIteration:
+            return Decision(STOP)
+        self._waiting = not (isinstance(said, Done) and said.all)
+        return Decision(Action("chat", (self._addressed(said),)))
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """It hears of everything by message."""
+
+    def _script(self) -> Talk:
+        if not self._brief.talk:
+            return
+        for number, order in enumerate(self._reference.plan):
+            yield from self._have(order, number)
+        yield Done(all=True)
+
+    def _have(self, order: Order, number: int) -> Talk:
+        """Have an order carried out, if by several attempts; followers take turns at both."""
+        for attempt in range(REPEATS):
+            failed, self._follower = False, self._turn(order, number + attempt)
+            for command in self._commands(order):
+                failed = yield from self._say(command)
+                if failed:
+                    break
+            if not failed:
+                return
+
+    def _turn(self, order: Order, number: int) -> str:
+        """Whose turn it is: that of the one who holds what the order is about, else the next."""
+        hands = {name: self._world.house.actors[name].hands for name in self._followers}
+        about = {self._number(thing) for thing in (order.thing, order.other) if thing}
+        holder = next((name for name, held in hands.items() if about & set(held)), None)
+        return holder or self._followers[number % len(self._followers)]
+
+    def _addressed(self, said: Said) -> str:
+        """With several followers a name goes before what is said to one of them."""
+        to_all = isinstance(said, Done) and said.all
+        alone = len(self._followers) == 1 or to_all
+        return str(said) if alone else addressed(self._follower, said)
+
+    def _texts(self, observation: HouseholdObservation) -> Iterator[str]:
+        """What the follower said that is at it."""
+        return (m.text for m in observation.messages if m.sender == self._follower)
+
+    def _say(self, command: Command) -> Generator[Said, Said, bool]:
+        """Give a command, answer what is asked about it; whether it failed."""
+        said: Said = command
+        while True:
+            heard = yield said
+            if isinstance(heard, Done):
+                return False
+            if isinstance(heard, Trouble):
+                self._brief.toolkit.note("trouble", command=str(command), reason=heard.reason)
+                return True
+            said = command
+            if isinstance(heard, WhereQuestion):
+                i = self._world.object_id(self._brief.actor, heard.thing)
+                place, room = self._place(i) if i else ("", "")
+                said = WhereAnswer(heard.thing, place, room)
+
+    def _commands(self, order: Order) -> Iterator[Command]:
+        """An order in commands, as things stand when each of them is given."""
+        yield from self._doors(order.thing)
+        if order.deed == "bring":
+            yield from self._bring(order.thing, order.other)
+        elif order.deed == "slice":
+            if not self._is("sliced", order.thing):
+                yield from self._slice(order.thing, order.other)
+        elif order.deed in ("on", "off"):
+            if self._is("on", order.thing) != (order.deed == "on"):
+                yield self._command(
+                    "switch on" if order.deed == "on" else "switch off", order.thing
+                )
+        elif self._is("open", order.thing) != (order.deed == "open"):
+            yield self._command("open" if order.deed == "open" else "close", order.thing)
+
+    def _bring(self, thing: str, place: str) -> Iterator[Command]:
+        things = self._things
+        if int(things.inside[self._number(thing)]) == self._number(place):
+            return
+        yield from self._doors(place)
+        for lid in self._lids(place):
+            yield self._command("open", lid)
+        where, room = self._place(thing)
+        _, to_room = self._place(place)
+        yield Command("bring", self._name(thing), where, room, self._name(place), to_room)
+
+    def _slice(self, thing: str, knife: str) -> Iterator[Command]:
+        under = int(self._things.inside[self._number(thing)])
+        if not self._holds(knife):
+            yield from self._doors(knife)
+            yield self._command("take", knife)
+        yield from self._doors(thing)
+        yield self._command("slice", thing)
+        if under >= 0 and self._holds(knife):
+            yield from self._bring(knife, self._world.layout.ids[under])
+
+    def _doors(self, target: str) -> Iterator[Command]:
+        """Have the shut doors on the way opened, the nearest first."""
+        if self._holds(target):
+            return
+        for door in self._world.doors_to_open(self._follower, target) or ():
+            if door != target:
+                yield self._command("open", door)
+
+    def _side(self, door: str) -> str:
+        """The room that a door is said to be in: one that the follower can walk into, and the same
+        whenever the door is named, as long as that holds."""
+        scene = self._world.layout.scene
+        rooms = next(each.rooms for each in scene.doors if each.id == door)
+        before = [self._sides[door]] if door in self._sides else []
+        sides = [*before, *rooms]
+        near = [r for r in sides if self._world.route(self._follower, r) is not None]
+        self._sides[door] = (near or sides or [""])[0]
+        return self._sides[door]
+
+    def _command(self, verb: str, thing: str) -> Command:
+        place, room = self._place(thing)
+        return Command(verb, self._name(thing), place, room)  # type: ignore[arg-type]
+
+    def _place(self, thing: str) -> tuple[str, str]:
+        """What a thing is in or on, the outermost that shuts first of all, and in which room."""
+        if any(each.id == thing for each in self._world.layout.scene.doors):
+            return "", self._side(thing)
+        things, i = self._things, self._number(thing)
+        holders = [k for k in things.holders(i) if k < things.first_actor]
+        shut = next((k for k in reversed(holders) if things.encloses[k]), None)
+        at = shut if shut is not None else holders[-1] if holders else None
+        room = self._world.layout.room_at(float(things.x[i]), float(things.y[i]))
+        held = things.holders(i)[-1:] and things.holders(i)[-1] >= things.first_actor
+        return ("" if at is None or held else self._name(self._world.layout.ids[at])), room
+
+    def _lids(self, thing: str) -> list[str]:
+        """What a thing is shut in, the outermost first."""
+        things = self._things
+        holders = [k for k in things.holders(self._number(thing)) if k < things.first_actor]
+        shut = [k for k in reversed(holders) if things.encloses[k] and not things.open[k]]
+        return [self._world.layout.ids[k] for k in shut]
+
+    @property
+    def _things(self) -> Things:
+        return self._world.house.things
+
+    def _number(self, thing: str) -> int:
+        return self._world.layout.index[thing]
+
+    def _name(self, thing: str) -> str:
+        return self._world.name(self._brief.actor, thing) or thing
+
+    def _is(self, state: str, thing: str) -> bool:
+        return bool(getattr(self._things, state)[self._number(thing)])
+
+    def _holds(self, thing: str) -> bool:
+        return self._number(thing) in self._world.house.actors[self._follower].hands

@@ -1,0 +1,212 @@
+"""Follower: does what it is told, by what it sees and hears, and nothing else.
+
+It takes a command apart into high-level actions, looks for what it has not seen where it was told
+that it is, then all over that room, then asks. It is shown no goals and never looks at the truth.
+
+Source: the Follower of TEACh (Padmakumar et al. 2022), section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+
+from wayword.agents.team.commands import (
+    Brief,
+    Command,
+    Done,
+    Said,
+    Trouble,
+    WhereAnswer,
+    WhereQuestion,
+    heard_by,
+    is_reply,
+    not_understood,
+    parse,
+)
+from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
+from wayword.core.errors import UsageError
+from wayword.core.world import Feedback
+from wayword.worlds.household.observation import HouseholdObservation
+
+PATIENCE = 40
+"""Turns for which it waits for an answer."""
+
+Attempt = Generator[Action, Feedback, str]
+"""Actions, and in the end why it did not work, empty where it did."""
+
+
+class Follower:
+    """One follower's script. Of its brief it reads its own name, and whether to talk, alone."""
+
+    def __init__(self, brief: Brief) -> None:
+        self._me, self._talks = brief.actor, brief.talk
+        self._view: HouseholdObservation | None = None
+        self._heard: list[Said] = []
+        self._unread: list[str] = []
+        self._rooms: dict[str, str] = {}
+        self._fresh: set[str] = set()
+        self._feedback = Feedback()
+        self._life = self._live()
+        self._begun, self._turns = False, True
+
+    def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
+        """The next action of what it is about. Raises ``UsageError`` for a body that walks by
+        single steps alone."""
+        self._look(observation)
+        self._turns = Action("turn_right") in space
+        if not self._begun:
+            self._begun = True
+            if Action("goto", (self._me,)) not in space:
+                raise UsageError(
+                    f"{self._me} goes about things by high-level actions; set dataset.actions=all"
+                )
+            return Decision(next(self._life))
+        return Decision(self._life.send(self._feedback))
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        """What came of it."""
+        self._feedback = feedback
+
+    @property
+    def _now(self) -> HouseholdObservation:
+        assert self._view is not None
+        return self._view
+
+    def _look(self, observation: HouseholdObservation) -> None:
+        """Take in what is in view, and what was said."""
+        self._view = observation
+        self._note(_names(observation))
+        told = [heard_by(self._me, message.text) for message in observation.messages]
+        for text in told:
+            said = None if text is None else parse(text)
+            if said is not None:
+                self._heard.append(said)
+            elif text is not None and not is_reply(text):
+                self._unread.append(text)
+
+    def _note(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._rooms[name] = self._now.room
+            self._fresh.add(name)
+
+    def _live(self) -> Generator[Action, Feedback, None]:
+        while self._talks:
+            if self._unread:
+                yield Action("chat", (not_understood("follower", self._unread.pop(0)),))
+                continue
+            said = self._heard.pop(0) if self._heard else None
+            if isinstance(said, Command):
+                trouble = yield from self._obey(said)
+                yield Action("chat", (str(Trouble(trouble) if trouble else Done()),))
+            elif isinstance(said, Done) and said.all:
+                break
+            else:
+                yield self._idle()
+        yield STOP
+
+    def _obey(self, command: Command) -> Attempt:
+        if command.verb in ("take", "bring"):
+            trouble = yield from self._take(command)
+            if trouble or command.verb == "take":
+                return trouble
+            return (yield from self._put(command))
+        verb = {"switch on": "toggle_on", "switch off": "toggle_off"}.get(
+            command.verb, command.verb
+        )
+        return (yield from self._work(command, "goto", verb))
+
+    def _take(self, command: Command) -> Attempt:
+        """Have the thing in the hands; what else is in them is put down first."""
+        if self._holds(command.thing):
+            return ""
+        for held in self._now.holding:
+            yield Action("drop", (held.name,))
+        return (yield from self._work(command, "go_grab"))
+
+    def _put(self, command: Command) -> Attempt:
+        """Bring what is held where it belongs."""
+        there = Command("open", command.to, room=command.to_room)
+        trouble = ""
+        for again in (False, True):
+            trouble = yield from self._find(there, again)
+            trouble = trouble or (yield from self._do("go_put", command.to))
+            if not trouble:
+                return ""
+        return trouble
+
+    def _work(self, command: Command, *verbs: str) -> Attempt:
+        """Find a thing and do something with it; look for it again where it is not there."""
+        trouble = ""
+        for again in (False, True):
+            trouble = yield from self._find(command, again)
+            for verb in verbs if not trouble else ():
+                trouble = yield from self._do(verb, command.thing)
+                if trouble:
+                    break
+            if not trouble:
+                return ""
+        return trouble
+
+    def _find(self, command: Command, again: bool = False) -> Attempt:
+        """Have seen the thing where it is now."""
+        thing, place, room = command.thing, command.place, command.room
+        if thing in self._rooms and not again:
+            return ""
+        self._fresh = set(_names(self._now))
+        trouble = yield from self._search(thing, place, room)
+        if not self._found(thing):
+            yield Action("chat", (str(WhereQuestion(thing)),))
+            answer = yield from self._answer()
+            if answer is not None:
+                trouble = yield from self._search(thing, answer.place, answer.room)
+        return "" if self._found(thing) else trouble or f"I do not see {thing}"
+
+    def _search(self, thing: str, place: str, room: str) -> Attempt:
+        """Look where it should be, then around that room, then at all there is in it."""
+        trouble = ""
+        if room and self._now.room != room:
+            trouble = yield from self._do("goto", room)
+        if not self._found(thing) and place in self._rooms:
+            yield from self._do("go_check", place)
+        if not self._found(thing) and room:
+            trouble = yield from self._do("go_explore", room)
+        if not self._found(thing) and place in self._rooms:
+            yield from self._do("go_check", place)
+        for name in [n for n, r in self._rooms.items() if r == room]:
+            if self._found(thing):
+                break
+            yield from self._do("goto", name)
+        if not self._found(thing) and place in self._rooms:
+            yield from self._do("go_check", place)
+        return trouble
+
+    def _answer(self) -> Generator[Action, Feedback, WhereAnswer | None]:
+        """Wait for an answer."""
+        for _ in range(PATIENCE):
+            yield self._idle()
+            for said in self._heard:
+                if isinstance(said, WhereAnswer):
+                    self._heard.remove(said)
+                    return said
+        return None
+
+    def _idle(self) -> Action:
+        """Look around while there is nothing to do."""
+        return Action("turn_right") if self._turns else Action("go_explore", (self._now.room,))
+
+    def _do(self, verb: str, *names: str) -> Attempt:
+        feedback = yield Action(verb, names)
+        self._note([*feedback.details.get("seen", ()), *feedback.details.get("contents", ())])
+        return "" if feedback.ok else f"{verb} {', '.join(names)}: {feedback.status}"
+
+    def _found(self, thing: str) -> bool:
+        """Whether it has been seen since the search began."""
+        return thing in self._fresh or self._holds(thing)
+
+    def _holds(self, thing: str) -> bool:
+        return any(held.name == thing for held in self._now.holding)
+
+
+def _names(view: HouseholdObservation) -> list[str]:
+    """Everything in view."""
+    return [seen.name for seen in view.objects] + [seen.name for seen in view.doors]

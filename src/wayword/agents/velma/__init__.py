@@ -1,0 +1,1 @@
+"""VELMA: next-word prediction in the street, with landmarks in words."""

@@ -1,0 +1,1 @@
+"""Walker: an indoor agent to fine-tune, on the probabilities of the neighbors."""

@@ -1,0 +1,210 @@
+"""Game: one episode in a world, stepped turn by turn. Everything that plays episodes steps one.
+
+>>> from wayword.datasets.houses import dataset
+>>> houses = dataset("test", None, dataset.Settings())
+>>> task = houses.tasks[0]
+>>> game = Game(houses.world(task.episode), task.episode, max_steps=30)
+>>> for place in task.reference.path[1:]:
+...     step = game.act("agent", Decision(Action("goto", (place,))))
+>>> step.pose["viewpoint"] == task.reference.goal, game.ended
+(True, None)
+>>> game.act("agent", Decision(Action("fly"))).feedback.status
+'rejected'
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from typing import Any, Self
+
+from wayword.core.action import Action, ActionSpace, Decision, Rejection, legal
+from wayword.core.episode import Episode
+from wayword.core.trajectory import Ending, Step, Trajectory
+from wayword.core.world import Feedback, Observation, World
+
+_NOTHING_LEGAL = ActionSpace(())
+
+
+class Game:
+    """One episode in a world, and its trajectory so far.
+
+    The world is reset to the episode; without one, the game starts from the world's present state.
+    ``max_steps`` limits the turns of each actor; None sets no limit. The limit decides whose turn
+    it is and when the episode ends. It does not stop :meth:`act`, so that a longer recording can
+    be played again.
+    """
+
+    def __init__(
+        self, world: World, episode: Episode | None = None, max_steps: int | None = None
+    ) -> None:
+        if episode is not None:
+            world.reset(episode)
+        self.world, self.max_steps = world, max_steps
+        self.taken = dict.fromkeys(world.actors, 0)
+        """The number of turns that each actor has taken."""
+        start = {actor: world.pose(actor) for actor in world.actors}
+        self.trajectory = Trajectory(episode.id if episode else "", start)
+        self._observations: dict[str, Observation] = {}
+        self._spaces: dict[str, ActionSpace] = {}
+
+    def observation(self, actor: str) -> Observation:
+        """The actor's observation, computed once a turn."""
+        if actor not in self._observations:
+            self._observations[actor] = self.world.observe(actor)
+        return self._observations[actor]
+
+    def space(self, actor: str) -> ActionSpace:
+        """The actor's legal actions, computed once a turn; empty once it is done."""
+        if actor not in self._spaces:
+            done = self.world.done(actor)
+            self._spaces[actor] = _NOTHING_LEGAL if done else self.world.action_space(actor)
+        return self._spaces[actor]
+
+    def active(self, actor: str) -> bool:
+        """True if the actor has turns left."""
+        left = self.max_steps is None or self.taken[actor] < self.max_steps
+        return left and not self.world.done(actor)
+
+    @property
+    def ended(self) -> Ending | None:
+        """How the episode ended, None while an actor has turns left."""
+        if any(map(self.active, self.taken)):
+            return None
+        return "stopped" if all(map(self.world.done, self.taken)) else "step_limit"
+
+    def turns(self) -> Iterator[str]:
+        """The actor whose turn it is, again and again until the episode ends.
+
+        Actors take turns in rounds, in the world's order. Take each turn before asking for the
+        next actor.
+        """
+        while playing := [actor for actor in self.taken if self.active(actor)]:
+            number = min(self.taken[actor] for actor in playing)
+            for actor in self.taken:
+                if self.taken[actor] <= number and self.active(actor):
+                    yield actor
+
+    def act(self, actor: str, decision: Decision | Rejection) -> Step:
+        """Take a turn, and record it in the trajectory.
+
+        An illegal action becomes a rejection. A rejection changes nothing in the world.
+        """
+        observation = self.observation(actor)
+        decision, feedback = self.carry_out(actor, decision)
+        step = Step(actor, observation, decision, feedback, self.world.pose(actor))
+        self.trajectory.steps.append(step)
+        return step
+
+    def carry_out(
+        self, actor: str, decision: Decision | Rejection
+    ) -> tuple[Decision | Rejection, Feedback]:
+        """Take a turn without observing or recording it, as for :meth:`act`."""
+        decision = legal(decision, self.space(actor))
+        if isinstance(decision, Rejection):
+            details = {"kind": decision.kind, "reason": decision.reason}
+            feedback = Feedback("rejected", details)
+        else:
+            feedback = self.world.step(actor, decision.action)
+        self.taken[actor] += 1
+        self._observations.clear()
+        self._spaces.clear()
+        return decision, feedback
+
+    def follow(
+        self, actor: str, plan: ActionPlan
+    ) -> Iterator[tuple[Decision | Rejection, Feedback]]:
+        """Carry out a plan until it ends or its actor is done, and yield each turn's result.
+
+        Raises ``PlanningFailed`` as the plan does.
+        """
+        try:
+            action = next(plan)
+            while True:
+                result = self.carry_out(actor, Decision(action, thought_of(plan)))
+                yield result
+                if self.world.done(actor):
+                    return
+                action = plan.send(result[1])
+        except StopIteration:
+            return
+
+    def actions(self, actor: str, plan: ActionPlan) -> tuple[Action, ...]:
+        """The legal actions of a plan that :meth:`follow` carries out."""
+        decisions = [decision for decision, _ in self.follow(actor, plan)]
+        return tuple(each.action for each in decisions if isinstance(each, Decision))
+
+    def replay(self, steps: Iterable[Step]) -> Iterator[Step]:
+        """Carry out recorded steps, each one after it was yielded.
+
+        Raises ``ReplayDiffers`` if a step's feedback has another status than the recorded one.
+        """
+        for number, step in enumerate(steps, 1):
+            yield step
+            check_replayed(number, step, self.carry_out(step.actor, step.decision)[1])
+
+    def finished(self) -> Trajectory:
+        """The trajectory with its ending and the world's final state."""
+        self.trajectory.ended = self.ended or "step_limit"
+        self.trajectory.state = self.world.state()
+        return self.trajectory
+
+    def clone(self) -> Self:
+        """An independent game in the same state. Read-only parts of the world are shared."""
+        other, old = copy.copy(self), self.trajectory
+        other.world, other.taken = copied(self.world), dict(self.taken)
+        other.trajectory = Trajectory(old.episode_id, old.start, list(old.steps))
+        other._observations, other._spaces = {}, {}
+        return other
+
+
+class ReplayDiffers(Exception):
+    """Why recorded steps cannot be played again."""
+
+
+def check_replayed(number: int, recorded: Step, feedback: Feedback) -> None:
+    """Raise ``ReplayDiffers`` if the feedback has another status than step ``number`` records."""
+    was, now = recorded.feedback.status, feedback.status
+    if was != now:
+        raise ReplayDiffers(
+            f"step {number} cannot be taken again: the world answers {now}, and answered {was}"
+        )
+
+
+def copied(world: World) -> World:
+    """An independent world in the same state. What ``world.read_only`` holds is shared."""
+    shared: Sequence[object] = getattr(world, "read_only", ())
+    return copy.deepcopy(world, {id(part): part for part in shared})
+
+
+# Plans: actions of a planner, which sees the feedback of each one before it gives the next.
+
+ActionPlan = Generator[Action, Feedback, None]
+"""Actions that depend on the feedback of earlier ones: send each feedback to get the next."""
+
+
+class ReasonedPlan(Generator[Action, Feedback, None]):
+    """A plan that gives a reason for each action: ``why`` is called after each of them."""
+
+    def __init__(self, actions: ActionPlan, why: Callable[[], str]) -> None:
+        self._actions, self._why = actions, why
+
+    def send(self, feedback: Any) -> Action:
+        return self._actions.send(feedback)
+
+    def throw(self, *raised: Any) -> Action:
+        return self._actions.throw(*raised)
+
+    @property
+    def thought(self) -> str:
+        """The reason for the latest action, as a thought."""
+        return self._why()
+
+
+def thought_of(plan: ActionPlan) -> str:
+    """The reason for a plan's latest action; empty if the plan gives none."""
+    return plan.thought if isinstance(plan, ReasonedPlan) else ""
+
+
+class PlanningFailed(Exception):
+    """Why a plan cannot go on, in a few words."""

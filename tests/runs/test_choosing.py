@@ -1,0 +1,91 @@
+"""Which episodes are played: shuffle, shard and limit together."""
+
+from __future__ import annotations
+
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helpers.run_folders import episodes, played
+from wayword.core.errors import UsageError
+from wayword.runs import Plan, run
+
+COUNT = 24
+TREE = {"steps": 1, "dataset": {"houses": 2, "episodes": COUNT}}
+
+
+@pytest.fixture
+def chosen(tmp_path: Path) -> Any:
+    """Play one episode after the other in a new folder, and give their ids."""
+    number = iter(range(1000))
+
+    def play(**options: Any) -> list[str]:
+        out = tmp_path / str(next(number))
+        return played(Plan("random", "houses", "", TREE, concurrency=1, out=out, **options))
+
+    return play
+
+
+@pytest.fixture
+def every(chosen: Any) -> list[str]:
+    """All of the split, in the dataset's order."""
+    found: list[str] = chosen()
+    assert len(set(found)) == len(found) == COUNT
+    return found
+
+
+def test_a_limit_takes_the_first_episodes_of_the_dataset(chosen: Any, every: list[str]) -> None:
+    assert chosen(limit=5) == every[:5]
+    assert chosen(limit=COUNT + 9) == every
+
+
+def test_a_shuffle_is_a_fixed_order_of_the_whole_split(chosen: Any, every: list[str]) -> None:
+    one, zero, other = chosen(shuffle=1), chosen(shuffle=0), chosen(shuffle=2)
+    assert sorted(one) == sorted(zero) == sorted(other) == sorted(every)
+    assert len({tuple(order) for order in (every, one, zero, other)}) == 4
+    assert chosen(shuffle=1) == one
+
+
+def test_a_limit_takes_the_first_episodes_of_the_shuffled_order(
+    chosen: Any, every: list[str]
+) -> None:
+    order = chosen(shuffle=1)
+    assert chosen(shuffle=1, limit=5) == order[:5]
+    assert set(order[:5]) - set(every[:5]), "a sample of the whole split, not its beginning"
+
+
+def test_shards_share_the_split_out_evenly(chosen: Any, every: list[str]) -> None:
+    for options in ({}, {"shuffle": 3}):
+        order = chosen(**options)
+        parts = [chosen(shard=f"{part}/5", **options) for part in range(1, 6)]
+        assert sorted(chain.from_iterable(parts)) == sorted(every)
+        assert [len(part) for part in parts] == [5, 5, 5, 5, 4]
+        for part in parts:
+            assert part == sorted(part, key=order.index), "in the order of the whole"
+
+
+def test_a_limit_counts_the_episodes_of_a_shard(chosen: Any) -> None:
+    for part in ("1/3", "3/3"):
+        shard = chosen(shuffle=4, shard=part)
+        assert chosen(shuffle=4, shard=part, limit=3) == shard[:3]
+
+
+def test_a_higher_limit_resumes_the_same_order(chosen: Any, tmp_path: Path) -> None:
+    order, out = chosen(shuffle=5), tmp_path / "grows"
+    for limit in (4, 7):
+        plan = Plan("random", "houses", "", TREE, limit=limit, shuffle=5, concurrency=1, out=out)
+        assert run(plan).outcome.finished == (4 if limit == 4 else 3)
+        assert episodes(out) == order[:limit]
+
+
+def test_named_episodes_are_played_in_the_order_named(chosen: Any, every: list[str]) -> None:
+    names = (every[7], every[2], every[7])
+    assert chosen(episodes=names) == [every[7], every[2]]
+    assert chosen(episode=every[3]) == [every[3]]
+    assert chosen(episode="4") == [every[3]]
+    assert chosen(episode="2", shuffle=1) == [chosen(shuffle=1)[1]]
+    for option in ({"shuffle": 0}, {"shard": "1/2"}, {"limit": 1}, {"episode": every[0]}):
+        with pytest.raises(UsageError, match="--episodes"):
+            chosen(episodes=names, **option)

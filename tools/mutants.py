@@ -1,0 +1,169 @@
+"""Plant small changes of meaning, one at a time, and report which of them the tests notice.
+
+    python tools/mutants.py                 # every change in the table below
+    python tools/mutants.py runs/ velma     # those whose file or tests contain one of the words
+
+Each change is made in a copy of the package, so the checkout stays as it is. A change whose text
+has gone from the package, or stands in several places, is reported and not counted.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A text that stands once in the package, its replacement, and the tests that should fail.
+
+    ``file`` is looked in first; text that was moved is found in the rest of the package.
+    """
+
+    file: str
+    before: str
+    after: str
+    tests: str
+
+
+MUTANTS = (
+    # Choosing episodes.
+    Mutant("runs/episodes.py", "range(len(tasks))\n    if plan.shuffle",
+           "range(len(tasks))[: plan.limit]\n    if plan.shuffle", "runs/test_choosing.py"),
+    Mutant("runs/episodes.py", "if plan.shuffle is not None:", "if plan.shuffle:",
+           "runs/test_choosing.py"),
+    Mutant("runs/episodes.py", "random.Random(plan.shuffle)", "random.Random(0)",
+           "runs/test_choosing.py"),
+    Mutant("runs/episodes.py", "order[part::parts][: plan.limit]",
+           "order[: plan.limit][part::parts]", "runs/test_choosing.py"),
+    Mutant("runs/episodes.py", "order[part::parts]", "order[part * len(order) // parts :]",
+           "runs/test_choosing.py"),
+    Mutant("runs/episodes.py", "dict.fromkeys(plan.episodes)", "sorted(set(plan.episodes))",
+           "runs/test_choosing.py"),
+    # Identity.
+    Mutant("runs/parts.py", '"seed": plan.seed,', "", "runs/test_identity_fields.py"),
+    Mutant("runs/parts.py", '"max_steps": plan.max_steps or dataset.max_steps,',
+           '"max_steps": dataset.max_steps,', "runs/test_identity_fields.py"),
+    Mutant("runs/parts.py", '"shuffle": plan.shuffle,', "", "runs/test_identity_fields.py"),
+    Mutant("runs/parts.py", '"shard": plan.shard,', "", "runs/test_identity_fields.py"),
+    Mutant("runs/parts.py", '**({"ask": plan.ask} if plan.ask else {}),', "",
+           "runs/test_identity_fields.py"),
+    Mutant("runs/parts.py", '"dataset_settings": asdict(data_settings),', "",
+           "runs/test_identity_fields.py"),
+    Mutant("runs/parts.py", '"data_checksum": checksum,', "", "runs/test_identity_fields.py"),
+    Mutant("runs/parts.py", "_identity(model) for role", "model.name for role",
+           "runs/test_identity_fields.py"),
+    Mutant("models/scripted.py", 'f"{self._name} {given}"', "self._name",
+           "runs/test_identity_fields.py"),
+    # Episodes that fail and finish later, and pooled seeds.
+    Mutant("runs/reports.py", "failed.difference(scored.ids) if failed else failed", "failed",
+           "runs/test_failed_then_finished.py"),
+    Mutant("runs/reports.py", "for k, v in settings.items() if k not in SEEDS",
+           "for k, v in settings.items()", "runs/test_failed_then_finished.py"),
+    Mutant("runs/reports.py", '["identity"].items() if k not in SEEDS', '["identity"].items()',
+           "runs/test_failed_then_finished.py"),
+    Mutant("runs/reports.py", "sum(_row(run).failed for run in runs)", "first.failed",
+           "runs/test_failed_then_finished.py"),
+    Mutant("runs/episodes.py", 'task.episode.id, trajectory.ended == "failed"',
+           "task.episode.id, False",
+           "runs/test_failed_then_finished.py"),
+    Mutant("runs/episodes.py", "if task_id(tasks, number) not in finished]", "]",
+           "runs/test_failed_then_finished.py"),
+    # Continuing.
+    Mutant("core/recording.py", "if call.role == role and call.answer is not None",
+           "if call.answer is not None", "runs/test_continuing_roles.py"),
+    Mutant("core/recording.py", "log.drain_percept() or step.percept", "log.drain_percept()",
+           "runs/test_continuing_roles.py"),
+    Mutant("agents/velma.py", "        self._forced = self._forced[1:]\n", "",
+           "runs/test_continuing_roles.py"),
+    # Which steps a prompt holds, and how each agent asks.
+    Mutant("agents/prompting.py", "turns = self.turns[self.dropped :]",
+           "turns = self.turns[: len(self.turns) - self.dropped]", "agents/test_requests.py"),
+    Mutant("agents/prompting.py", "return self._blocks[self.dropped :]",
+           "return self._blocks[: len(self._blocks) - self.dropped]", "agents/test_requests.py"),
+    Mutant("agents/prompting.py", "return self.dropped - before", "return self.dropped",
+           "agents/test_requests.py"),
+    Mutant("agents/answers.py", "if len(completion.texts) == 1:  # a backend", "if True:  #",
+           "agents/test_requests.py"),
+    Mutant("agents/navgpt/agent.py", 'max_tokens=80, stop=("\\n",)', "max_tokens=80",
+           "agents/test_requests.py"),
+    Mutant("agents/navgpt/agent.py", "temperature=self._settings.temperature,", "",
+           "agents/test_requests.py"),
+    Mutant("agents/navgpt/agent.py", 'stop=() if constrained else ("\\nObservation:",),', "",
+           "agents/test_requests.py"),
+    Mutant("agents/velma/agent.py", "settings.max_tokens, STOPS, seed=seed",
+           "settings.max_tokens, seed=seed", "agents/test_requests.py"),
+    Mutant("agents/velma/answers.py", 'max_tokens=256, stop=("\\n\\n",)', "max_tokens=256",
+           "agents/test_requests.py"),
+    # The cache.
+    Mutant("models/middleware/cache.py", "digest([identity_of(self._inner), question])",
+           "digest([self._inner.name, question])", "runs/test_cached_answers.py"),
+    Mutant("models/inspect.py", "[self._settings.base_url, self._settings.thinking]",
+           "[self._settings.thinking]", "models/test_inspect.py"),
+)  # fmt: skip
+
+
+def main(words: list[str]) -> int:
+    """Plant the changes that contain a word; 1 where one of them passes its tests."""
+    chosen = [m for m in MUTANTS if not words or any(w in m.file + m.tests for w in words)]
+    with tempfile.TemporaryDirectory() as folder:
+        package = Path(folder) / "src" / "wayword"
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / "src" / "wayword", package, ignore=ignored, copy_function=_link)
+        clean = sorted({path for mutant in chosen for path in mutant.tests.split()})
+        if _tested(package, " ".join(clean)) != "unseen":
+            print("the tests fail without any change planted: mend them first")
+            return 2
+        found: Counter[str] = Counter()
+        for mutant in chosen:
+            verdict = _planted(package, mutant)
+            found[verdict] += 1
+            print(f"{verdict:6} {mutant.file}: {' '.join(mutant.before.split())}", flush=True)
+        print(", ".join(f"{count} {verdict}" for verdict, count in sorted(found.items())))
+    return int(found["unseen"] > 0)
+
+
+def _link(source: str, target: str) -> None:
+    """A package has megabytes of weights, and only one file of it is changed."""
+    os.symlink(source, target)
+
+
+def _planted(package: Path, mutant: Mutant) -> str:
+    """The verdict: ``gone``, or as :func:`_tested` gives it."""
+    own = package / mutant.file
+    texts = {path: path.read_text(encoding="utf-8") for path in package.rglob("*.py")}
+    holders = [own] if mutant.before in texts.get(own, "") else [
+        path for path, text in texts.items() if mutant.before in text
+    ]  # fmt: skip
+    if len(holders) != 1 or texts[holders[0]].count(mutant.before) != 1:
+        return "gone"
+    (path,) = holders
+    original = path.resolve()
+    path.unlink()
+    path.write_text(texts[path].replace(mutant.before, mutant.after), encoding="utf-8")
+    try:
+        return _tested(package, mutant.tests)
+    finally:
+        path.unlink()
+        _link(str(original), str(path))
+
+
+def _tested(package: Path, tests: str) -> str:
+    """``seen`` where a test fails on this copy of the package, ``broken`` where none could run."""
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider"]
+    command += [str(ROOT / "tests" / path) for path in tests.split()]
+    environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=900)
+    return {0: "unseen", 1: "seen"}.get(done.returncode, "broken")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -32,9 +32,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 from wayword.core.dataset import task_id
-from wayword.runs.folder import EpisodeLine, RunFolder
+from wayword.runs.lines import line_in, member
 from wayword.runs.parts import open_dataset
 from wayword.runs.plan import Plan
+from wayword.runs.record import Line, RunFolder
 from wayword.runs.running import run
 
 PLAYED, FEW, MANY, PAGES = 50, 5_000, 100_000, 1_000
@@ -70,18 +71,19 @@ def made(
     settings = {"dataset": settings_of(episodes)}
     plan = Plan(agent, "houses", model, settings, limit=PLAYED, max_steps=max_steps, out=out)
     if out.exists():
-        return list(RunFolder.read(out).columns().ids)
+        return RunFolder.read(out).index.ids()
     run(plan)
     tasks = open_dataset(plan).tasks
     ids = [task_id(tasks, number) for number in range(len(tasks))]
     records = list(RunFolder.read(out).records())
-    lines = [EpisodeLine.of(record) for record in records]
+    lines = [Line.of(record) for record in records]
+    texts = [line_in(line.member) for line in lines]
     there = {line.episode_id for line in lines}
     with RunFolder.open(out, RunFolder.read(out).config) as folder:
         for number, name in enumerate(name for name in ids if name not in there):
-            line = lines[number % len(lines)]
-            body = line.body.replace(line.episode_id.encode(), name.encode())
-            folder.append_line(EpisodeLine(name, line.scores, line.ended, body))
+            line, text = lines[number % len(lines)], texts[number % len(lines)]
+            text = text.replace(line.episode_id.encode(), name.encode())
+            folder.write(Line(name, line.scores, line.ended, member(text)))
     return ids
 
 

@@ -144,7 +144,7 @@ def test_the_budget_is_passed_by_calls_under_way_alone(limit: int, tmp_path: Pat
     result = run(plan)
     print(result.outcome.exhausted, *result.notices, sep="\n")
     assert "tokens is spent" in result.outcome.exhausted
-    lines = (tmp_path / "run" / "spending.jsonl").read_text().splitlines()
+    lines = (tmp_path / "run" / "calls.jsonl").read_text().splitlines()
     spent = [json.loads(line)["tokens"] for line in lines]
     late = next(line for line in result.notices if "under way when" in line)
     number = int(late.split("; ")[1].split(" ")[0])
@@ -162,7 +162,7 @@ def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
     ]
     running = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 240
-    lines = tmp_path / "run" / "episodes.jsonl"
+    lines = tmp_path / "run" / "episodes.jsonl.gz"
     while time.monotonic() < deadline and not (lines.exists() and lines.stat().st_size):
         time.sleep(0.2)
     running.send_signal(signal.SIGTERM)

@@ -46,7 +46,7 @@ ENTRIES = {
     "open_agent": ("runs.parts", "experiment.cast"),
     "open_dataset": ("runs.parts", "experiment.parts"),
     "open_model": ("models.parts.opening", "models.opening"),
-    "RunFolder": ("runs.folder", "recording.folder"),
+    "RunFolder": ("runs.record", "runs.folder", "recording.folder"),
     "Toolkit": ("core.agent",),
     "score": ("metrics.scoring", "evaluation.scorer"),
     "table": ("runs.reports", "experiment.reports"),

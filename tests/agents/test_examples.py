@@ -14,7 +14,7 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Message
 from wayword.core.trajectory import Trajectory
 from wayword.runs import Plan, run
-from wayword.runs.folder import RunFolder
+from wayword.runs.record import RunFolder
 
 TASKS: list[tuple[str, dict[str, Any]]] = [
     ("household", {}),

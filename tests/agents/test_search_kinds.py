@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from wayword.datasets.apartments import Apartments
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
 ROOMS, HOMES, EPISODES = 1, 12, 90

@@ -12,7 +12,7 @@ from helpers.loopback import chat, refusal, serving
 from wayword import viewer
 from wayword.core.model import Choice
 from wayword.runs import Plan, run
-from wayword.runs.folder import RunFolder
+from wayword.runs.record import RunFolder
 
 
 def _chat_only(route: str, body: dict[str, Any], headers: dict[str, str]) -> tuple[int, Any]:

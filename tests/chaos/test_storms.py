@@ -14,7 +14,7 @@ from helpers.loopback import chat, refusal, serving
 from wayword.models.middleware.rate import RetryPolicy
 from wayword.models.parts import opening
 from wayword.runs import Plan, run
-from wayword.runs.folder import RunFolder
+from wayword.runs.record import RunFolder
 from wayword.runs.running import RunResult
 
 GOOD = chat("Thought: on.\nAction: 1")

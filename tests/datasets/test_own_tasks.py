@@ -14,7 +14,7 @@ from wayword.core.errors import DataError
 from wayword.datasets.sources.own.dataset import accept, example, read_task
 from wayword.envs import make
 from wayword.runs import Plan
-from wayword.runs.folder import RunFolder
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.testing.contracts import check_dataset
 

@@ -16,8 +16,8 @@ from wayword.datasets.r2r import R2R, R2RSettings
 from wayword.datasets.r4r import R4R
 from wayword.datasets.rxr import RxR, RxRSettings
 from wayword.runs import catalogue
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
 

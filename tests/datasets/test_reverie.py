@@ -15,8 +15,8 @@ from wayword.core.world import Feedback
 from wayword.datasets.r2r import R2RSettings
 from wayword.datasets.reverie import Reverie
 from wayword.metrics.scoring import score
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.verbalize import indoor
 from wayword.verbalize.generic import verbalizer

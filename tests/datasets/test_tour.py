@@ -24,9 +24,9 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.tour import Tour, TourSettings
-from wayword.runs.folder import RunFolder
 from wayword.runs.perceive import Perceiving, perceive
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.testing.contracts import check_dataset
 

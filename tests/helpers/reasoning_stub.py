@@ -20,7 +20,7 @@ from wayword.core.action import Decision
 from wayword.core.model import Completion
 from wayword.core.rollout import Outcome
 from wayword.models.scripted import smallest
-from wayword.runs.folder import RunFolder
+from wayword.runs.record import RunFolder
 
 THINKING = 1000
 """Tokens that are spent on thought before an answer."""

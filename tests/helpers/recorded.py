@@ -12,7 +12,7 @@ from wayword.core.model import Choice, Completion, Image, Message, Sampling, Tok
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict
 from wayword.core.world import Feedback, Observation
-from wayword.runs.folder import EpisodeRecord
+from wayword.runs.record import EpisodeRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ text = st.text(max_size=12) | st.sampled_from(["", "type", "$float", "$", "\ud80
 number = st.floats(allow_nan=False) | st.integers()
 value: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.booleans() | number | text | st.binary(max_size=6),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text | number, inner, max_size=3),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(text, inner, max_size=3),
     max_leaves=6,
 )
 mapping = st.dictionaries(text, value, max_size=3)

@@ -10,7 +10,7 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.model import Choice, Completion, Message, Sampling, Usage
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.record import EpisodeRecord, RunFolder
 
 SCORES = {"sr": 1.0, "ne": 0.25, "steps": 3.0, "rejections": 1.0, "seconds": 0.5}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.runs import Plan, RunFolder, run
-from wayword.runs.folder import EpisodeRecord
+from wayword.runs.record import EpisodeRecord
 from wayword.runs.reports import table
 
 

@@ -54,5 +54,5 @@ def test_a_run_begins_without_what_it_does_not_use(
     """These cost more than the rest of a short run; pydantic and rich check and print every run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("WAYWORD_CACHE", str(tmp_path / "cache"))
-    unused = {"scipy", "openai", "xllamacpp", "yaml", "sqlite3", "httpx", "minigrid", "PIL"}
+    unused = {"scipy", "openai", "xllamacpp", "yaml", "httpx", "minigrid", "PIL"}
     assert loaded_by(BEGUN, sorted(unused)) == set()

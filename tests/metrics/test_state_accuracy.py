@@ -18,7 +18,7 @@ from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
 from wayword.metrics.scoring import score
 from wayword.metrics.state_accuracy import METRICS, holding_is_right, measure, place_is_right
-from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.record import EpisodeRecord, RunFolder
 
 
 def says(place: str, facing: str, holding: str, action: str) -> str:

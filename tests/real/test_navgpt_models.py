@@ -9,8 +9,8 @@ import pytest
 from wayword.core.action import Rejection
 from wayword.models.parts.llamacpp import serve
 from wayword.models.parts.weights import located
-from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RecordedRun, RunFolder
 from wayword.runs.running import run
 
 pytestmark = [pytest.mark.real, pytest.mark.local_model]

@@ -13,8 +13,8 @@ from wayword.core.episode import PathReference
 from wayword.core.errors import DataError
 from wayword.core.geometry import absolute, relative
 from wayword.datasets.r2r import R2R, R2RSettings
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.verbalize import indoor
 

@@ -11,9 +11,9 @@ import pytest
 from helpers.two_in_a_flat import TwoInAFlat, named
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import reports
-from wayword.runs.folder import RunFolder
 from wayword.runs.parts import model_choices, open_agent
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
 FIRST = "scripted:first"

@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from helpers.records import records
 from wayword.cli import SELDOM, main
-from wayword.runs.folder import RunFolder
+from wayword.runs.record import RunFolder
 
 
 @dataclass(frozen=True)
@@ -118,7 +119,7 @@ def test_a_folder_is_found_again_without_naming_it(
     other = wayword("run", "random", "--limit", 2, "--seed", 1).stdout.splitlines()[-1]
     assert first == second
     assert other != first
-    assert len((tmp_path / first / "episodes.jsonl").read_text().splitlines()) == 4
+    assert len(records(tmp_path / first)) == 4
 
 
 def test_table_as_json_gives_rates_as_fractions_with_intervals(runs: Path) -> None:
@@ -164,7 +165,7 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
     out = tmp_path / "run"
     asked = ("--config", config, "--set", "steps=3", "--limit", 1, "--out", out)
     assert wayword("run", "random", "--on", "houses", *asked).returncode == 0
-    identity = json.loads((out / "config.json").read_text())["identity"]
+    identity = json.loads((out / "run.json").read_text())["identity"]
     assert identity["settings"]["steps"] == 3
     assert identity["dataset_settings"]["seed"] == 3
 
@@ -220,7 +221,7 @@ def test_a_full_disk_ends_in_one_line_and_keeps_what_was_finished(tmp_path: Path
     out = tmp_path / "run"
     script = (
         "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000)); "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (12_000, 12_000)); "
         f"sys.argv = ['wayword', 'run', 'random', '--on', 'houses', '--out', {str(out)!r}]; "
         "from wayword.cli import SELDOM, main; main()"
     )
@@ -228,12 +229,10 @@ def test_a_full_disk_ends_in_one_line_and_keeps_what_was_finished(tmp_path: Path
         [sys.executable, "-c", script], check=False, capture_output=True, text=True
     )
     assert done.returncode == 2, done.stderr
-    assert "episodes.jsonl" in done.stderr.splitlines()[-1]
-    lines = (out / "episodes.jsonl").read_bytes().split(b"\n")
-    assert lines[-1] == b""
-    assert len(lines) > 2
+    assert "episodes.jsonl.gz" in done.stderr.splitlines()[-1]
+    assert len(records(out)) > 2
     assert wayword("run", "random", "--on", "houses", "--out", out).returncode == 0
-    assert len((out / "episodes.jsonl").read_bytes().split(b"\n")) == 181
+    assert len(records(out)) == 180
 
 
 def test_a_spent_budget_stops_in_order_and_can_be_continued(tmp_path: Path) -> None:
@@ -242,13 +241,13 @@ def test_a_spent_budget_stops_in_order_and_can_be_continued(tmp_path: Path) -> N
     short = wayword(*asked, "--max-tokens", 20000, "--concurrency", 1)
     assert short.returncode == 1
     assert "the budget of 20,000 tokens would not finish another episode" in short.stderr
-    finished = len((out / "episodes.jsonl").read_text().splitlines())
+    finished = len(records(out))
     assert 0 < finished < 6
     again = wayword(*asked, "--max-tokens", 20000, "--concurrency", 1)
     assert again.returncode == 1, "the budget covers all sessions of a run"
-    assert len((out / "episodes.jsonl").read_text().splitlines()) == finished
+    assert len(records(out)) == finished
     assert wayword(*asked).returncode == 0
-    assert len((out / "episodes.jsonl").read_text().splitlines()) == 6
+    assert len(records(out)) == 6
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from wayword.core.action import Decision
 from wayword.core.errors import UsageError
 from wayword.core.trajectory import Step, Trajectory
 from wayword.runs.continuing import Place
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
 from wayword.runs.play import game_plan, play
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from wayword.runs.folder import RunFolder
+from helpers.records import torn
+from wayword.runs.record import RunFolder
 
 SLOW_WALKER = '''
 """A random walker that takes its time, so that it can be killed on the way."""
@@ -82,18 +83,16 @@ def test_a_run_killed_at_random_moments_ends_like_an_uninterrupted_one(
 def test_the_same_command_after_the_end_plays_nothing_again(walker: Path, tmp_path: Path) -> None:
     out = tmp_path / "run"
     subprocess.run(command(walker, out), check=True, capture_output=True)
-    before = (out / "episodes.jsonl").read_bytes()
+    before = (out / "episodes.jsonl.gz").read_bytes()
     again = subprocess.run(command(walker, out), check=True, capture_output=True, text=True)
-    assert (out / "episodes.jsonl").read_bytes() == before
+    assert (out / "episodes.jsonl.gz").read_bytes() == before
     assert f"{EPISODES} episodes were finished before" in again.stderr
 
 
 def finished_in(run: Path) -> int:
-    episodes = run / "episodes.jsonl"
-    return episodes.read_bytes().count(b"\n") if episodes.exists() else 0
+    return len(torn(run))
 
 
 def names_in(run: Path) -> set[str]:
-    """Episodes with a whole line on disk, read without the library."""
-    lines = (run / "episodes.jsonl").read_bytes().split(b"\n")[:-1]
-    return {json.loads(line)["episode"] for line in lines}
+    """Episodes with a whole record on disk, read without the library."""
+    return {line["episode"] for line in torn(run)}

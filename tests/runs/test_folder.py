@@ -6,16 +6,20 @@ import json
 import math
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from helpers.recorded import walk
+from helpers.records import forget, lines, members, records, rewrite
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.config import Session, add_session, sessions
-from wayword.runs.folder import EpisodeRecord, RunFolder
-from wayword.runs.reports import compare
+from wayword.runs.merge import merge
+from wayword.runs.record import EpisodeRecord, RunFolder
+from wayword.runs.reports import compare, table
+from wayword.viewer.library import Library
 
 CONFIG: dict[str, Any] = {
     "identity": {"agent": "oracle", "settings": {"shots": 0, "history": "window"}, "seed": 0},
@@ -30,10 +34,6 @@ def written(folder: Path, episodes: int = 3) -> Path:
         for at in range(episodes):
             run.append(walk(f"e{at}"))
     return folder
-
-
-def lines(folder: Path) -> list[bytes]:
-    return (folder / "episodes.jsonl").read_bytes().splitlines(keepends=True)
 
 
 def test_what_was_written_is_read(tmp_path: Path) -> None:
@@ -134,41 +134,43 @@ def test_a_run_that_played_and_spent_nothing_is_replaced(tmp_path: Path) -> None
         RunFolder.open(tmp_path, CONFIG)
 
 
-@pytest.mark.parametrize("name", ["failures.jsonl", "spending.jsonl", "signature.json"])
-def test_a_run_that_failed_or_spent_or_was_signed_is_not_replaced(
-    tmp_path: Path, name: str
-) -> None:
+@pytest.mark.parametrize("name", ["failures.jsonl.gz", "calls.jsonl"])
+def test_a_run_that_failed_or_spent_is_not_replaced(tmp_path: Path, name: str) -> None:
     written(tmp_path, episodes=0)
-    (tmp_path / name).write_text('{"tokens":1}\n')
+    if name == "calls.jsonl":
+        (tmp_path / name).write_text('{"tokens":1}\n')
+    else:
+        rewrite(tmp_path, [{"episode": "e0", "reason": "no answer"}], name)
     with pytest.raises(RecordingError, match="holds another run"):
         RunFolder.open(tmp_path, OTHER)
 
 
 def test_a_folder_of_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("mine")
-    with pytest.raises(RecordingError, match=r"holds files \('thesis.tex'\) but no config.json"):
+    with pytest.raises(RecordingError, match=r"holds files \('thesis.tex'\) but no run.json"):
         RunFolder.open(tmp_path, CONFIG)
     assert [p.name for p in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_episodes_without_a_config_are_left_alone(tmp_path: Path) -> None:
-    (written(tmp_path) / "config.json").unlink()
-    with pytest.raises(RecordingError, match=r"no config\.json"):
+    (written(tmp_path) / "run.json").unlink()
+    with pytest.raises(RecordingError, match=r"no run\.json"):
         RunFolder.open(tmp_path, CONFIG)
     assert len(lines(tmp_path)) == 3
 
 
 def test_a_start_that_was_killed_before_its_config_starts_anew(tmp_path: Path) -> None:
     (tmp_path / ".lock").write_text("1\n")
-    (tmp_path / ".config.json.new").write_text('{"form')
+    (tmp_path / "episodes.jsonl.gz").touch()
+    (tmp_path / ".run.json.new").write_text('{"form')
     RunFolder.open(tmp_path, CONFIG).close()
     assert RunFolder.read(tmp_path).scores() == []
 
 
-@pytest.mark.parametrize("number", [0, 2, None])
+@pytest.mark.parametrize("number", [0, 1, 3, None])
 def test_a_folder_of_another_format_is_refused(tmp_path: Path, number: int | None) -> None:
-    config = json.loads((written(tmp_path) / "config.json").read_text())
-    (tmp_path / "config.json").write_text(json.dumps({**config, "format": number}))
+    config = json.loads((written(tmp_path) / "run.json").read_text())
+    (tmp_path / "run.json").write_text(json.dumps({**config, "format": number}))
     for use in (RunFolder.read, lambda path: RunFolder.open(path, CONFIG)):
         with pytest.raises(RecordingError, match=f"'format' is {number}, and this version of wayw"):
             use(tmp_path)
@@ -176,64 +178,118 @@ def test_a_folder_of_another_format_is_refused(tmp_path: Path, number: int | Non
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", "{}", "\0\0", '{"identity": 3}', "[" * 9999])
 def test_a_corrupt_config_is_one_clear_line(tmp_path: Path, content: str) -> None:
-    (written(tmp_path) / "config.json").write_text(content)
-    with pytest.raises(
-        RecordingError, match=r"config\.json: (is not JSON|has no field 'identity')"
-    ):
+    (written(tmp_path) / "run.json").write_text(content)
+    with pytest.raises(RecordingError, match=r"run\.json: (is not JSON|has no field 'identity')"):
         RunFolder.read(tmp_path)
 
 
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b'{"episode":"e1","sc\n', "is not JSON"),
-        (b"\n", "is not JSON"),
-        (b"\xff\xfe\n", "is not JSON"),
-        (b"[]\n", "is not a JSON object"),
-        (b'{"episode":"e1","scores":{}}\n', "has no field 'trajectory'"),
-        (b'{"episode":1,"scores":{},"trajectory":{}}\n', "has no field 'episode'"),
+        (b'{"episode":"e1","sc', "is not JSON"),
+        (b"", "is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
+        (b"[]", "is not a JSON object"),
+        (b'{"episode":"e1","scores":{}}', "has no field 'trajectory'"),
+        (b'{"episode":1,"scores":{},"trajectory":{}}', "has no field 'episode'"),
         (
-            b'{"episode":"e1","scores":{"$float":"x"},"trajectory":{}}\n',
+            b'{"episode":"e1","scores":{"$float":"x"},"trajectory":{}}',
             "has scores that are no numbers",
         ),
         (
-            b'{"episode":"e","scores":{"sr":"1"},"trajectory":{}}\n',
+            b'{"episode":"e","scores":{"sr":"1"},"trajectory":{}}',
             "has scores that are no numbers",
         ),
         (None, "holds episode 'e0' a second time"),
     ],
 )
-def test_a_corrupt_line_is_named_and_can_be_deleted(
+def test_a_corrupt_record_is_named_and_the_others_can_be_copied(
     tmp_path: Path, content: bytes | None, problem: str
 ) -> None:
-    first, _, third = lines(written(tmp_path))
-    (tmp_path / "episodes.jsonl").write_bytes(first + (content or first) + third)
-    with pytest.raises(RecordingError) as refused:
-        RunFolder.open(tmp_path, CONFIG)
-    assert f"{tmp_path}/episodes.jsonl: line 2: {problem}" in str(refused.value)
-    assert "delete that line, and the same command plays its episode again" in str(refused.value)
-    assert "\n" not in str(refused.value)
-    (tmp_path / "episodes.jsonl").write_bytes(first + third)
-    with RunFolder.open(tmp_path, CONFIG) as run:
+    folder = written(tmp_path / "run")
+    first, _, third = lines(folder)
+    rewrite(folder, [first, first if content is None else content, third])
+    for use in (lambda: RunFolder.open(folder, CONFIG), lambda: RunFolder.read(folder).scores()):
+        with pytest.raises(RecordingError) as refused:
+            use()
+        assert f"{folder}/episodes.jsonl.gz: record 2: {problem}" in str(refused.value)
+        assert f"`wayword merge {folder} --out NEW` copies all the others" in str(refused.value)
+        assert "\n" not in str(refused.value)
+    merged = merge([folder], tmp_path / "new")
+    assert merged.episodes == 2
+    (notice,) = merged.notices
+    assert notice.startswith(f"left out: {folder}/episodes.jsonl.gz: record 2: ")
+    with RunFolder.open(tmp_path / "new", CONFIG) as run:
         assert run.finished == {"e0", "e2"}
+
+
+@pytest.mark.parametrize("at", [0, 3, 17, 21, 24, 60, -9, -3])
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_a_damaged_byte_is_named_and_every_other_record_is_copied(
+    tmp_path: Path, at: int, number: int
+) -> None:
+    """In the first, a middle and the last record: header, size, text, checksum."""
+    folder = written(tmp_path / "run")
+    forget()
+    found = members(folder)
+    damaged = bytearray(found[number])
+    damaged[at] ^= 0x10
+    found[number] = bytes(damaged)
+    (folder / "episodes.jsonl.gz").write_bytes(b"".join(found))
+    for use in (
+        lambda: RunFolder.open(folder, CONFIG),
+        lambda: RunFolder.read(folder).scores(),
+        lambda: list(RunFolder.read(folder).records()),
+    ):
+        with pytest.raises(RecordingError, match=rf"record {number + 1}: is damaged: [^\n]*$"):
+            use()
+    merged = merge([folder], tmp_path / "new")
+    left = [f"e{each}" for each in range(3) if each != number]
+    assert [name for name, _ in RunFolder.read(tmp_path / "new").scores()] == left
+    assert f"record {number + 1} is damaged" in merged.notices[0]
+
+
+def test_a_record_that_was_replaced_by_one_of_the_same_size_is_noticed(tmp_path: Path) -> None:
+    found = members(written(tmp_path))
+    assert len(found[0]) == len(found[1])
+    time.sleep(0.02)  # file systems note times in ticks
+    (tmp_path / "episodes.jsonl.gz").write_bytes(found[0] + found[0] + found[2])
+    with pytest.raises(RecordingError, match="record 2: holds episode 'e0' a second time"):
+        RunFolder.read(tmp_path).scores()
 
 
 def test_a_corrupt_trajectory_is_named_when_it_is_read(tmp_path: Path) -> None:
     first, second, third = lines(written(tmp_path))
     second = second.replace(b'"pose"', b'"poes"', 1)
-    (tmp_path / "episodes.jsonl").write_bytes(first + second + third)
-    records = RunFolder.read(tmp_path).records()
-    assert next(records).episode_id == "e0"
-    with pytest.raises(RecordingError, match=r"line 2: field 'trajectory' is no trajectory"):
-        next(records)
+    rewrite(tmp_path, [first, second, third])
+    read = RunFolder.read(tmp_path).records()
+    assert next(read).episode_id == "e0"
+    with pytest.raises(RecordingError, match=r"record 2: field 'trajectory' is no trajectory"):
+        next(read)
 
 
 def test_scores_are_read_from_lines_that_another_tool_rewrote(tmp_path: Path) -> None:
     scores = RunFolder.read(written(tmp_path)).scores()
-    reordered = [dict(sorted(json.loads(line).items(), reverse=True)) for line in lines(tmp_path)]
-    text = "".join(json.dumps(line) + "\n" for line in reordered)
-    (tmp_path / "episodes.jsonl").write_text(text)
+    rewrite(tmp_path, [dict(sorted(each.items(), reverse=True)) for each in records(tmp_path)])
     assert RunFolder.read(tmp_path).scores() == scores
+
+
+def test_a_folder_of_the_earlier_form_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "config.json").write_text('{"format": 1, "identity": {}}')
+    (tmp_path / "run" / "episodes.jsonl").write_text("{}\n")
+    for use in (
+        RunFolder.read,
+        lambda path: RunFolder.open(path, CONFIG),
+        lambda path: table([path]),
+        lambda path: table([path.parent]),
+        lambda path: Library([path]),
+    ):
+        with pytest.raises(
+            RecordingError, match=r"run: is a run folder of an earlier form [^\n]*$"
+        ):
+            use(tmp_path / "run")
+    assert len(list((tmp_path / "run").iterdir())) == 2
 
 
 def test_scores_hold_awkward_names_and_numbers(tmp_path: Path) -> None:
@@ -294,7 +350,7 @@ def test_a_second_writer_is_told_who_the_first_is(tmp_path: Path) -> None:
         assert other.stdout is not None
         assert other.stdout.readline() == "ready\n"
         with pytest.raises(
-            RecordingError, match=f"process {other.pid} is writing to this run folder"
+            RecordingError, match=rf"process {other.pid} on \S+ is writing to this run folder"
         ):
             RunFolder.open(tmp_path, {"identity": {}})
         assert RunFolder.read(tmp_path).scores() == []  # readers need no lock
@@ -336,20 +392,20 @@ def test_a_config_without_an_identity_is_refused(tmp_path: Path) -> None:
 
 def test_reading_what_is_no_run_folder(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
-        with pytest.raises(RecordingError, match=r"is no run folder: it has no config\.json"):
+        with pytest.raises(RecordingError, match=r"is no run folder: it has no run\.json"):
             RunFolder.read(path)
 
 
 def test_a_stranger_can_read_it_as_plain_json(tmp_path: Path) -> None:
     """What the package's docstring shows for jq holds for any JSON reader."""
     first = json.loads(lines(written(tmp_path))[0])
-    assert list(first) == ["episode", "scores", "trajectory", "sum"]
+    assert list(first) == ["episode", "scores", "trajectory"]
     step = first["trajectory"]["steps"][0]
     assert step["decision"] == {"action": "goto", "arguments": ["p1"]}
     assert step["pose"] == {"place": "p1"}
-    config = json.loads((tmp_path / "config.json").read_text())
+    config = json.loads((tmp_path / "run.json").read_text())
     assert config["identity"] == CONFIG["identity"]
-    assert config["format"] == 1
+    assert config["format"] == 2
 
 
 def test_a_run_without_a_finished_episode_cannot_be_compared(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,42 +17,59 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.recorded import walk
+from helpers.records import forget, lines, members
 from wayword.core.errors import RecordingError
-from wayword.runs import records
-from wayword.runs.folder import RunFolder
+from wayword.runs import Plan, index, run
+from wayword.runs.config import billed, sessions
+from wayword.runs.lines import Appender, member
+from wayword.runs.merge import merge
+from wayword.runs.record import RunFolder
+from wayword.runs.reports import table
 
 CONFIG = {"identity": {"agent": "oracle"}}
 
 
-def test_a_run_resumes_after_a_cut_at_every_byte_of_its_last_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize("zeros", [0, 1, 4096])
+@pytest.mark.parametrize("indexed", [True, False])
+def test_a_run_resumes_after_a_cut_at_every_byte_of_its_last_record(
+    tmp_path: Path, indexed: bool, zeros: int
+) -> None:
+    """A killed process leaves part of a record, a power cut zeros as well."""
     with RunFolder.open(tmp_path, CONFIG) as run:
         run.append(walk("e0"))
         run.append(walk("e1", steps=1, said="Tür – 門"))
-    file = tmp_path / "episodes.jsonl"
+    file = tmp_path / "episodes.jsonl.gz"
     whole = file.read_bytes()
-    first = whole.index(b"\n") + 1
-    for end in range(first, len(whole)):
-        file.write_bytes(whole[:end])
-        assert [episode for episode, _ in RunFolder.read(tmp_path).scores()] == ["e0"]
+    first = len(members(tmp_path)[0])
+    for end in range(first, len(whole), 1 if not zeros else 7):
+        content = whole[:end] + b"\0" * zeros
+        file.write_bytes(content)
+        if not indexed:
+            forget()
+        recorded = RunFolder.read(tmp_path)
+        complete = content.startswith(whole)  # the last bytes of a record may be zeros themselves
+        names = ["e0", "e1"] if complete else ["e0"]
+        assert [episode for episode, _ in recorded.scores()] == names
+        assert [record.episode_id for record in recorded.records()] == names
         with RunFolder.open(tmp_path, CONFIG) as run:
-            assert run.finished == {"e0"}
-            told = f"{file}: dropped {end - first} bytes of a half-written last line"
-            assert [n.split(";")[0] for n in run.notices] == ([told] if end > first else [])
-            run.append(walk("e1", steps=1, said="Tür – 門"))
+            assert run.finished == set(names)
+            dropped = len(content) - (len(whole) if complete else first)
+            line = f"{file}: dropped {dropped:,} bytes of a line that was cut short"
+            assert [n.split(";")[0] for n in run.notices] == ([line] if dropped else [])
+            if not complete:
+                run.append(walk("e1", steps=1, said="Tür – 門"))
         assert file.read_bytes() == whole
 
 
-def test_half_a_line_does_not_make_the_index_anew(
+def test_a_record_that_was_cut_short_does_not_make_the_index_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with RunFolder.open(tmp_path, CONFIG) as run:
         run.append(walk("e0"))
         run.append(walk("e1"))
-    with (tmp_path / "episodes.jsonl").open("ab") as file:
-        file.write(b'{"episode":"e2","sc')
-    later = (tmp_path / "index.jsonl").stat().st_mtime_ns + 10**9
-    os.utime(tmp_path / "episodes.jsonl", ns=(later, later))
-    monkeypatch.setattr(records, "_quick", lambda *asked: pytest.fail("a line was read again"))
+    with (tmp_path / "episodes.jsonl.gz").open("ab") as file:
+        file.write(members(tmp_path)[0][:50])
+    monkeypatch.setattr(index, "entry_of", lambda *asked: pytest.fail("a record was read again"))
     with RunFolder.open(tmp_path, CONFIG) as run:
         assert run.finished == {"e0", "e1"}
         run.append(walk("e2"))
@@ -59,21 +77,59 @@ def test_half_a_line_does_not_make_the_index_anew(
 
 
 @settings(max_examples=30, deadline=None)
-@given(st.integers(0, 3), st.integers(0, 200_000), st.sampled_from([b"\0", b"x", b'{"']))
-def test_any_tail_without_a_newline_is_dropped(
-    tmp_path_factory: pytest.TempPathFactory, episodes: int, size: int, junk: bytes
+@given(st.integers(0, 3), st.integers(0, 200_000), st.booleans())
+def test_any_tail_that_a_crash_leaves_is_dropped(
+    tmp_path_factory: pytest.TempPathFactory, episodes: int, size: int, zeros: bool
 ) -> None:
+    """Part of a record, then zeros: all of one, all of the other, or both."""
     folder = tmp_path_factory.mktemp("tail")
     with RunFolder.open(folder, CONFIG) as run:
         for at in range(episodes):
             run.append(walk(f"e{at}"))
-    for name in ("episodes.jsonl", "failures.jsonl"):
+    whole = member(b"x" * 900)
+    tail = (whole[: size % len(whole)] if size % 3 else b"") + b"\0" * (size if zeros else 0)
+    for name in ("episodes.jsonl.gz", "failures.jsonl.gz"):
         with (folder / name).open("ab") as file:
-            file.write(junk * size)
+            file.write(tail)
     with RunFolder.open(folder, CONFIG) as run:
         assert run.finished == {f"e{at}" for at in range(episodes)}
-        assert len(run.notices) == (2 if size else 0)
+        assert len(run.notices) == (2 if tail else 0)
         assert list(run.failures()) == []
+
+
+@pytest.mark.parametrize("junk", [b"x" * 500, b'{"', b"\x1f\x8b\x08\0 another tool's"])
+def test_a_tail_that_no_crash_leaves_is_named(tmp_path: Path, junk: bytes) -> None:
+    with RunFolder.open(tmp_path / "run", CONFIG) as run:
+        run.append(walk("e0"))
+    file = tmp_path / "run" / "episodes.jsonl.gz"
+    with file.open("ab") as more:
+        more.write(junk)
+    for use in (
+        lambda: RunFolder.open(tmp_path / "run", CONFIG),
+        RunFolder.read(file.parent).scores,
+    ):
+        with pytest.raises(RecordingError, match="record 2: is damaged: its header is not one of"):
+            use()
+    assert merge([tmp_path / "run"], tmp_path / "new").episodes == 1
+
+
+@pytest.mark.parametrize("tail", [b"\0" * 4096, b'{"tokens":7,"dol', b'{"tok\0\0\0'])
+@pytest.mark.parametrize("name", ["calls.jsonl", "sessions.jsonl"])
+def test_a_run_resumes_after_a_power_cut_in_a_small_file(
+    tmp_path: Path, name: str, tail: bytes
+) -> None:
+    plan = Plan("navgpt", "houses", "scripted:first", limit=1, max_steps=2, out=tmp_path)
+    run(plan)
+    assert (tmp_path / name).read_bytes().endswith(b"\n")
+    before = (billed(tmp_path), list(sessions(tmp_path)))
+    with (tmp_path / name).open("ab") as file:
+        file.write(tail)
+    assert (billed(tmp_path), list(sessions(tmp_path))) == before
+    assert table([tmp_path])
+    assert run(replace(plan, limit=2)).outcome.finished == 1
+    assert len(list(sessions(tmp_path))) == 2
+    assert billed(tmp_path)[0] > before[0][0]
+    assert b"\0" not in (tmp_path / name).read_bytes()
 
 
 WRITER = """
@@ -137,14 +193,13 @@ def test_a_line_that_the_disk_takes_only_half_of_is_rolled_back(tmp_path: Path) 
     )
     count, line = done.stdout.strip().split(" ", 1)
     assert line == (
-        f"{tmp_path}/episodes.jsonl: file too large; "
+        f"{tmp_path}/episodes.jsonl.gz: file too large; "
         "finished episodes are safe; make room and run the same command again"
     )
-    content = (tmp_path / "episodes.jsonl").read_bytes()
-    assert content.endswith(b'"}\n')
+    content = (tmp_path / "episodes.jsonl.gz").read_bytes()
     assert 0 < len(content) < 5000
     with RunFolder.open(tmp_path, CONFIG) as run:
-        assert len(run.finished) == int(count) == content.count(b"\n") > 0
+        assert len(run.finished) == int(count) == len(lines(tmp_path)) > 0
         assert run.notices == []
         run.append(walk("after"))
 
@@ -153,14 +208,14 @@ def test_the_folder_goes_on_once_there_is_room(tmp_path: Path) -> None:
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     with RunFolder.open(tmp_path, CONFIG) as run:
         run.append(walk("e0"))
-        size = (tmp_path / "episodes.jsonl").stat().st_size
+        size = (tmp_path / "episodes.jsonl.gz").stat().st_size
         resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, before[1]))
         try:
             with pytest.raises(RecordingError, match="file too large"):
                 run.append(walk("e1"))
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, before)
-        assert (tmp_path / "episodes.jsonl").stat().st_size == size
+        assert (tmp_path / "episodes.jsonl.gz").stat().st_size == size
         assert "e1" not in run
         run.append(walk("e1"))
     assert len(RunFolder.read(tmp_path).scores()) == 2
@@ -168,13 +223,12 @@ def test_the_folder_goes_on_once_there_is_room(tmp_path: Path) -> None:
 
 def test_a_full_disk_is_one_clear_line() -> None:
     """/dev/full takes the opening of a file and refuses every byte, as a full disk does."""
-    from wayword.runs.jsonl import LineWriter
-
-    writer = LineWriter(Path("/dev/full"))
+    writer = Appender(Path("/dev/full"))
     with pytest.raises(
         RecordingError, match="/dev/full: no space left on device; finished episodes"
     ):
-        writer.append(b"{}")
+        writer.append(b"{}\n")
+    writer.close()
 
 
 @pytest.mark.parametrize("inside", ["run", "deep/run", ""])
@@ -198,9 +252,9 @@ def test_a_file_system_that_cannot_be_written_is_one_clear_line() -> None:
 
 def test_what_cannot_be_read_is_one_clear_line(tmp_path: Path) -> None:
     RunFolder.open(tmp_path, CONFIG).close()
-    (tmp_path / "episodes.jsonl").unlink()
-    (tmp_path / "episodes.jsonl").mkdir()
-    with pytest.raises(RecordingError, match=r"episodes\.jsonl: is a directory"):
+    (tmp_path / "episodes.jsonl.gz").unlink()
+    (tmp_path / "episodes.jsonl.gz").mkdir()
+    with pytest.raises(RecordingError, match=r"episodes\.jsonl\.gz: is a directory"):
         RunFolder.read(tmp_path).scores()
     with pytest.raises(RecordingError, match="is a directory; give a folder that can be written"):
         RunFolder.open(tmp_path, CONFIG)
@@ -209,6 +263,6 @@ def test_what_cannot_be_read_is_one_clear_line(tmp_path: Path) -> None:
 def test_a_folder_deleted_under_a_run_is_noticed(tmp_path: Path) -> None:
     run = RunFolder.open(tmp_path, CONFIG)
     run.append(walk("e0"))
-    os.unlink(tmp_path / "episodes.jsonl")
+    os.unlink(tmp_path / "episodes.jsonl.gz")
     with pytest.raises(RecordingError, match="was deleted while the run was writing"):
         run.close()

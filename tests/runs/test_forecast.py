@@ -18,9 +18,9 @@ from wayword.core.model import estimated_tokens, user
 from wayword.datasets.houses import Houses
 from wayword.models.scripted import ScriptedModel
 from wayword.runs import Plan, run
-from wayword.runs.folder import RunFolder
 from wayword.runs.forecast import forecast, lines
 from wayword.runs.parts import open_dataset
+from wayword.runs.record import RunFolder
 
 
 def test_a_forecast_asks_nothing_and_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:

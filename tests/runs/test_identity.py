@@ -10,9 +10,9 @@ import pytest
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.active import open_models
 from wayword.runs.config import pictures_checksum
-from wayword.runs.folder import RunFolder
 from wayword.runs.parts import identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
 MINE = "from wayword.agents.baselines.simple import RandomAgent\nagent = RandomAgent\n"

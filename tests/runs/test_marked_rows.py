@@ -39,9 +39,9 @@ def test_a_row_says_that_prompts_lack_solved_examples(tmp_path: Path) -> None:
 def test_what_a_layout_rests_on_stands_beside_every_figure(tmp_path: Path) -> None:
     """An inferred layout, episodes left out: in the table, its JSON, and on the page."""
     path = run(Plan("random", "houses", "", {"steps": 2}, limit=1, out=tmp_path / "r")).path
-    config = json.loads((path / "config.json").read_text())
+    config = json.loads((path / "run.json").read_text())
     config |= {"caveats": ["floors inferred from paths"], "left_out": {"no floor": 3}}
-    (path / "config.json").write_text(json.dumps(config))
+    (path / "run.json").write_text(json.dumps(config))
     page = viewer.write(path).read_text()
     for form in ("rich", "markdown", "json"):
         told = " ".join(render(rows_of([path]), form).split())

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.records import members
 from wayword.core.errors import RecordingError, UsageError
+from wayword.models.middleware.budget import Row
 from wayword.runs import Plan, reports, run
-from wayword.runs.config import SPENDING, Spending
-from wayword.runs.folder import RunFolder
-from wayword.runs.merging import merge
+from wayword.runs.config import CALLS, Spending
+from wayword.runs.merge import merge
+from wayword.runs.record import RunFolder
 
 PLAN = Plan("random", "houses", settings={"dataset": {"houses": 1, "episodes": 9}}, max_steps=3)
 
@@ -54,11 +57,11 @@ def test_a_shard_that_is_missing_is_said_and_played_later(
 def test_what_the_shards_spent_is_the_whole_runs(shards: list[Path], tmp_path: Path) -> None:
     for at, path in enumerate(shards[:2]):
         bill = Spending(path, (0, 0.0))
-        bill.add(10 + at, 0.5)
+        bill.write(Row(10 + at, 0.5))
         bill.close()
     assert Spending(merge(shards, tmp_path / "m").path, (0, 0.0)).tokens == 21
     for path in shards[:2]:
-        (path / SPENDING).unlink()
+        (path / CALLS).unlink()
 
 
 def test_what_does_not_belong_together_is_refused(shards: list[Path], tmp_path: Path) -> None:
@@ -72,10 +75,32 @@ def test_what_does_not_belong_together_is_refused(shards: list[Path], tmp_path: 
     (tmp_path / "full" / "thesis.tex").write_text("mine")
     with pytest.raises(UsageError, match="holds something"):
         merge(shards, tmp_path / "full")
-    lines = (other / "episodes.jsonl").read_bytes()
-    (other / "episodes.jsonl").write_bytes(
-        lines.replace(b'"houses', b'"hauses').replace(b":0.0", b":0.5")
+    hurt = Path(shutil.copytree(shards[1], tmp_path / "hurt"))
+    found = members(hurt)
+    found[1] = found[1][:-8] + b"!" + found[1][-7:]
+    (hurt / "episodes.jsonl.gz").write_bytes(b"".join(found))
+    with pytest.raises(RecordingError, match="record 2: is damaged"):
+        merge([shards[0], hurt], out)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["full", "hurt", "other"]
+
+
+def test_of_a_single_folder_what_can_be_read_is_copied(shards: list[Path], tmp_path: Path) -> None:
+    """And the copy is the same run, which plays what was left out."""
+    plan = replace(PLAN, shard="2/3", out=tmp_path / "copy")
+    raw = shards[1] / "episodes.jsonl.gz"
+    whole, found = raw.read_bytes(), members(shards[1])
+    try:
+        raw.write_bytes(found[0] + found[1][:40] + b"?" + found[1][41:] + found[2])
+        with pytest.raises(RecordingError, match="record 2: is damaged"):
+            run(replace(plan, out=shards[1]))
+        merged = merge([shards[1]], tmp_path / "copy")
+    finally:
+        raw.write_bytes(whole)
+    assert merged.episodes == 2
+    assert merged.notices == (
+        f"left out: {raw}: record 2 is damaged: it cannot be decompressed (bytes "
+        f"{len(found[0]):,} to {len(found[0]) + len(found[1]):,})",
     )
-    with pytest.raises(RecordingError, match="is not what this run wrote"):
-        merge([other], out)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["full", "other"]
+    again = run(plan)
+    assert (again.resumed, again.outcome.finished) == (2, 1)
+    assert _row(tmp_path / "copy") == _row(shards[1])

@@ -16,8 +16,8 @@ from helpers.loopback import Loopback, chat, serving
 from wayword.core.errors import RecordingError
 from wayword.models.middleware.budget import Row
 from wayword.runs import Plan, run
-from wayword.runs.config import SPENDING, Session, Spending, add_session, billed, sessions
-from wayword.runs.folder import RunFolder
+from wayword.runs.config import CALLS, Session, Spending, add_session, billed, sessions
+from wayword.runs.record import RunFolder
 from wayword.runs.reports import table
 
 TOKENS = 55  # of each answer of the loopback server
@@ -45,7 +45,7 @@ def _logged(out: Path) -> int:
 
 def _settled(out: Path) -> int:
     """Tokens of the calls that have ended."""
-    rows = [json.loads(line) for line in (out / SPENDING).read_text().splitlines()]
+    rows = [json.loads(line) for line in (out / CALLS).read_text().splitlines()]
     return sum(row["tokens"] for row in rows if not row.get("open"))
 
 
@@ -139,7 +139,7 @@ def test_answers_that_cannot_be_read_are_paid_for(tmp_path: Path) -> None:
 def test_a_table_tells_what_was_billed_for_episodes_that_were_not_finished(tmp_path: Path) -> None:
     run(Plan("navgpt", "houses", "scripted:first", limit=1, max_steps=2, out=tmp_path / "run"))
     assert "billed" not in table([tmp_path / "run"])
-    with (tmp_path / "run" / SPENDING).open("a") as file:
+    with (tmp_path / "run" / CALLS).open("a") as file:
         file.write('{"tokens":100,"dollars":0.5}\n')
     told = " ".join(table([tmp_path / "run"]).split())
     assert "$0.00, $0.50 billed with episodes that are not finished" in told
@@ -154,9 +154,9 @@ def test_a_log_of_spending_is_folded_and_goes_on(tmp_path: Path) -> None:
         log.close()
     assert (Spending(tmp_path, (0, 0.0)).tokens, log.dollars) == (13, 0.75)
     lines = b'{"tokens":1,"dollars":0.0}\n' * 20_001
-    (tmp_path / SPENDING).write_bytes(lines)
+    (tmp_path / CALLS).write_bytes(lines)
     assert Spending(tmp_path, (0, 0.0)).tokens == 20_001
-    assert (tmp_path / SPENDING).read_text() == '{"tokens":20001,"dollars":0.0}\n'
+    assert (tmp_path / CALLS).read_text() == '{"tokens":20001,"dollars":0.0}\n'
 
 
 def test_a_call_that_was_never_settled_counts_at_its_estimate(tmp_path: Path) -> None:
@@ -164,7 +164,7 @@ def test_a_call_that_was_never_settled_counts_at_its_estimate(tmp_path: Path) ->
     for row in (Row(900, 0.5, "a", True), Row(700, 0.5, "b", True), Row(40, 0.25, "a")):
         log.write(row)
     log.close()
-    first, *_ = (tmp_path / SPENDING).read_text().splitlines()
+    first, *_ = (tmp_path / CALLS).read_text().splitlines()
     assert json.loads(first) == {"tokens": 900, "dollars": 0.5, "call": "a", "open": True}
     log = Spending(tmp_path, (0, 0.0))
     assert (log.tokens, log.dollars) == (740, 0.75)
@@ -175,8 +175,8 @@ def test_a_call_that_was_never_settled_counts_at_its_estimate(tmp_path: Path) ->
 
 @pytest.mark.parametrize("line", ['{"tokens":-4}', '{"tokens":"x"}', '{"dollars":NaN}', "[1]", "{"])
 def test_a_broken_line_of_spending_is_named(tmp_path: Path, line: str) -> None:
-    (tmp_path / SPENDING).write_text(f'{{"tokens":1}}\n{line}\n')
-    with pytest.raises(RecordingError, match=r"spending\.jsonl: line 2: .*delete that line"):
+    (tmp_path / CALLS).write_text(f'{{"tokens":1}}\n{line}\n')
+    with pytest.raises(RecordingError, match=r"calls\.jsonl: line 2: .*delete that line"):
         Spending(tmp_path, (0, 0.0))
 
 
@@ -193,4 +193,4 @@ def test_a_closed_stream_is_no_traceback(tmp_path: Path) -> None:
     command = f"{sys.executable} -m wayword table {tmp_path}/none <&- >&-"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.returncode == 2
-    assert done.stderr == f"wayword: {tmp_path}/none: is no run folder: it has no config.json\n"
+    assert done.stderr == f"wayword: {tmp_path}/none: is no run folder: it has no run.json\n"

@@ -14,8 +14,8 @@ from wayword.cli.show import progress, saying
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError
 from wayword.metrics.compare import compare, render
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan, RunRecipe, is_recipe, read_recipe
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
 WHOLE = """

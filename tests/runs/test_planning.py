@@ -56,6 +56,6 @@ def test_without_a_pilot_the_way_to_one(tmp_path: Path) -> None:
 
 
 def test_an_empty_pilot_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "config.json").write_text('{"format": 1, "identity": {}}')
+    (tmp_path / "run.json").write_text('{"format": 2, "identity": {}}')
     with pytest.raises(UsageError, match="has no finished episode to measure"):
         Pilot.of(tmp_path)

@@ -23,9 +23,9 @@ from wayword.agents.human import listing, read
 from wayword.agents.person import Left, Terminal, hear, plain_text
 from wayword.core.action import STOP, Action, ActionSpace, Decision
 from wayword.core.errors import UsageError
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
 from wayword.runs.play import game_plan, play
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
 MENU = ActionSpace(

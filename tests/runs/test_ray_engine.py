@@ -80,7 +80,7 @@ def test_the_budget_is_passed_by_calls_under_way_alone(
     )
     result = engine(plan, at_random(0.1))
     assert "the budget of 60,000 tokens" in result.outcome.exhausted
-    rows = [json.loads(line) for line in _lines(tmp_path / "run" / "spending.jsonl")]
+    rows = [json.loads(line) for line in _lines(tmp_path / "run" / "calls.jsonl")]
     spent = [row["tokens"] for row in rows if not row.get("open")]
     assert billed(tmp_path / "run")[0] == sum(spent), "what dead players had reserved is settled"
     late = next(line for line in result.notices if "under way when" in line)

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from helpers.loopback import Loopback, chat, refusal, serving
+from helpers.records import records
 from wayword import viewer
 from wayword.cli.show import _Means
 from wayword.core.model import Completion
 from wayword.runs import Plan, run
-from wayword.runs.folder import RunFolder
+from wayword.runs.record import RunFolder
 from wayword.runs.running import RunResult
 
 KEY = "sk-live-7Qx9PzW2mN4vB8"
@@ -73,7 +74,7 @@ def test_a_model_that_writes_the_key_is_kept_without_it(
         result = run(plan)
     viewer.write(result.path)
     _nowhere(KEY, tmp_path, result)
-    assert "[redacted]" in (tmp_path / "run" / "episodes.jsonl").read_text()
+    assert "[redacted]" in str(records(tmp_path / "run"))
     with closing(sqlite3.connect(tmp_path / "cache.db")) as kept:
         rows = kept.execute("SELECT value FROM answers").fetchall()
     assert any("[redacted]" in value for (value,) in rows)
@@ -180,7 +181,7 @@ def test_the_command_line_says_the_remedy_and_fails(
     assert "set $OPENAI_API_KEY to a key that may use this model" in " ".join(told.err.split())
     assert KEY not in told.out + told.err
     assert len(server.asked) <= 16
-    assert json.loads((tmp_path / "run" / "config.json").read_text())["format"] == 1
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["format"] == 2
 
 
 def test_the_page_of_a_step_says_what_was_sent_and_not_what_was_asked_for(tmp_path: Path) -> None:

@@ -14,8 +14,8 @@ from wayword.core.errors import UsageError
 from wayword.datasets.houses import Houses
 from wayword.metrics.intervals import Interval
 from wayword.runs.episodes import choose
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.reports import table
 from wayword.runs.sweep import Curve, draw, variants
 
@@ -31,7 +31,7 @@ def sweep(out: Path, *more: str) -> str:
 
 def test_every_value_is_a_run_and_the_picture_shows_them_all(tmp_path: Path) -> None:
     told = sweep(tmp_path / "s", "--sweep", "steps=1,4,9")
-    folders = sorted(path.parent.name for path in tmp_path.glob("s/*/config.json"))
+    folders = sorted(path.parent.name for path in tmp_path.glob("s/*/run.json"))
     assert folders == ["steps=1", "steps=4", "steps=9"]
     longest = {
         name: max(s["steps"] for _, s in RunFolder.read(tmp_path / "s" / name).scores())
@@ -93,7 +93,7 @@ def test_a_single_episode_has_a_point_and_no_interval() -> None:
 
 def test_several_seeds_end_in_one_pooled_row(tmp_path: Path) -> None:
     told = sweep(tmp_path / "s", "--seeds", "3")
-    folders = sorted(path.parent for path in tmp_path.glob("s/*/config.json"))
+    folders = sorted(path.parent for path in tmp_path.glob("s/*/run.json"))
     assert [folder.name for folder in folders] == ["seed=0", "seed=1", "seed=2"]
     walks = [[r.trajectory.visited("agent") for r in RunFolder.read(f).records()] for f in folders]
     assert walks[0] != walks[1]

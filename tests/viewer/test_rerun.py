@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import UsageError
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer.rerun import record
 

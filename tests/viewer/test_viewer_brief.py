@@ -12,7 +12,7 @@ from wayword.core.trajectory import ModelCall, Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
 from wayword.datasets.two_phase import TwoPhase
-from wayword.runs.folder import EpisodeRecord
+from wayword.runs.record import EpisodeRecord
 from wayword.viewer.causes import signs
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page

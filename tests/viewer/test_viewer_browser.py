@@ -20,8 +20,8 @@ from helpers.recorded_run import SCORES, told
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, Reference
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note
-from wayword.runs.folder import EpisodeRecord
 from wayword.runs.plan import Plan
+from wayword.runs.record import EpisodeRecord
 from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content

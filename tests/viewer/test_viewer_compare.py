@@ -10,8 +10,8 @@ import pytest
 from helpers.parsed_page import Page
 from wayword.core.errors import RecordingError
 from wayword.metrics.indoor import METRICS
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer import figures
 from wayword.viewer.content import Content

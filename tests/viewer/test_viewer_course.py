@@ -9,8 +9,8 @@ from helpers.parsed_page import Page
 from wayword.core.action import Action, Decision
 from wayword.core.trajectory import Step, Trajectory
 from wayword.datasets.houses import Houses
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer.causes import signs
 from wayword.viewer.course import Course, conditions, course_and_map

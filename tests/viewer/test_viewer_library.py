@@ -1,4 +1,4 @@
-"""The viewer's rows are the run folder's own entries: sealed, growing, and in the table's words."""
+"""The viewer's rows are the run folder's entries: checked, growing, and as the table has them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from helpers.records import forget, members
 from wayword.core.errors import RecordingError
-from wayword.runs.folder import RecordedRun
 from wayword.runs.plan import Plan
+from wayword.runs.record import RecordedRun
 from wayword.runs.running import run
 from wayword.viewer.library import Rows
 
@@ -31,52 +32,54 @@ def rows(folder: Path) -> Rows:
 def test_rows_are_what_the_table_reads(folder: Path) -> None:
     found, entries = rows(folder), RecordedRun(folder).entries()
     assert found.ids == [entry.episode_id for entry in entries]
-    assert found.scores(2) == entries[2].scores
+    assert found.scored(found.ids[2]) == entries[2].scores
     assert found.record(found.ids[3]).trajectory.ended == entries[3].ended
+    assert [head.scores for head in found.heads()] == [entry.scores for entry in entries]
+    assert [head.ended for head in found.heads()[1:3]] == [each.ended for each in entries[1:3]]
 
 
 @pytest.mark.parametrize("indexed", [True, False])
-def test_a_changed_score_is_refused_as_the_table_refuses_it(folder: Path, indexed: bool) -> None:
-    path = folder / "episodes.jsonl"
-    path.write_bytes(path.read_bytes().replace(b'"sr":1.0', b'"sr":0.0', 1))
+def test_a_damaged_record_is_refused_as_the_table_refuses_it(folder: Path, indexed: bool) -> None:
+    first, *others = members(folder)
+    (folder / "episodes.jsonl.gz").write_bytes(
+        b"".join([first[:70] + bytes([first[70] ^ 8]) + first[71:], *others])
+    )
     if not indexed:
-        (folder / "index.jsonl").unlink()
+        forget()
 
     def looked_at() -> None:
         found = rows(folder)
         found.record(found.ids[0])
 
-    with pytest.raises(RecordingError, match="is not what this run wrote"):
+    with pytest.raises(RecordingError, match="record 1: is damaged"):
         looked_at()
 
 
-def test_a_line_that_stands_twice_is_refused(folder: Path) -> None:
-    path = folder / "episodes.jsonl"
-    path.write_bytes(path.read_bytes() + path.read_bytes().splitlines(keepends=True)[0])
+def test_a_record_that_stands_twice_is_refused(folder: Path) -> None:
+    path = folder / "episodes.jsonl.gz"
+    path.write_bytes(path.read_bytes() + members(folder)[0])
     with pytest.raises(RecordingError, match="a second time"):
         rows(folder)
 
 
-def test_what_is_added_is_read_and_half_a_line_waits(folder: Path) -> None:
-    path, index = folder / "episodes.jsonl", folder / "index.jsonl"
-    lines = path.read_bytes().splitlines(keepends=True)
-    index.unlink()
-    path.write_bytes(b"".join(lines[:2]) + lines[2][:50])
+def test_what_is_added_is_read_and_part_of_a_record_waits(folder: Path) -> None:
+    path, parts = folder / "episodes.jsonl.gz", members(folder)
+    forget()
+    path.write_bytes(b"".join(parts[:2]) + parts[2][:50])
     found = rows(folder)
     assert len(found.ids) == 2
     with path.open("ab") as file:
-        file.write(lines[2][50:] + lines[3])
+        file.write(parts[2][50:] + parts[3])
     assert len(found.refresh().ids) == 4
     assert found.record(found.ids[2]).episode_id == found.ids[2]
 
 
-def test_a_file_that_was_replaced_is_read_anew(folder: Path) -> None:
+def test_a_file_that_was_replaced_is_read_again(folder: Path) -> None:
     found = rows(folder)
-    path = folder / "episodes.jsonl"
-    beside = folder / "other"
-    beside.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[1:]))
-    (folder / "index.jsonl").unlink()
+    path = folder / "episodes.jsonl.gz"
+    other = folder / "other"
+    other.write_bytes(b"".join(members(folder)[1:]))
     first = found.ids[0]
-    beside.replace(path)
+    other.replace(path)
     assert first not in found.refresh().ids
     assert len(found.ids) == 3

@@ -17,7 +17,7 @@ from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.houses import Houses
-from wayword.runs.folder import EpisodeRecord
+from wayword.runs.record import EpisodeRecord
 from wayword.viewer import figures, words
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page

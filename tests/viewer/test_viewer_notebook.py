@@ -11,8 +11,8 @@ import pytest
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import make_run
 from wayword.core.rollout import Outcome
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import RunResult, run
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -10,11 +9,12 @@ import pytest
 
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import make_run, told
+from helpers.records import lines, members, records, rewrite
 from wayword import viewer
 from wayword.core.errors import RecordingError, UsageError
 from wayword.datasets.houses import Houses
-from wayword.runs.folder import EpisodeRecord, RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import run
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
@@ -32,7 +32,7 @@ def test_the_index_tells_what_was_run_and_what_came_out(walked: Path) -> None:
     check_safe(page)
     for words in ("navgpt", "scripted:first", "houses:test", "4 of 180 episodes", "95%", "seed"):
         assert words in page.text
-    row = json.loads((walked / "episodes.jsonl").read_text().splitlines()[0])
+    row = records(walked)[0]
     names = page.data["keys"]
     first = page.data["rows"][0]
     assert first[0] == row["episode"]
@@ -125,17 +125,14 @@ def test_a_run_that_has_no_episode_yet(tmp_path: Path) -> None:
 
 def test_a_run_that_is_being_written(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run")
-    with (folder / "episodes.jsonl").open("a") as lines:
-        lines.write('{"episode":"half","scores":{"sr"')
+    with (folder / "episodes.jsonl.gz").open("ab") as more:
+        more.write(members(folder)[0][:100])
     assert viewer.write_pages(folder).of == 2
 
 
 def test_lines_with_their_fields_in_another_order(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run")
-    path = folder / "episodes.jsonl"
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
-    turned = [json.dumps(dict(reversed(line.items())), sort_keys=False) for line in lines]
-    path.write_text("\n".join(turned) + "\n")
+    rewrite(folder, [dict(reversed(line.items())) for line in records(folder)])
     rows = Page.read(viewer.write(folder)).data["rows"]
     assert [(row[0], row[3]) for row in rows] == [("one", "step_limit"), ("two", "step_limit")]
 
@@ -168,10 +165,14 @@ def test_pages_say_the_same_again(tmp_path: Path) -> None:
 
 def test_a_corrupt_line_is_named(tmp_path: Path) -> None:
     folder = make_run(tmp_path / "run")
-    path = folder / "episodes.jsonl"
-    broken = path.read_text().replace('"steps":[', '"turns":[', 1)
-    path.write_text(broken)
-    with pytest.raises(RecordingError, match=r"episodes.jsonl: line 1: is not what this run wrote"):
+    first, *others = lines(folder)
+    rewrite(folder, [first.replace(b'"steps":[', b'"turns":[', 1), *others])
+    with pytest.raises(RecordingError, match=r"episodes.jsonl.gz: record 1: .*'steps'"):
+        viewer.write(folder)
+    first, *others = members(folder)
+    path = folder / "episodes.jsonl.gz"
+    path.write_bytes(first[:99] + b"!" + b"".join([first[100:], *others]))
+    with pytest.raises(RecordingError, match=r"episodes.jsonl.gz: record 1: is damaged"):
         viewer.write(folder)
 
 

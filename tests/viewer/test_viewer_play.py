@@ -16,8 +16,8 @@ import pytest
 from helpers.parsed_page import Page, check_safe
 from helpers.two_in_a_flat import named
 from wayword.core.action import Decision
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content

@@ -15,9 +15,11 @@ import pytest
 
 from helpers.parsed_page import Page, check_safe
 from helpers.recorded_run import make_run
+from helpers.records import lines as lines_of
+from helpers.records import records, rewrite
 from wayword.core.errors import RecordingError, UsageError
-from wayword.runs.folder import EpisodeRecord, RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import run
 from wayword.viewer.app import Server
 from wayword.viewer.content import Content
@@ -121,9 +123,9 @@ def test_every_episode_has_a_page_with_neighbours(server: Server) -> None:
     "path",
     [
         "/../notes.txt", "/%2e%2e/notes.txt", "/run/../../notes.txt", "/run/..%2f..%2fnotes.txt/",
-        "/notes.txt", "/run/out/", "/run/.hidden/", "/run/walked/episode?id=../../config.json",
+        "/notes.txt", "/run/out/", "/run/.hidden/", "/run/walked/episode?id=../../run.json",
         "/run/walked/episode?id=none",
-        "/run/walked/config.json", "/run/%00/", "/run/walked/episode", "/static/x",
+        "/run/walked/run.json", "/run/%00/", "/run/walked/episode", "/static/x",
     ],
 )  # fmt: skip
 def test_nothing_else_is_served(server: Server, path: str) -> None:
@@ -187,9 +189,9 @@ def test_an_index_reads_on_where_it_stopped(tmp_path: Path) -> None:
         folder.append(EpisodeRecord("three", {"sr": 0.0, "new": 2.0}, told))
     rows.refresh()
     assert rows.names() == ["one", "two", "three"]
-    assert rows.scores(2) == {"sr": 0.0, "new": 2.0}
+    assert rows.scored("three") == {"sr": 0.0, "new": 2.0}
     assert rows.record("two").trajectory.steps[0].decision.action.name == "goto"
-    with (path / "episodes.jsonl").open("rb+") as file:
+    with (path / "episodes.jsonl.gz").open("rb+") as file:
         file.truncate(0)
     assert rows.refresh().ids == []
 
@@ -229,14 +231,12 @@ def test_rows_of_a_large_run_are_filtered_and_sorted_by_the_server(
 ) -> None:
     path = tmp_path / "runs" / "large"
     make_run(path, ("0",))
-    first = json.loads((path / "episodes.jsonl").read_text())
-    del first["sum"]
-    seal = RunFolder.read(path).seal
-    with (path / "episodes.jsonl").open("wb") as file:
-        for number in range(30):
-            first["episode"] = f"e{number:02}"
-            first["scores"] = {"sr": number % 2, "ne": 30.0 - number, "steps": 3}
-            file.write(seal.sealed(json.dumps(first, separators=(",", ":")).encode()) + b"\n")
+    (first,) = records(path)
+    lines = []
+    for number in range(30):
+        scores = {"sr": number % 2, "ne": 30.0 - number, "steps": 3}
+        lines.append({**first, "episode": f"e{number:02}", "scores": scores})
+    rewrite(path, lines)
     monkeypatch.setattr("wayword.viewer.content.REMOTE", 10)
     with serving(tmp_path / "runs") as server:
         shown = page(server, "/run/large/").data
@@ -258,14 +258,10 @@ def test_rows_of_a_large_run_are_filtered_and_sorted_by_the_server(
 def test_five_thousand_episodes_are_indexed_quickly_and_take_little(tmp_path: Path) -> None:
     path = make_run(tmp_path / "runs" / "many", ("0",))
     recorded = RunFolder.read(path)
-    line = recorded.seal.bare((path / "episodes.jsonl").read_bytes().rstrip())
-    with (path / "episodes.jsonl").open("wb") as file:
-        for number in range(5000):
-            own = line.replace(b'"episode":"0"', b'"episode":"%d"' % number)
-            file.write(recorded.seal.sealed(own) + b"\n")
-    rows = Rows(recorded)
+    (line,) = lines_of(path)
+    rewrite(path, [line.replace(b'"episode":"0"', b'"episode":"%d"' % n) for n in range(5000)])
     began = time.perf_counter()
-    rows.refresh()
+    rows = Rows(recorded).refresh()
     took = time.perf_counter() - began
     assert len(rows) == 5000
     assert took < 5, "about 0.2 s on an idle core"

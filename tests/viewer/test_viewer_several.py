@@ -7,8 +7,8 @@ from pathlib import Path
 
 from helpers.parsed_page import Page, check_safe
 from wayword import viewer
-from wayword.runs.folder import RunFolder
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 
 

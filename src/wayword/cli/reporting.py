@@ -59,6 +59,8 @@ def merge(
 ) -> None:
     """Make one run folder of the shards that several machines have played.
 
+    Of a single folder with damaged records, all the others are copied.
+
     \b
     Examples:
       wayword run navgpt --on r2r:val_seen --model openai:NAME --shard 1/4 --out runs/s1
@@ -66,7 +68,7 @@ def merge(
       wayword table runs/whole
     """
     from wayword.cli import show
-    from wayword.runs.merging import merge as merge_shards
+    from wayword.runs.merge import merge as merge_shards
 
     merged = merge_shards(shards, out)
     typer.echo(f"{merged.path}: {merged.episodes:,} episodes")
@@ -75,27 +77,27 @@ def merge(
 
 
 def verify(
-    run: Annotated[Path, typer.Argument(help="A run folder that was signed (run --sign).")],
-    key: Annotated[str, typer.Option(help="The public key that it must be signed by.")] = "",
+    run: Annotated[Path, typer.Argument(help="A run folder.")],
+    data: Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")] = None,
 ) -> None:
-    """Whether a run folder is as it was signed; if not, which line or field was changed.
+    """Play every recorded action again and recompute every score.
 
-    Without --key it is shown who signed, and for you to know them.
+    Names each episode that differs, with the first difference, and exits with 1 if there is one.
 
     \b
     Examples:
-      wayword run navgpt --on r2r:val_seen --model openai:NAME --out runs/mine --sign
       wayword verify runs/mine
     """
-    from wayword.runs import signing
+    from wayword.runs.record import RunFolder
+    from wayword.runs.verify import verify as verified
 
-    found = signing.verify(run, key)
-    for line in found.changed:
-        typer.echo(line)
-    if found.changed:
+    found = dict(verified(RunFolder.read(run), data))
+    wrong = {name: difference for name, difference in found.items() if difference}
+    for name, difference in wrong.items():
+        typer.echo(f"{name}: {difference}")
+    typer.echo(f"{run}: {len(found):,} episodes replayed and scored, {len(wrong):,} differ")
+    if wrong:
         raise typer.Exit(1)
-    typer.echo(f"{run}: config and {found.lines:,} lines as they were signed, {found.signed}")
-    typer.echo(f"signed by {found.key}")
 
 
 def compare(

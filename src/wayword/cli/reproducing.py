@@ -187,6 +187,6 @@ def _carry_out(rows: Sequence[Prepared], wishes: Wishes) -> bool:
 
 
 def _spent(path: Path) -> float:
-    from wayword.runs.folder import RunFolder
+    from wayword.runs.record import RunFolder
 
     return sum(scores.get("cost", 0.0) for _, scores in RunFolder.read(path).scores())

@@ -111,9 +111,6 @@ Track = Annotated[
     typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
 ]
 Watch = Annotated[bool, typer.Option("--watch", help="Open the run's page in the browser, live.")]
-Sign = Annotated[
-    bool, typer.Option("--sign", help="Sign the run folder with the key of $WAYWORD_SIGNING_KEY.")
-]
 Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
 
 
@@ -147,7 +144,6 @@ def run(
     continue_: Continue = "",
     engine: Engine = "",
     workers: Workers = 4,
-    sign: Sign = False,
     track: Track = "",
     watch: Watch = False,
 ) -> None:
@@ -204,7 +200,6 @@ def run(
         engine=engine,
         workers=workers,
         track=track,
-        sign=sign,
         sweep=tuple(sweep or ()),
         seeds=seeds,
     )
@@ -216,16 +211,12 @@ def run(
 
         typer.echo("\n".join(lines(forecast(plan))))
         return
-    if recipe.sign:
-        from wayword.runs.signing import signing_key
-
-        signing_key()  # a missing key is said before anything is played
     if recipe.sweep or recipe.seeds != 1:
         with _watched(plan, watch) as person:
             carry_out_sweep(plan, recipe, person)
         return
     with _watched(plan, watch) as person:
-        result = carry_out(plan, recipe.track, recipe.sign, person, slow)
+        result = carry_out(plan, recipe.track, person, slow)
         print_table([result.path])
         typer.echo(f"\n{url_of(result.path) or result.path}")
     if not result.outcome.complete:
@@ -282,7 +273,7 @@ def carry_out_sweep(plan: Plan, recipe: RunRecipe, person: Person | None = None)
     seeds = [sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else []
     sweeps = [*recipe.sweep, *seeds]
     made = sweeping.variants(plan, sweeps)
-    results = [carry_out(each.plan, recipe.track, recipe.sign, person) for each in made]
+    results = [carry_out(each.plan, recipe.track, person) for each in made]
     print_table([result.path for result in results], pool=sweeping.over_seeds(sweeps))
     typer.echo(f"\n{sweeping.picture(made)}")
     if not all(result.outcome.complete for result in results):
@@ -354,7 +345,6 @@ def _beside(*arguments: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
 def carry_out(
     plan: Plan,
     track: str = "",
-    sign: bool = False,
     person: Person | None = None,
     slow: Timer | None = None,
 ) -> RunResult:
@@ -384,10 +374,6 @@ def carry_out(
         show.notice(f"{result.outcome.exhausted}; the same command goes on")
     if result.outcome.unusable:
         show.notice(f"stopped: {result.outcome.unusable}; the same command then goes on")
-    if sign:
-        from wayword.runs import signing
-
-        show.notice(f"signed by {signing.sign(result.path, signing.signing_key())}")
     return result
 
 

@@ -1,7 +1,7 @@
 """Secrets: whatever leaves the process passes through ``redacted`` first.
 
 A server's refusal may quote the key that it was sent, and a message is copied to many places: the
-screen, ``failures.jsonl``, pages, the answer cache.
+screen, ``failures.jsonl.gz``, pages, the answer cache.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.trajectory import Step
 from wayword.envs.game import TaskGame
-from wayword.runs.jsonl import plain
+from wayword.runs.codec import plain
 from wayword.verbalize import generic
 from wayword.verbalize.generic import Verbalizer
 

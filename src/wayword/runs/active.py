@@ -26,10 +26,10 @@ from wayword.models.middleware.rate import Turns
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs.config import Checksums, Spending, sessions
 from wayword.runs.episodes import Played
-from wayword.runs.folder import RunFolder
 from wayword.runs.parts import AgentParts, identity, omitted, split_name, versions
 from wayword.runs.plan import Plan
 from wayword.runs.progress import Reporter
+from wayword.runs.record import RunFolder
 from wayword.runs.remote import Store
 
 # The models of a run, one a role, with the run's wrappers around them.
@@ -69,7 +69,7 @@ def open_models(
 
 def add_earlier(account: Account, run: RunFolder) -> Spending:
     """Count what earlier sessions of the run spent, and log what is spent from now on."""
-    finished = run.columns()
+    finished = run.index
     before = list(sessions(run.path))
     read, written, costs = map(finished.column, ("prompt_tokens", "completion_tokens", "cost"))
     tokens = int(np.nansum(read) + np.nansum(written))
@@ -154,14 +154,13 @@ class ActiveRun:
         if self.reporter:
             self.reporter.ended(played.episode, self.done)
         self.noted.update(played.notes)
-        if isinstance(played.line, bytes):
-            self.folder.fail_line(played.episode, played.line)
-            self.reasons[played.error] = played.episode
-            return
         if self.store:
             self.store.check()
-        self.folder.append_line(played.line)
+        self.folder.write(played.line)
         scores = played.line.scores
+        if scores is None:
+            self.reasons[played.error] = played.episode
+            return
         self.done += 1
         self.finished_tokens += tokens_of(scores)
         self.finished_dollars += scores.get("cost", 0.0)

@@ -14,8 +14,8 @@ from wayword.core.episode import Json
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import Interval, bootstrap
 from wayword.metrics.summary import Row
-from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.forecast import Forecast
+from wayword.runs.record import RecordedRun, RunFolder
 from wayword.runs.reports import pooled
 from wayword.runs.reproduce import Prepared, Recipe
 

@@ -1,4 +1,5 @@
-"""``config.json``: what was run, written once and whole, compared when a run is resumed."""
+"""``run.json``: the settings of a run, written once and whole, compared when it is resumed; and the
+small files next to it, of sessions and billed calls."""
 
 from __future__ import annotations
 
@@ -18,19 +19,12 @@ from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Row, Totals
-from wayword.runs import earlier
-from wayword.runs.jsonl import (
-    LineWriter,
-    dump,
-    parse_line,
-    plain,
-    read_lines,
-    restore,
-    unusable,
-    whole,
-)
+from wayword.runs.codec import dump, plain, restore
+from wayword.runs.lines import Appender, lines_end, read_lines, unusable, whole
 
-# No key ever reaches a run folder: a guard over everything written to ``config.json``.
+NAME = "run.json"
+
+# No key ever reaches a run folder: a guard over everything written to ``run.json``.
 
 _TELLING = 8
 """A secret of so many characters is looked for inside longer values too, such as an address."""
@@ -99,7 +93,7 @@ class Checksums:
         return self.known[key]
 
     def each(self, files: Mapping[str, Path]) -> dict[str, str]:
-        """The SHA-256 of every file by its name, sorted, for ``config.json``."""
+        """The SHA-256 of every file by its name, sorted, for ``run.json``."""
         return {name: self.of(files[name]) for name in sorted(files)}
 
     def combined(self, files: Mapping[str, Path]) -> str:
@@ -180,30 +174,39 @@ class Session:
 
 def add_session(run: Path, session: Session) -> None:
     """Append a session to the run folder. Raises ``RecordingError``."""
-    writer = LineWriter(run / SESSIONS)
+    lines = _appending(run / SESSIONS)
     try:
-        writer.append(dump(plain(asdict(session))))
+        lines.append(dump(asdict(session)) + b"\n")
     finally:
-        writer.close()
+        lines.close()
+
+
+def _appending(path: Path) -> Appender:
+    """A plain file to append to, its last line whole."""
+    try:
+        lines = Appender(path)
+    except OSError as error:
+        raise unusable(path, error, "give a folder that can be written") from error
+    lines.cut(lines_end(path))
+    return lines
 
 
 def sessions(run: Path) -> Iterator[Session]:
     """The sessions that ended in order; a killed one left none. Raises ``RecordingError``."""
     path = run / SESSIONS
     for number, line in read_lines(path):
-        told = parse_line(path, number, line)
         yield Session(
-            str(told.get("started", "")),
-            _number(path, number, told, "seconds"),
-            int(_number(path, number, told, "finished")),
-            int(_number(path, number, told, "dropped_tokens")),
-            _number(path, number, told, "dropped_dollars"),
+            str(line.get("started", "")),
+            _number(path, number, line, "seconds"),
+            int(_number(path, number, line, "finished")),
+            int(_number(path, number, line, "dropped_tokens")),
+            _number(path, number, line, "dropped_dollars"),
         )
 
 
-# What was spent, a line a billed call, so that no way of ending a run makes it forget.
+# The billed calls, a line each, so that no way of ending a run loses one.
 
-SPENDING = "spending.jsonl"
+CALLS = "calls.jsonl"
 _FOLDED = 20_000
 """Lines of the file that a start folds into one."""
 
@@ -211,57 +214,55 @@ _FOLDED = 20_000
 class Spending:
     """The run folder's log of billed calls; ``tokens`` and ``dollars`` add up all sessions'.
 
-    ``before`` is what the folder's records tell of runs that kept no such log. The file is made
-    with the first call, so a run without a model has none.
+    ``before`` is what the records hold of runs that kept no such log. The file is made with the
+    first call, so a run without a model has none.
     """
 
     def __init__(self, run: Path, before: tuple[int, float]) -> None:
-        self._path = run / SPENDING
-        self._writer: LineWriter | None = None
+        self._path = run / CALLS
+        self._lines: Appender | None = None
         self.tokens, self.dollars, lines = billed(run)
         if not lines:
             self.tokens, self.dollars = before
         if lines > _FOLDED:
-            whole(self._path, [self._line(Row(self.tokens, self.dollars))])
+            whole(self._path, self._line(Row(self.tokens, self.dollars)))
 
     def write(self, row: Row) -> None:
         """Append a row at once. Raises ``RecordingError``."""
-        if self._writer is None:
-            self._writer = LineWriter(self._path)
-            if self._writer.empty and (self.tokens or self.dollars):
-                self._writer.append(self._line(Row(self.tokens, self.dollars)))
-        self._writer.append(self._line(row))
+        if self._lines is None:
+            self._lines = _appending(self._path)
+            if not self._lines.length and (self.tokens or self.dollars):
+                self._lines.append(self._line(Row(self.tokens, self.dollars)))
+        self._lines.append(self._line(row))
 
     def close(self) -> None:
         """Sync the file and close it."""
-        writer, self._writer = self._writer, None
-        if writer is not None:
-            writer.close()
+        lines, self._lines = self._lines, None
+        if lines is not None:
+            lines.close()
 
     @staticmethod
     def _line(row: Row) -> bytes:
         line: dict[str, Json] = {"tokens": row.tokens, "dollars": round(row.dollars, 9)}
         more: dict[str, Json] = {"call": row.call, "open": row.open}
-        return dump(line | {name: value for name, value in more.items() if value})
+        return dump(line | {name: value for name, value in more.items() if value}) + b"\n"
 
 
 def billed(run: Path) -> tuple[int, float, int]:
     """Tokens and US dollars of all calls that were billed, finished episodes' or not, and in how
     many lines they are written. Raises ``RecordingError``."""
-    path, totals, lines = run / SPENDING, Totals(), 0
+    path, totals, lines = run / CALLS, Totals(), 0
     for number, line in read_lines(path):
-        told = parse_line(path, number, line)
-        tokens = int(_number(path, number, told, "tokens"))
-        dollars = _number(path, number, told, "dollars")
-        row = Row(tokens, dollars, str(told.get("call", "")), told.get("open") is True)
-        totals.add(row)
+        tokens = int(_number(path, number, line, "tokens"))
+        dollars = _number(path, number, line, "dollars")
+        totals.add(Row(tokens, dollars, str(line.get("call", "")), line.get("open") is True))
         lines += 1
     return totals.tokens, totals.dollars, lines
 
 
-def _number(path: Path, number: int, told: Mapping[str, Json], field: str) -> float:
+def _number(path: Path, number: int, line: Mapping[str, Json], field: str) -> float:
     """A field that is a number of at least 0. Raises ``RecordingError`` naming line and field."""
-    value = told.get(field, 0)
+    value = line.get(field, 0)
     if type(value) not in (int, float) or not 0 <= value < math.inf:
         problem = f"field {field!r} is no positive number ({str(value)[:40]})"
         remedy = "delete that line: it serves budgets and wall times alone"
@@ -269,8 +270,8 @@ def _number(path: Path, number: int, told: Mapping[str, Json], field: str) -> fl
     return float(value)
 
 
-FORMAT = 1
-"""The version of the folder's layout, the field ``format`` of ``config.json``."""
+FORMAT = 2
+"""The version of the folder's layout, the field ``format`` of ``run.json``."""
 
 _ABSENT = "(absent)"
 
@@ -282,32 +283,25 @@ def prepared(config: Mapping[str, Any]) -> dict[str, Json]:
     """
     if not isinstance(config.get("identity"), Mapping):
         raise RecordingError("a run's config needs the field 'identity', a mapping")
-    own = {"format": FORMAT, "sums": "sha256"}  # of the layout, and first
-    written: dict[str, Json] = own | plain(config) | own
+    written: dict[str, Json] = {"format": FORMAT} | plain(config) | {"format": FORMAT}
     refuse_secrets(written)
     return written
 
 
-def write_config(path: Path, written: dict[str, Json]) -> None:
-    """Write it whole or not at all: to a file beside it that is synced and then renamed."""
-    text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False)
-    whole(path, [redacted(text).encode(errors="backslashreplace")])
+def write_config(run: Path, written: dict[str, Json]) -> None:
+    """Write ``run.json`` whole or not at all."""
+    text = json.dumps(written, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    whole(run / NAME, redacted(text).encode(errors="backslashreplace"))
 
 
-def read_config(path: Path) -> dict[str, Json]:
-    """The config that was written, names of earlier versions brought up to date.
-
-    Raises ``RecordingError``: missing, corrupt, another format.
-    """
-    return earlier.config(raw_config(path))
-
-
-def raw_config(path: Path) -> dict[str, Json]:
-    """The config letter by letter. Raises as :func:`read_config` does."""
+def read_config(run: Path) -> dict[str, Json]:
+    """The config of a run folder. Raises ``RecordingError``: missing, corrupt, another format."""
+    path = run / NAME
     try:
         written = json.loads(path.read_bytes())
     except FileNotFoundError:
-        raise RecordingError(f"{path.parent}: is no run folder: it has no {path.name}") from None
+        refuse_earlier(run)
+        raise RecordingError(f"{run}: is no run folder: it has no {NAME}") from None
     except OSError as error:
         raise unusable(path, error) from error
     except (ValueError, RecursionError) as error:
@@ -322,13 +316,22 @@ def raw_config(path: Path) -> dict[str, Json]:
     return written
 
 
-def same_run(path: Path, there: dict[str, Json], here: dict[str, Json]) -> None:
-    """Raise ``RecordingError`` naming the first field of the identity that differs."""
-    if found := difference(there, here):
-        field, was, now = found
+def refuse_earlier(run: Path) -> None:
+    """Raise ``RecordingError`` for a run folder of the form before ``run.json``."""
+    if (run / "config.json").is_file():
         raise RecordingError(
-            f"{path}: this folder holds another run: {field!r} was {was!r} and is now {now!r}; "
-            "give another folder, or the same settings to go on with this run"
+            f"{run}: is a run folder of an earlier form (config.json), which this version of "
+            "wayword does not read; use the version that wrote it, or run it again in a new folder"
+        )
+
+
+def same_run(run: Path, recorded: dict[str, Json], now: dict[str, Json]) -> None:
+    """Raise ``RecordingError`` naming the first field of the identity that differs."""
+    if found := difference(recorded, now):
+        field, was, given = found
+        raise RecordingError(
+            f"{run / NAME}: this folder holds another run: {field!r} was {was!r} and is now "
+            f"{given!r}; give another folder, or the same settings to resume this run"
         )
 
 
@@ -346,7 +349,7 @@ def difference(
 
 def readable(written: dict[str, Json]) -> dict[str, Any]:
     """The config as the caller gave it, without the layout's own field."""
-    return {k: v for k, v in restore(written).items() if k not in ("format", "sums")}
+    return {k: v for k, v in restore(written).items() if k != "format"}
 
 
 def _leaves(value: Json, path: str = "") -> Iterator[tuple[str, Json]]:
@@ -381,7 +384,7 @@ def metrics_of(config: Mapping[str, Any]) -> tuple[Metric, ...]:
     try:
         return tuple(Metric(**one) for one in written)
     except TypeError as error:
-        raise RecordingError(f"config.json: field 'metrics' holds no metric ({error})") from None
+        raise RecordingError(f"run.json: field 'metrics' holds no metric ({error})") from None
 
 
 def success_of(config: Mapping[str, Any]) -> str:

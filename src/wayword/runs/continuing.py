@@ -19,9 +19,9 @@ from typing import Any
 from wayword.core.errors import UsageError
 from wayword.core.recording import Continued
 from wayword.core.trajectory import Step
-from wayword.runs.folder import RecordedRun, RunFolder
 from wayword.runs.parts import AgentParts
 from wayword.runs.plan import Plan
+from wayword.runs.record import RecordedRun, RunFolder, is_run
 from wayword.settings import merge
 
 FORM = "write RUN:EPISODE:STEP, for example runs/first:5593_0:4"
@@ -45,7 +45,7 @@ class Place:
         parts = before.split(":")
         for end in range(1, len(parts)):
             folder = Path(":".join(parts[:end]))
-            if (folder / "config.json").is_file():
+            if is_run(folder):
                 return cls(folder, ":".join(parts[end:]), int(step))
         raise UsageError(f"--continue {text}: there is no run folder; {FORM}")
 

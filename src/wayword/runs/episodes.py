@@ -15,9 +15,9 @@ from wayword.core.model import Model
 from wayword.core.rollout import Setup
 from wayword.core.trajectory import Step, Trajectory
 from wayword.metrics.scoring import judge, score
-from wayword.runs.folder import EpisodeLine, EpisodeRecord, line_of
 from wayword.runs.parts import AgentParts
 from wayword.runs.plan import Plan
+from wayword.runs.record import EpisodeRecord, FailedEpisode, Line
 from wayword.runs.showing import demonstrations
 
 
@@ -107,7 +107,7 @@ class Played:
     """
 
     episode: str
-    line: EpisodeLine | bytes
+    line: Line
     error: str = ""
     notes: frozenset[str] = frozenset()
     steps: int = 0
@@ -116,13 +116,14 @@ class Played:
     def of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Played:
         """The episode, scored. Raises ``RecordingError`` for what cannot be written."""
         name, failed = task.episode.id, trajectory.ended == "failed"
-        line: EpisodeLine | bytes
+        record: EpisodeRecord | FailedEpisode
         if failed:
-            line = line_of(name, trajectory, reason=trajectory.error)
+            record = FailedEpisode(name, trajectory.error, trajectory)
         else:
             (scores,) = score(dataset, [(task, trajectory)])
-            line = EpisodeLine.of(EpisodeRecord(name, scores, trajectory))
+            record = EpisodeRecord(name, scores, trajectory)
         notes = frozenset(note.kind for note in trajectory.notes())
+        line = Line.of(record)
         return Played(name, line, trajectory.error if failed else "", notes, len(trajectory.steps))
 
 

@@ -39,10 +39,10 @@ from wayword.models.servers.profile import Profile, is_known
 from wayword.runs.active import Choices, open_models, tokens_of
 from wayword.runs.config import Checksums
 from wayword.runs.episodes import choose
-from wayword.runs.folder import RunFolder
 from wayword.runs.parts import AgentParts, identity, model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.play import EXPERTS, expert_scores
+from wayword.runs.record import RunFolder, is_run
 from wayword.runs.rehearsal import Rehearsal, picks, profile_before
 from wayword.runs.showing import demonstrations
 
@@ -325,7 +325,7 @@ def _measured(stage: _Stage, chosen: Sequence[int], guess: Forecast, rehearsed: 
     if path is None and stage.opened:
         checksum = Checksums().combined(dataset.files)
         path = run_folder(plan, identity(plan, dataset, stage.agent, stage.opened, checksum))
-    if path is None or not (path / "config.json").is_file():
+    if path is None or not is_run(path):
         return guess
     found = dict(RunFolder.read(path).scores())
     tasks = dataset.tasks

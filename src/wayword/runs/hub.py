@@ -27,10 +27,10 @@ from wayword.core.errors import RecordingError, needing
 from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import Step
+from wayword.runs.codec import plain
 from wayword.runs.export import Card, Export, OnEpisode, dataset_of, export
-from wayword.runs.folder import RecordedRun, RunFolder
-from wayword.runs.jsonl import plain
 from wayword.runs.parts import cast_of
+from wayword.runs.record import RecordedRun, RunFolder
 
 TABLES = ("chat", "completion", "steps", "trajectory")
 ABOUT = {

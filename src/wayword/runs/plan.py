@@ -248,7 +248,6 @@ class RunRecipe:
     engine: str = ""
     workers: int = 4
     track: str = ""
-    sign: bool = False
 
     def plan(self) -> Plan:
         """The plan of its run. Raises ``UsageError`` for values that cannot be."""

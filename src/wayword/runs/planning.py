@@ -15,10 +15,10 @@ from wayword.core import registry
 from wayword.core.errors import UsageError
 from wayword.runs import reproduce
 from wayword.runs.config import sessions
-from wayword.runs.folder import RunFolder
 from wayword.runs.forecast import Forecast, dollars_line, forecast
 from wayword.runs.parts import open_dataset, split_name
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 
 
 @dataclass(frozen=True, slots=True)

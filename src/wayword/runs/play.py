@@ -13,9 +13,9 @@ from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import score
 from wayword.runs.continuing import Continuation
-from wayword.runs.folder import RunFolder
 from wayword.runs.parts import open_agent, open_dataset
 from wayword.runs.plan import Plan
+from wayword.runs.record import RunFolder
 from wayword.runs.running import RunResult, run
 
 EXPERTS = ("expert", "oracle", "gold")

@@ -22,7 +22,7 @@ from typing import Any
 
 from wayword.core.action import Rejection
 from wayword.core.trajectory import Step
-from wayword.runs.jsonl import plain
+from wayword.runs.codec import plain
 
 NAME = ".progress.json"
 _EVERY = 0.5

@@ -6,7 +6,7 @@
 
 A player that dies (killed, out of memory, its machine gone) is replaced, and its episodes are
 played again; what it had not handed over was never written, so none is lost and none is there
-twice. A billed call goes on only once the driver has written it to ``spending.jsonl``.
+twice. A billed call goes on only once the driver has written it to ``calls.jsonl``.
 
 On a cluster, ``$RAY_ADDRESS`` names it; without one, a cluster is started on this machine.
 """
@@ -27,11 +27,11 @@ from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.rollout import Outcome, first_error
 from wayword.models.middleware.budget import Account, Row
 from wayword.runs.active import ActiveRun
+from wayword.runs.codec import plain
 from wayword.runs.episodes import Played
-from wayword.runs.folder import line_of
-from wayword.runs.jsonl import plain
 from wayword.runs.parts import takes_a_person
 from wayword.runs.ray_players import Bank, Ended, Player
+from wayword.runs.record import FailedEpisode, Line
 
 _TRIES = 12
 """Times that an episode is begun before it counts as what its processes die of. Many: those beside
@@ -302,7 +302,7 @@ class _Crew:
         else:
             name = self._active.dataset.tasks[number].episode.id
             reason = f"the processes that played it died {_TRIES} times"
-            self._take(Played(name, line_of(name, None, reason=reason), reason))
+            self._take(Played(name, Line.of(FailedEpisode(name, reason)), reason))
         self._more.set()
 
     def _take(self, told: Played | Ended) -> None:

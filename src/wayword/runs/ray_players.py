@@ -21,8 +21,8 @@ from wayword.models.middleware.budget import Account, Meter, Row, play_as, under
 from wayword.models.middleware.rate import Limiter
 from wayword.runs import config as configs
 from wayword.runs.active import config_of, open_models
+from wayword.runs.codec import plain
 from wayword.runs.episodes import Played, setup_of
-from wayword.runs.jsonl import plain
 from wayword.runs.parts import model_choices, open_agent, open_dataset
 from wayword.runs.plan import Plan
 from wayword.runs.progress import Moves

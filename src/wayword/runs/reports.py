@@ -24,16 +24,19 @@ from wayword.metrics.intervals import by_path
 from wayword.metrics.scoring import Clustered, scorer
 from wayword.metrics.summary import Row, Scores, marks, summarize
 from wayword.runs.config import (
+    NAME,
     Checksums,
     billed,
     caveats_of,
     metrics_of,
+    refuse_earlier,
     sessions,
     success_of,
 )
-from wayword.runs.folder import RecordedRun, RunFolder
+from wayword.runs.index import EPISODES
 from wayword.runs.parts import cast_of, open_dataset, split_name
 from wayword.runs.plan import Plan
+from wayword.runs.record import RecordedRun, RunFolder, is_run
 from wayword.runs.remote import url_of
 
 T = TypeVar("T")
@@ -173,7 +176,7 @@ def compare(first: Path, second: Path, form: str = "rich", keys: Sequence[str] =
 
 
 def _differences(one: Mapping[str, Any], two: Mapping[str, Any]) -> list[str]:
-    """What the two runs do not share, by its name in config.json."""
+    """What the two runs do not share, by its name in run.json."""
     keys = dict.fromkeys((*one, *two))
     return [key for key in keys if one.get(key) != two.get(key)]
 
@@ -228,11 +231,13 @@ def _run_folders(given: Sequence[Path]) -> list[Path]:
     """The run folders named, and those inside a folder that is none itself."""
     found: list[Path] = []
     for path in given:
-        if url_of(path) or (path / "config.json").is_file() or not path.is_dir():
+        if url_of(path) or is_run(path) or not path.is_dir():
             found.append(path)
             continue
-        inside = sorted(p.parent for p in path.glob("*/config.json"))
+        inside = sorted(p.parent for p in path.glob(f"*/{NAME}"))
         if not inside:
+            for folder in (path, *sorted(path.glob("*/"))):
+                refuse_earlier(folder)
             raise RecordingError(f"{path}: is no run folder and holds none")
         found += inside
     return found
@@ -252,14 +257,14 @@ def _scored(run: RecordedRun) -> Scores:
     episode ended first. Raises ``RecordingError`` for what no episode can score."""
     known = (*metrics_of(run.config), *accounting.METRICS)
     kinds = {metric.key: metric.kind for metric in known}
-    scored = run.columns().scores()
+    scored = run.index.scores()
     if not _all_possible(scored, kinds):
         for name, scores in scored.pairs():
             for key, value in scores.items():
                 if not _possible(kinds.get(key, ""), value):
                     raise RecordingError(
-                        f"{run.path / 'episodes.jsonl'}: episode {name!r}: {key!r} cannot be "
-                        f"{value!r}; delete its line, and the same command plays it again"
+                        f"{run.path / EPISODES}: episode {name!r}: {key!r} cannot be "
+                        f"{value!r}; `wayword verify` names all episodes whose scores are wrong"
                     )
     return scored
 
@@ -288,7 +293,7 @@ def _possible(kind: str, value: float) -> bool:
 
 
 def _row(run: RecordedRun) -> Row:
-    with reading(str(run.path / "config.json"), "give another folder"):
+    with reading(str(run.path / NAME), "give another folder"):
         return _summed(run)
 
 
@@ -299,8 +304,8 @@ def _summed(run: RecordedRun) -> Row:
     failed = failed.difference(scored.ids) if failed else failed
     if len(scored) > config["episodes_in_split"]:
         raise RecordingError(
-            f"{run.path / 'episodes.jsonl'}: holds {len(scored):,} episodes of a split of "
-            f"{config['episodes_in_split']:,}; delete the lines that are not this run's"
+            f"{run.path / EPISODES}: holds {len(scored):,} episodes of a split of "
+            f"{config['episodes_in_split']:,}; give the folder of one run"
         )
     own = _clustered(family)
     row = summarize(

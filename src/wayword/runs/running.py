@@ -39,7 +39,6 @@ from wayword.runs.active import ActiveRun, OnProgress, add_earlier, config_of, o
 from wayword.runs.config import Session, add_session
 from wayword.runs.continuing import Continuation
 from wayword.runs.episodes import choose, made, setup_of, unfinished
-from wayword.runs.folder import RunFolder
 from wayword.runs.parts import (
     AgentParts,
     model_choices,
@@ -49,6 +48,7 @@ from wayword.runs.parts import (
 )
 from wayword.runs.plan import Plan, run_folder
 from wayword.runs.progress import Reporter
+from wayword.runs.record import RunFolder
 
 QUIET = {
     *(STATE, CLAUSES, FOLLOWED, VOTES, ASKED, GROUNDED, TURN, SCENE_EXPERT),

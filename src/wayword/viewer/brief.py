@@ -9,7 +9,7 @@ from wayword.core.metric import Metric
 from wayword.core.trajectory import Trajectory
 from wayword.metrics import accounting
 from wayword.runs.codec import to_json
-from wayword.runs.folder import EpisodeRecord
+from wayword.runs.record import EpisodeRecord
 from wayword.viewer import figures
 from wayword.viewer import words as seeing
 from wayword.viewer.causes import CAUSES, signs

@@ -47,7 +47,7 @@ _STUCK = 3
 def causes(
     written: Mapping[str, Any], scores: Mapping[str, float], instruction: str = ""
 ) -> tuple[str, ...]:
-    """The signs in a trajectory as ``episodes.jsonl`` has it, for an episode without success."""
+    """The signs in a trajectory as ``episodes.jsonl.gz`` has it, for an episode without success."""
     return tuple(signs(written, scores, instruction))
 
 

@@ -172,7 +172,7 @@ class Content:
             for each in (told.episodes if told and alive else ())
         ]  # fmt: skip
         return {
-            "going": alive, "done": len(rows.ids), "version": rows.version, "episodes": episodes
+            "going": alive, "done": rows.done, "version": rows.version, "episodes": episodes
         }  # fmt: skip
 
     def run(self, name: str) -> str:
@@ -190,7 +190,7 @@ class Content:
 
     def table(self, rows: Rows) -> Mapping[str, Any]:
         """The run's row of ``wayword table``, with intervals."""
-        if not rows.ids:
+        if not rows.done:
             return {}
 
         def make() -> Mapping[str, Any]:
@@ -331,7 +331,7 @@ def metrics(config: Mapping[str, Any], there: Sequence[str]) -> list[Metric]:
 
 def _means(rows: Rows) -> Mapping[str, Any]:
     """As much of the run's row as costs nothing: means. Empty before the first episode ends."""
-    if not rows.ids:
+    if not rows.done:
         return {}
     found = {}
     for key in rows.metrics():

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from wayword.core.metric import Metric
 from wayword.core.trajectory import Step, Trajectory
-from wayword.runs.folder import EpisodeRecord
+from wayword.runs.record import EpisodeRecord
 from wayword.viewer import brief
 from wayword.viewer import words as seeing
 from wayword.viewer.brief import ENDINGS

@@ -18,8 +18,8 @@ from wayword.core import registry
 from wayword.core.action import Action, ActionSpace
 from wayword.metrics import accounting
 from wayword.runs.config import metrics_of
-from wayword.runs.folder import RunFolder
 from wayword.runs.play import Game
+from wayword.runs.record import RunFolder
 from wayword.viewer import figures
 from wayword.viewer.letters import Letters
 from wayword.viewer.maps.seen import arrows, seen

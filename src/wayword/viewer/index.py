@@ -377,7 +377,7 @@ def _what(run: Overview) -> Html:
         _folded("Checksums of the data files (SHA-256)", config.get("checksums") or {}),
         tag(
             "details",
-            tag("summary", "config.json"),
+            tag("summary", "run.json"),
             tag("pre", json.dumps(config, indent=2, default=str), class_="said", tabindex=0),
         ),
         class_="what",

@@ -1,12 +1,9 @@
 """The run folders that the viewer shows, and a small index of each.
 
-    library = Library([Path("runs")])
-    library.names()                        # every run folder below, by its path from there
-    rows = library.rows("demo/navgpt")     # ids, scores, endings and places in the file: 200 bytes
-    rows.record("17_0")                    # one whole episode, read from its line
-
-An index holds no trajectory, so that 100,000 episodes take some tens of megabytes. Reading goes on
-from where it stopped, so that a run that is going on costs what is new in it.
+library = Library([Path("runs")])
+library.names()                        # every run folder below, by its path from there
+rows = library.rows("demo/navgpt")     # ids, scores and endings, by the run's index
+rows.record("17_0")                    # one whole episode, read from its place in the file
 """
 
 from __future__ import annotations
@@ -25,12 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import RecordingError, UsageError
-from wayword.core.trajectory import Trajectory
-from wayword.runs.columns import Columns
-from wayword.runs.config import success_of
-from wayword.runs.folder import EpisodeRecord, RecordedRun
-from wayword.runs.jsonl import parse_line, read_lines, unusable
-from wayword.runs.records import complete, table, trajectory
+from wayword.runs.config import refuse_earlier, success_of
+from wayword.runs.index import Index
+from wayword.runs.record import EpisodeRecord, RecordedRun, is_run
 from wayword.viewer.data import Head, Tally
 
 T = TypeVar("T")
@@ -41,116 +35,69 @@ _KEPT = 400_000
 
 
 class Rows:
-    """The episodes of one run: what a table shows of each, and where its record is.
-
-    ``ids`` and ``ended`` are by row; columns of scores hold NaN where a row has none. Lines are
-    checked as every reader of a run folder checks them.
-    Failed episodes that were not finished since come after the finished ones.
-    """
+    """The episodes of one run, as its index has them: finished ones, numbered from 1 in the order
+    they ended, and failed ones that were not finished since."""
 
     def __init__(self, run: RecordedRun) -> None:
         self.run = run
         self.success = success_of(run.config)
         self._lock = threading.Lock()
-        self._clear()
+        self._index = run.index
+        self._version, self._ids = "", list[str]()
+        self.done = 0
+        self.failed: dict[str, str] = {}
+        """Id and reason of the latest failure."""
 
-    def _clear(self) -> None:
-        self._episodes = self.run.path / "episodes.jsonl"
-        self._failures = self.run.path / "failures.jsonl"
-        self._done = Columns()
-        self._at: dict[str, int] = {}
-        self._seen: set[str] = set()
-        self._file = 0
-        self._failed: dict[str, tuple[int, int, int, str]] = {}
-        self._failures_end, self._failures_read = 0, 0
+    def refresh(self) -> Rows:
+        """Read what is new. Raises ``RecordingError`` for a damaged record."""
+        with self._lock:
+            self._index = self.run.index
+            self.done, self.failed = len(self._index), self._index.failed()
+            version = f"{self.done}-{len(self.failed)}"
+            if version != self._version:
+                self._version, self._ids = version, self._index.ids()
+        return self
 
     def __len__(self) -> int:
-        return len(self.ids) + len(self.failed)
+        return self.done + len(self.failed)
+
+    @property
+    def index(self) -> Index:
+        """Scores and places of the episodes."""
+        return self._index
 
     @property
     def ids(self) -> Sequence[str]:
         """The finished episodes."""
-        return self._done.ids
-
-    @property
-    def ended(self) -> Sequence[str]:
-        """How each of them ended."""
-        return self._done.ended
-
-    @property
-    def failed(self) -> dict[str, str]:
-        """Id -> reason of the latest failure, of episodes not finished since."""
-        return {k: v[3] for k, v in self._failed.items() if k not in self._at}
+        return self._ids
 
     @property
     def version(self) -> str:
         """Changes whenever an episode is added."""
-        return f"{len(self.ids)}-{len(self._failed)}"
-
-    def refresh(self) -> Rows:
-        """Read what is new. Raises ``RecordingError`` for a line that the run did not write."""
-        with self._lock:
-            if self._replaced():
-                self._clear()
-            self._grow()
-        return self
-
-    def _replaced(self) -> bool:
-        """Whether the file of episodes is another one than it was."""
-        try:
-            status = self._episodes.stat()
-        except OSError:
-            return len(self._done) > 0
-        known, self._file = self._file, status.st_ino
-        end = self._done.end
-        return end > 0 and (status.st_size < end or status.st_ino != known)
-
-    def _grow(self) -> None:
-        if not len(self._done):
-            self._done = table(self._episodes, self.run.seal)
-        else:
-            complete(self._done, self._episodes, self.run.seal, self._seen)
-        before = len(self._at)
-        new = self._done.ids[before:]
-        self._at.update(zip(new, range(before, len(self._done)), strict=True))
-        self._seen.update(new)  # the same strings, as there may be a million of them
-        path = self._failures
-        for number, line in read_lines(path, self._failures_end, self._failures_read):
-            parsed = parse_line(path, number, line)
-            self.run.seal.check(path, number, line)
-            name, begin = str(parsed.get("episode")), self._failures_end
-            self._failures_end, self._failures_read = begin + len(line) + 1, number
-            self._failed.pop(name, None)
-            self._failed[name] = number, begin, len(line), str(parsed.get("reason", ""))
+        return self._version
 
     def metrics(self) -> list[str]:
         """Every metric that some episode has."""
-        return self._done.keys
+        return self._index.keys
 
     def column(self, key: str) -> NDArray[np.float64]:
         """The metric over the finished episodes, (len(ids),); NaN where there is none."""
-        return self._done.column(key)
-
-    def scores(self, row: int) -> dict[str, float]:
-        """One finished episode's metrics."""
-        return {k: float(v) for k, v in self._done.row(row).items() if v == v}
+        return self._index.column(key)
 
     def scored(self, episode: str) -> dict[str, float]:
         """A finished episode's metrics. Raises ``KeyError`` where there is none."""
-        return self.scores(self._at[episode])
+        if (entry := self._index.entry(episode)) is None:
+            raise KeyError(episode)
+        return _numbers(entry.scores)
 
     def outcomes(self) -> dict[str, float]:
         """The success measure of each finished episode that has one."""
-        column = self.column(self.success)
-        return {
-            name: float(found)
-            for name, found in zip(self.ids, column, strict=True)
-            if not np.isnan(found)
-        }
+        pairs = zip(self.ids, self.column(self.success).tolist(), strict=True)
+        return {name: found for name, found in pairs if found == found}
 
     def heads(self) -> Heads:
         """All of it as lines of a table, the failed first, each made when it is looked at."""
-        return Heads(self, dict(self.failed), np.arange(len(self.ids)))
+        return Heads(self, self.failed, range(1, self.done + 1))
 
     def lost(self) -> list[str]:
         """The ids of the episodes without success, the failed first."""
@@ -159,58 +106,34 @@ class Rows:
 
     def tally(self) -> Tally:
         """The episodes counted."""
-        columns = ((key, self.column(key)) for key in self._done.keys)
-        there = {key: column[~np.isnan(column)] for key, column in columns}
-        endings = dict.fromkeys([*(["failed"] if self.failed else []), *self.ended])
-        return Tally(len(self.ids), len(self.failed), len(self.lost()), list(endings), there)
+        columns = ((key, self.column(key)) for key in self.metrics())
+        present = {key: column[~np.isnan(column)] for key, column in columns}
+        endings = dict.fromkeys([*(["failed"] if self.failed else []), *self._index.endings()])
+        return Tally(self.done, len(self.failed), len(self.lost()), list(endings), present)
 
     def names(self) -> list[str]:
         """Every episode's id, the failed first."""
         return [*self.failed, *self.ids]
 
     def __contains__(self, episode: object) -> bool:
-        return episode in self._at or episode in self._failed
+        return episode in self._index or episode in self.failed
 
     def written(self, episode: str) -> dict[str, Any]:
         """The episode's record as it is in the file. Raises ``UsageError`` where there is none."""
-        path, number, begin, size = self._place(episode)
-        try:
-            with path.open("rb") as file:
-                file.seek(begin)
-                line = file.read(size)
-        except OSError as error:
-            raise unusable(path, error) from error
-        parsed = parse_line(path, number, line)
-        self.run.seal.check(path, number, line)
-        return parsed
-
-    def _place(self, episode: str) -> tuple[Path, int, int, int]:
-        """File, number of the line, its first byte and its bytes, the newline left out."""
-        if (row := self._at.get(episode)) is not None:
-            return self._episodes, row + 1, self._done.begins[row], self._done.sizes[row] - 1
-        if episode in self._failed:
-            number, begin, size, _ = self._failed[episode]
-            return self._failures, number, begin, size
-        raise UsageError(f"{self.run.path}: has no episode {episode!r}")
+        return self.run.written(episode)
 
     def record(self, episode: str) -> EpisodeRecord:
-        """One whole episode; of a failed one, what is known. Raises as ``written`` does."""
-        parsed = self.written(episode)
-        told, row = parsed.get("trajectory"), self._at.get(episode)
-        if told is None:
-            reason = str(parsed.get("reason", ""))
-            return EpisodeRecord(episode, {}, Trajectory(episode, {}, ended="failed", error=reason))
-        path, number, *_ = self._place(episode)
-        scores = {} if row is None else self.scores(row)
-        return EpisodeRecord(episode, scores, trajectory(path, number, told))
+        """One episode; of a failed one, what is recorded. Raises as ``written`` does."""
+        return self.run.record(episode)
 
 
 class Heads(Sequence[Head]):
     """Lines of a table, made when they are looked at: failed episodes, then some finished ones by
     their numbers."""
 
-    def __init__(self, rows: Rows, failed: Mapping[str, str], numbers: NDArray[np.intp]) -> None:
-        self._rows, self._failed, self._numbers = rows, list(failed.items()), numbers
+    def __init__(self, rows: Rows, failed: Mapping[str, str], numbers: Sequence[int]) -> None:
+        self._index, self._numbers = rows.index, numbers
+        self._failed = [Head(name, "failed", {}, reason) for name, reason in failed.items()]
 
     def __len__(self) -> int:
         return len(self._failed) + len(self._numbers)
@@ -220,15 +143,28 @@ class Heads(Sequence[Head]):
     @overload
     def __getitem__(self, at: slice) -> list[Head]: ...
     def __getitem__(self, at: int | slice) -> Head | list[Head]:
-        if isinstance(at, slice):
-            return [self[n] for n in range(*at.indices(len(self)))]
-        if not 0 <= at < len(self):
-            raise IndexError(at)
-        if at < len(self._failed):
-            name, reason = self._failed[at]
-            return Head(name, "failed", {}, reason)
-        number, rows = int(self._numbers[at - len(self._failed)]), self._rows
-        return Head(rows.ids[number], rows.ended[number], rows.scores(number))
+        if isinstance(at, int):
+            if not 0 <= at < len(self):
+                raise IndexError(at)
+            return self[at : at + 1][0]
+        first, last, _ = at.indices(len(self))
+        before = len(self._failed)
+        numbers = self._numbers[max(0, first - before) : max(0, last - before)]
+        return [
+            *self._failed[first:last],
+            *(
+                Head(e.episode_id, e.ended, _numbers(e.scores))
+                for e in self._index.entries(numbers)
+            ),
+        ]
+
+    def __iter__(self) -> Iterator[Head]:
+        return iter(self[:])
+
+
+def _numbers(scores: Mapping[str, float]) -> dict[str, float]:
+    """The scores that pages can show."""
+    return {key: float(value) for key, value in scores.items() if value == value}
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,6 +221,8 @@ class Library:
                 raise RecordingError(
                     f"{path}: no such folder; name a run, or a folder that holds runs"
                 )
+            if not is_run(path):
+                refuse_earlier(path)
         self._given, self._deepest = tuple(path.resolve() for path in given), deepest
         self._rows: OrderedDict[str, Rows] = OrderedDict()
         self._lock = threading.Lock()
@@ -297,7 +235,7 @@ class Library:
     @property
     def only(self) -> str:
         """The name of the run, where one run folder was given and nothing else; else empty."""
-        alone = len(self._given) == 1 and (self._given[0] / "config.json").is_file()
+        alone = len(self._given) == 1 and is_run(self._given[0])
         return self._given[0].name if alone else ""
 
     def add(self, path: Path) -> None:
@@ -314,7 +252,7 @@ class Library:
     def new_folder(self, *words: str) -> Path:
         """A folder for a run that is begun here, named after it."""
         top = self._given[0]
-        top = top.parent if (top / "config.json").is_file() else top
+        top = top.parent if is_run(top) else top
         return top / re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(word for word in words if word))
 
     def found(self) -> list[Found]:
@@ -372,7 +310,7 @@ def slug(name: str) -> str:
 
 def _run_folders(top: Path, deepest: int) -> Iterator[Path]:
     """Run folders, the folder itself included; links out of ``top`` are not followed."""
-    if (top / "config.json").is_file():
+    if is_run(top):
         yield top
         return
     if deepest == 0:

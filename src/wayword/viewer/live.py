@@ -78,7 +78,7 @@ def standing(rows: Rows) -> tuple[str, int, int]:
     told = progress_of(rows.run.path)
     split = rows.run.config.get("episodes_in_split")
     of = told.total if told else split if isinstance(split, int) else 0
-    done = len(rows.ids)
+    done = rows.done
     if told and told.alive:
         return "going on", done, of
     return ("complete" if done >= of else "part"), done, of

@@ -13,7 +13,7 @@ from __future__ import annotations
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import Trajectory
 from wayword.runs.config import metrics_of
-from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import RunResult
 from wayword.viewer.content import metrics
 from wayword.viewer.data import Sources

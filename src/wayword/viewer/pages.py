@@ -14,7 +14,7 @@ from typing import Any
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.secrets import redacted
 from wayword.runs import reports
-from wayword.runs.folder import RunFolder
+from wayword.runs.record import RunFolder
 from wayword.viewer.content import found_causes, metrics
 from wayword.viewer.data import Head, open_sources
 from wayword.viewer.episode import Links, episode_page

@@ -20,7 +20,7 @@ from typing import Any
 
 from wayword.core.action import Rejection
 from wayword.core.errors import UsageError, needing
-from wayword.runs.folder import EpisodeRecord, RunFolder
+from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.maps import generic
 from wayword.viewer.maps.drawing import Map

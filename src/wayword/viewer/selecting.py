@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
-
 from wayword.viewer.library import Heads, Rows
 
 
@@ -38,26 +36,8 @@ def _range(text: str) -> tuple[str, float, float, bool] | None:
 
 def select(rows: Rows, wish: Wish, known: Mapping[str, Sequence[str]]) -> Heads:
     """The heads that a wish is about, in its order."""
-    count = len(rows.ids)
-    keep = np.ones(count, dtype=bool)
-    for key, low, high, last in wish.ranges:
-        column = rows.column(key)
-        with np.errstate(invalid="ignore"):
-            keep &= (column >= low) & ((column < high) | (last & (column <= high)))
-    if wish.ended:
-        keep &= np.fromiter((each == wish.ended for each in rows.ended), bool, count)
-    if wish.cause:
-        keep &= np.fromiter((wish.cause in known.get(k, ()) for k in rows.ids), bool, count)
-    for word in wish.words:
-        keep &= np.fromiter((word in name.lower() for name in rows.ids), bool, count)
-    numbers = np.flatnonzero(keep)
-    if wish.sort == "id":
-        numbers = np.array(sorted(numbers.tolist(), key=rows.ids.__getitem__), dtype=int)
-        numbers = numbers[::-1] if wish.down else numbers
-    elif wish.sort and wish.sort in rows.metrics():
-        column = rows.column(wish.sort)[numbers]
-        order = np.argsort(-column if wish.down else column, kind="stable")
-        numbers = numbers[order]
+    among = [name for name, causes in known.items() if wish.cause in causes] if wish.cause else None
+    numbers = rows.index.find(wish.words, wish.ended, wish.ranges, among, wish.sort, wish.down)
     failed = {} if wish.ranges or wish.ended not in ("", "failed") else _failed(rows, wish)
     return Heads(rows, failed, numbers)
 

@@ -1,6 +1,6 @@
 """Tokens and dollars that a run may spend, over all of its models.
 
-A run's ledger (``spending.jsonl``) is what survives any end of its process. One row a write::
+A run's ledger (``calls.jsonl``) is what survives any end of its process. One row a write::
 
     {"tokens": 4930, "dollars": 0.0141, "call": "5f0c2a91b3d4", "open": true}
     {"tokens": 1204, "dollars": 0.0019, "call": "5f0c2a91b3d4"}

@@ -254,5 +254,5 @@ def test_every_listed_network_is_there_and_asks_for_weights(
 ) -> None:
     for package in ("torch", "transformers", "cv2"):
         monkeypatch.setitem(sys.modules, package, MagicMock())
-    with pytest.raises(UsageError, match=": name (the weights|a folder)"):
+    with pytest.raises(UsageError, match=r": name (the weights|a folder)"):
         open_eye(kind, f"{name}:")

@@ -40,7 +40,6 @@ VERBS = ("move_ahead",) * 5 + ("turn_left", "turn_right", "pick_up", "drop", "to
 def bare(level: str) -> Any:
     """The package's level at its start, as the package makes it, without its limit of steps."""
     import gymnasium
-    import minigrid  # noqa: F401 - registers the levels
 
     env: Any = gymnasium.make(f"BabyAI-{level}-v0", disable_env_checker=True).unwrapped
     with redirect_stdout(io.StringIO()):

@@ -6,7 +6,7 @@ import pytest
 
 from helpers.fuzzed_answers import HUGE, answers, seconds
 from wayword.agents.answers import Reply
-from wayword.agents.discussnav.discussion import COMPLETION
+from wayword.agents.discussnav.experts import COMPLETION
 from wayword.agents.legal import LONGEST
 
 MOST = 0.5

@@ -10,11 +10,12 @@ import pytest
 
 from helpers.small_flat import SmallFlat, play_in
 from helpers.small_house import SmallHouse
-from wayword.agents.discussnav.discussion import COMPLETION, DECOMPOSITION
+from wayword.agents.discussnav import experts
+from wayword.agents.discussnav.experts import COMPLETION, DECOMPOSITION, Meeting
 from wayword.agents.legal import Legal
-from wayword.agents.prompting import answer_tokens
+from wayword.agents.prompting import Prompts, answer_tokens
 from wayword.agents.strategies.agents import ReActEmMem
-from wayword.agents.strategies.reading import Lengths, answer_schema, pattern, read
+from wayword.agents.strategies.reading import answer_schema, pattern, read
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.agent import Toolkit
 from wayword.core.model import Prompt, Sampling
@@ -27,7 +28,7 @@ def test_a_long_list_is_a_pattern_that_takes_what_is_listed_alone() -> None:
     listed = [Action(verb, (thing,)) for verb in ("goto", "go_grab") for thing in things]
     listed += [Action("put", ("mug_1", "tea (green)")), STOP]
     space = ActionSpace(listed, ("chat",))
-    schema: Any = answer_schema(read("Action: one", "x"), space, Lengths())
+    schema: Any = answer_schema(read("Action: one", "x"), space, 240)
     assert "enum" not in schema["properties"]["action"]
     form = re.compile(schema["properties"]["action"]["pattern"])
     assert all(form.match(str(action)) for action in listed)
@@ -38,7 +39,7 @@ def test_a_long_list_is_a_pattern_that_takes_what_is_listed_alone() -> None:
 
 
 def test_turns_and_places_by_number_are_answers_too() -> None:
-    schema: Any = answer_schema(read("Action: one", "x"), MENU, Lengths())
+    schema: Any = answer_schema(read("Action: one", "x"), MENU, 240)
     form = re.compile(schema["properties"]["action"]["pattern"])
     for action in ("rotate[-45]", "goto[1.25, -3]", "move_ahead", "rotate[30]", "stop"):
         assert form.match(action), action
@@ -67,10 +68,11 @@ def test_an_answer_is_as_long_as_the_models_window_suggests(
 
 def test_experts_are_not_cut_in_the_middle_of_an_action() -> None:
     """A step of a long instruction takes more than 100 characters, and there may be many."""
-    lists: Any = COMPLETION.schema(2000)["properties"]
+    meeting = Meeting(Toolkit(), Prompts(experts.__file__), True, 1.0, max_tokens=2000)
+    lists: Any = COMPLETION.schema(meeting.length_of(COMPLETION))["properties"]
     assert lists["executed"]["items"]["maxLength"] >= 240
     assert lists["executed"]["maxItems"] >= 12
-    assert lists["thought"]["maxLength"] >= 900
+    assert 900 <= lists["thought"]["maxLength"] <= 1000, "two characters a token, four fields"
     actions = [f"{n}. Go through doorway number {n}" for n in range(1, 31)]
     told = DECOMPOSITION.read("Actions:\n" + "\n".join(actions))
     assert told is not None

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wayword.agents.answers import Reply, fields, items, replies
-from wayword.agents.choice import NamedAnswer, read_choice
+from wayword.agents.choice import NamedAnswer, read_choice, read_pick
 from wayword.agents.legal import Legal, pick
-from wayword.agents.search.lgx import read_pick
 from wayword.agents.strategies.reading import read, read_answer
 from wayword.agents.velma.answers import read_actions
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection

@@ -14,9 +14,8 @@ import pytest
 from helpers.playing import flat, play
 from helpers.small_house import SmallHouse, SmallPerceiver
 from wayword.agents.discussnav.agent import DiscussNav, DiscussNavSettings
-from wayword.agents.discussnav.deciding import Opinion, grouped, read
 from wayword.agents.discussnav.directions import around, number_of, side_of
-from wayword.agents.discussnav.discussion import followed
+from wayword.agents.discussnav.experts import Opinion, followed, grouped, read_opinion
 from wayword.core.action import Rejection
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Choice, Completion, Image, Prompt, Sampling, Usage
@@ -397,7 +396,7 @@ def test_directions_are_numbered_clockwise_from_the_front() -> None:
     ],
 )
 def test_reading_predictions(text: str, found: str | None) -> None:
-    answer = read(text, ["1", "4"])
+    answer = read_opinion(text, ["1", "4"])
     assert (answer.choice if isinstance(answer, Opinion) else None) == found
 
 

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import pytest
 
-from wayword.agents.team import commands, partner_knowledge
-from wayword.agents.team.commands import Command, Done, Trouble, WhereAnswer, WhereQuestion
-from wayword.agents.team.partner_knowledge import (
+from wayword.agents.team.messages import (
+    AllDone,
+    Command,
+    Done,
     KnownSpot,
     Leaving,
     MakeWay,
     Put,
     Saying,
     Searched,
+    SentenceForm,
     Taking,
-    render,
+    Trouble,
+    WhereAnswer,
+    WhereQuestion,
+    parse,
+    parse_all,
 )
-from wayword.agents.team.sentences import SentenceForm
 
 ORDERS = {
     "Please take mug_1.": Command("take", "mug_1"),
@@ -31,7 +36,7 @@ ORDERS = {
     "mug_1 is at cabinet_2 in the kitchen.": WhereAnswer("mug_1", "cabinet_2", "kitchen"),
     "I cannot: the way is blocked. Twice.": Trouble("the way is blocked. Twice"),
     "Done.": Done(),
-    "That was all, thank you. You may stop.": Done(all=True),
+    "That was all, thank you. You may stop.": AllDone(),
 }
 SAYINGS: dict[str, Saying] = {
     "I see plate_1.": KnownSpot("plate_1"),
@@ -49,7 +54,7 @@ SAYINGS: dict[str, Saying] = {
 @pytest.mark.parametrize("sentence", ORDERS)
 def test_commands_are_said_and_read_to_the_letter(sentence: str) -> None:
     assert str(ORDERS[sentence]) == sentence
-    assert commands.parse(f" {sentence} ") == ORDERS[sentence]
+    assert parse(f" {sentence} ") == ORDERS[sentence]
 
 
 @pytest.mark.parametrize(
@@ -58,15 +63,15 @@ def test_commands_are_said_and_read_to_the_letter(sentence: str) -> None:
      "Please take the mug.", "Please take mug_1 in the a.b.", "I cannot: .", "done."],
 )  # fmt: skip
 def test_what_is_not_quite_a_command_is_none(other: str) -> None:
-    assert commands.parse(other) is None
+    assert parse(other) is None
 
 
 def test_partners_messages_are_said_and_read_sentence_by_sentence() -> None:
     message = " ".join(SAYINGS)
-    assert render(SAYINGS.values()) == message
-    assert partner_knowledge.parse(message) == tuple(SAYINGS.values())
+    assert " ".join(map(str, SAYINGS.values())) == message
+    assert parse_all(message) == tuple(SAYINGS.values())
     mixed = "Hello there! I see a plate. I take plate_1! Is mug_1 yours? Please make way"
-    assert partner_knowledge.parse(mixed) == (Taking("plate_1"), MakeWay())
+    assert parse_all(mixed) == (Taking("plate_1"), MakeWay())
 
 
 def test_optional_parts_are_left_out_from_the_inside() -> None:

@@ -13,7 +13,6 @@ from wayword.agents.legal import Legal, Refusal
 from wayword.agents.strategies.examples import heading, names, stated
 from wayword.agents.strategies.reading import (
     MOST_LISTED,
-    Lengths,
     answer_schema,
     read,
     read_answer,
@@ -268,7 +267,7 @@ def test_what_is_not_said_is_none() -> None:
 
 
 def test_the_schema_lists_what_is_legal() -> None:
-    schema = answer_schema(EMMEM, MENU, Lengths())
+    schema = answer_schema(EMMEM, MENU, 240)
     fields = schema["properties"]
     assert list(fields) == ["state", "plan", "action", "argument"]
     assert fields["action"]["enum"] == [
@@ -282,7 +281,7 @@ def test_every_answer_the_schema_allows_is_read() -> None:
     rng = random.Random(0)
     space = ActionSpace(MENU.listed)
     for recipe in (REACT, EMMEM):
-        schema = answer_schema(recipe, space, Lengths())
+        schema = answer_schema(recipe, space, 240)
         for _ in range(50):
             answer = json.dumps(smallest(schema, rng))
             assert isinstance(read_answer(answer, recipe, Legal(space)).outcome, Decision)
@@ -290,7 +289,7 @@ def test_every_answer_the_schema_allows_is_read() -> None:
 
 def test_a_long_menu_is_not_listed() -> None:
     many = ActionSpace(tuple(Action("goto", (str(n),)) for n in range(MOST_LISTED + 1)))
-    assert "enum" not in answer_schema(REACT, many, Lengths())["properties"]["action"]
+    assert "enum" not in answer_schema(REACT, many, 240)["properties"]["action"]
     outcome = read_answer('{"action": "Goto[ 7 ]"}', REACT, Legal(many)).outcome
     assert outcome == Decision(Action("goto", ("7",)))
 

@@ -17,8 +17,9 @@ from wayword.agents.strategies.agents import ReAct
 from wayword.agents.strategies.strategy import StrategySettings
 from wayword.agents.team.agent import Team, TeamSettings
 from wayword.agents.team.commander import Commander
-from wayword.agents.team.commands import (
-    Brief,
+from wayword.agents.team.follower import Follower
+from wayword.agents.team.messages import (
+    AllDone,
     Command,
     Done,
     Trouble,
@@ -28,7 +29,7 @@ from wayword.agents.team.commands import (
     heard_by,
     parse,
 )
-from wayword.agents.team.follower import Follower
+from wayword.agents.team.role import Brief
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
@@ -47,7 +48,8 @@ SAYINGS = some.one_of(
     some.builds(WhereAnswer, NAMES, NAMES | some.just(""), ROOMS),
     some.builds(WhereQuestion, NAMES),
     some.builds(Trouble, some.just("goto mug_1: no_path")),
-    some.builds(Done, some.booleans()),
+    some.builds(Done),
+    some.builds(AllDone),
 )
 
 
@@ -84,7 +86,7 @@ def test_they_finish_and_each_command_is_answered_before_the_next() -> None:
         assert trajectory.ended == "stopped", trajectory.error
         assert reference.met(trajectory.state) == reference.parts(), task.episode.id
         talk = [(sender, parse(text)) for sender, _, text in trajectory.state["messages"]]
-        assert talk[-1] == ("commander", Done(all=True))
+        assert talk[-1] == ("commander", AllDone())
         for (one, first), (other, then) in pairwise(talk):
             assert {one, other} == {"commander", "follower"}, "they speak in turn"
             if isinstance(first, WhereQuestion):
@@ -174,7 +176,7 @@ def test_a_command_that_cannot_be_carried_out_is_noted_and_the_rest_goes_on() ->
     assert trajectory.ended == "stopped"
     notes = [note for step in trajectory.steps for note in step.notes]
     assert {note.kind for note in notes} == {"trouble"}
-    assert said(trajectory, "commander")[-1] == Done(all=True)
+    assert said(trajectory, "commander")[-1] == AllDone()
 
 
 def test_a_models_prompts_hold_only_what_its_actor_is_told() -> None:

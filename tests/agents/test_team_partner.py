@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from wayword.agents.team.agent import Team, TeamSettings
-from wayword.agents.team.partner import Partner
-from wayword.agents.team.partner_knowledge import (
-    Knowledge,
+from wayword.agents.team.knowledge import Knowledge
+from wayword.agents.team.messages import (
     KnownSpot,
     Leaving,
     Put,
     Searched,
     Taking,
+    is_unread,
     not_understood,
-    parse,
-    render,
+    parse_all,
 )
+from wayword.agents.team.partner import Partner
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
@@ -49,13 +49,13 @@ SAYINGS = some.one_of(
 @settings(deadline=None)
 @given(some.lists(SAYINGS, min_size=1, max_size=6))
 def test_what_is_said_is_what_is_heard(sayings: list[Any]) -> None:
-    assert parse(render(sayings)) == tuple(sayings)
+    assert parse_all(" ".join(map(str, sayings))) == tuple(sayings)
 
 
 def test_free_talk_between_the_sentences_is_passed_over() -> None:
     text = "Hello there! I take plate_1. What a nice kitchen. I see fork_2 in the kitchen."
-    assert parse(text) == (Taking("plate_1"), KnownSpot("fork_2", room="kitchen"))
-    assert parse("I take everything. I see a plate.") == ()
+    assert parse_all(text) == (Taking("plate_1"), KnownSpot("fork_2", room="kitchen"))
+    assert parse_all("I take everything. I see a plate.") == ()
 
 
 def test_of_two_who_claim_a_thing_the_first_to_say_so_has_it() -> None:
@@ -175,7 +175,7 @@ def test_nobody_goes_for_what_another_has_claimed() -> None:
             assert isinstance(step.decision, Decision)
             action = step.decision.action
             if action.name == "chat":
-                for saying in parse(action.arguments[0]):
+                for saying in parse_all(action.arguments[0]):
                     if isinstance(saying, Taking):
                         owner.setdefault(saying.thing, step.actor)
                         claims += 1
@@ -208,11 +208,13 @@ def test_an_unknown_role_is_answered_with_those_there_are() -> None:
 
 @pytest.mark.parametrize("text", ["Could you look for the mugs?", "hello"])
 def test_a_message_of_no_known_form_is_answered_by_what_can_be_said(text: str) -> None:
-    answer = not_understood(text)
+    assert is_unread(text)
+    answer = not_understood("partner", text)
     assert answer.startswith(f'I did not understand "{text}". I understand: I see mug_1')
-    assert parse(answer) == ()  # the sentences it shows are claims of nobody
-    assert not_understood(answer) == ""
-    assert not_understood("Hello. I take plate_1.") == ""
+    assert parse_all(answer) == ()  # the sentences it shows are claims of nobody
+    assert not is_unread(answer)
+    assert not is_unread("Hello. I take plate_1.")
+    assert not is_unread(" ")
 
 
 def test_a_partner_answers_anybody_who_is_not_understood() -> None:

@@ -8,7 +8,14 @@ import numpy as np
 import pytest
 
 from wayword.core.geometry import Box
-from wayword.datasets.sources.robothor.floors import GRID, SPACING, Evidence, Floors, infer, outline
+from wayword.datasets.sources.robothor.apartments import (
+    GRID,
+    SPACING,
+    Evidence,
+    Floors,
+    infer,
+    outline,
+)
 from wayword.worlds.objectnav.ground import Ground
 
 WALL = (3.05, 0.0, 3.15, 2.5)

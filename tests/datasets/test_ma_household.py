@@ -35,8 +35,7 @@ from wayword.datasets.sources.teach.definitions import (
     read_definition,
     snake,
 )
-from wayword.datasets.sources.teach.drawing import names_of
-from wayword.datasets.sources.teach.planning import plan_task
+from wayword.datasets.sources.teach.drawing import names_of, plan_task
 from wayword.datasets.sources.teach.props import able
 from wayword.metrics.household import actions_taken
 from wayword.worlds.household.builder import SceneBuilder

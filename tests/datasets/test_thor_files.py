@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from wayword.core.errors import DataError
-from wayword.datasets.rearrangement import Rearrangement
+from wayword.datasets.iqa import UNSEEN, read_questions
+from wayword.datasets.rearrangement import PublishedShuffles, Rearrangement
 from wayword.datasets.sources.ithor import rooms as ithor
-from wayword.datasets.sources.ithor.kitchens import UNSEEN, read_questions
 from wayword.datasets.sources.ithor.objects import read_record
-from wayword.datasets.sources.ithor.rearrangement import PublishedShuffles
 
 NAME = "FloorPlan1"
 

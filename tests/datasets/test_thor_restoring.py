@@ -5,17 +5,17 @@ from __future__ import annotations
 import random
 
 from helpers.thor_records import COUNTER, DRAWER, FLOOR, FRIDGE, FURNITURE, TABLE, small
-from wayword.datasets.rearrangement import request
-from wayword.datasets.sources.ithor.furnish import add
-from wayword.datasets.sources.ithor.objects import ObjectRecord, Point3
-from wayword.datasets.sources.ithor.rearrangement import (
+from wayword.datasets.rearrangement import (
     Cause,
     JudgedStart,
     PivotPose,
     Shuffled,
     cause,
     judge,
+    request,
 )
+from wayword.datasets.sources.ithor.furnish import add
+from wayword.datasets.sources.ithor.objects import ObjectRecord, Point3
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.goals import Restored
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import threading
 import time
 import urllib.error
@@ -22,13 +23,13 @@ from wayword.envs.openenv import Remote, Server, serve
 @pytest.fixture(scope="module")
 def url() -> Iterator[str]:
     server = serve("two_phase", "127.0.0.1", 0)
-    socket = server.config.bind_socket()
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [socket]}, daemon=True)
+    bound = server.config.bind_socket()
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
     thread.start()
     while not server.started:  # the socket is bound, and refuses until the server listens
         assert thread.is_alive()
         time.sleep(0.01)
-    yield f"http://127.0.0.1:{socket.getsockname()[1]}"
+    yield f"http://127.0.0.1:{bound.getsockname()[1]}"
     server.should_exit = True
     thread.join(5)
 
@@ -88,13 +89,55 @@ def client_of(name: str, **options: int) -> TestClient:
     return TestClient(Server(name, **options).app(), headers={"Host": "localhost:8765"})
 
 
-@pytest.mark.parametrize("text", ["no json", "[]", '{"data": {}}', '{"type": "dance"}', "3"])
+DEEP = "[" * 5_000
+ODD = [
+    *("no json", "[]", "3", DEEP, f'{{"data": {DEEP}', '{"data": NaN}', '{"data": "\\ud800"}'),
+    f'{{"seed": 1{"0" * 5_000}}}',
+]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('{"data": {}}', '{"type": "dance"}', '{"type": ["reset"]}', *ODD),
+        '{"type": "reset", "data": [1]}',
+        '{"type": "reset", "data": {"seed": "one"}}',
+        '{"type": "reset", "data": {"include": 3}}',
+    ],
+    ids=range(14),
+)
 def test_wrong_messages_are_answered_and_the_session_goes_on(text: str) -> None:
-    with client_of("two_phase").websocket_connect("/ws") as socket:
-        socket.send_text(text)
-        assert socket.receive_json()["type"] == "error"
-        socket.send_json({"type": "reset", "data": {"seed": 0}})
-        assert socket.receive_json()["type"] == "observation"
+    with client_of("two_phase").websocket_connect("/ws") as ws:
+        ws.send_text(text)
+        assert ws.receive_json()["type"] == "error"
+        ws.send_bytes(text.encode())
+        assert ws.receive_json()["type"] == "error"
+        ws.send_json({"type": "reset", "data": {"seed": 0}})
+        assert ws.receive_json()["type"] == "observation"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *('{"seed": "one"}', '{"seed": {}}', '{"episode_id": []}', '{"episode_id": 1.5}', *ODD),
+        '{"include": 3}',
+        '{"include": {"a": 1}}',
+    ],
+    ids=range(14),
+)
+def test_odd_resets_are_refused_in_one_line(text: str) -> None:
+    answer = client_of("two_phase").post("/reset", content=text)
+    assert answer.status_code == 400
+    assert "\n" not in answer.json()["detail"]
+
+
+def test_a_body_is_refused_once_it_is_too_large(url: str) -> None:
+    """300 MB are announced and 2 MB sent: the answer comes before the rest."""
+    port = int(url.rpartition(":")[2])
+    head = f"POST /reset HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Length: 300000000\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(head.encode() + b"x" * 2_000_000)
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")
 
 
 def test_a_token_is_asked_for_in_the_header_or_the_path() -> None:
@@ -107,9 +150,9 @@ def test_a_token_is_asked_for_in_the_header_or_the_path() -> None:
     assert client.get("/health").status_code == 200
     with pytest.raises(WebSocketDisconnect), client.websocket_connect("/wrong/ws"):
         pass
-    with client.websocket_connect("/secret-word/ws") as socket:
-        socket.send_json({"type": "reset"})
-        assert socket.receive_json()["type"] == "observation"
+    with client.websocket_connect("/secret-word/ws") as ws:
+        ws.send_json({"type": "reset"})
+        assert ws.receive_json()["type"] == "observation"
 
 
 def test_a_page_of_some_web_site_is_refused() -> None:

@@ -17,7 +17,7 @@ from wayword.agents import human
 from wayword.agents.answers import Reply, items, one_line
 from wayword.agents.choice import read_choice
 from wayword.agents.clauses import named
-from wayword.agents.discussnav import deciding, discussion
+from wayword.agents.discussnav import experts
 from wayword.agents.legal import Legal, pick, written_out
 from wayword.agents.navgpt.agent import one_sentence
 from wayword.agents.prompting import Prompts
@@ -25,7 +25,7 @@ from wayword.agents.search.lgx import first_word_fits, read_pick
 from wayword.agents.strategies import reading
 from wayword.agents.strategies.reading import read, read_answer
 from wayword.agents.strategies.reflecting import read_reflection
-from wayword.agents.team import commands, partner_knowledge
+from wayword.agents.team import messages
 from wayword.agents.velma.answers import parse, read_actions
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.models.parts.decoding import thought_apart
@@ -51,15 +51,15 @@ PARTS = ["leave the room", "go up the stairs", "stop by the lamp"]
 
 
 def _landmarks(reply: Reply) -> None:
-    found = discussion.LANDMARKS.read(reply.text)
+    found = experts.LANDMARKS.read(reply.text)
     for mark in found["landmarks"] if found else ():
-        discussion.landmark(mark)
+        experts.landmark(mark)
 
 
 def _completion(reply: Reply) -> None:
-    found = discussion.COMPLETION.read(reply.text)
+    found = experts.COMPLETION.read(reply.text)
     if found:
-        discussion.followed(ACTIONS, found)
+        experts.followed(ACTIONS, found)
 
 
 def _strategy(name: str) -> Callable[[Reply], object]:
@@ -75,10 +75,10 @@ READERS: dict[str, Callable[[Reply], object]] = {
     "navgpt": lambda reply: read_choice(reply, IDS, THINGS),
     "navgpt summary": lambda reply: one_sentence(reply.text),
     "navgpt clauses": lambda reply: named(one_line(reply.text), PARTS),
-    "discussnav prediction": lambda reply: deciding.read(reply, IDS),
-    "discussnav actions": lambda reply: discussion.DECOMPOSITION.read(reply.text),
+    "discussnav prediction": lambda reply: experts.read_opinion(reply, IDS),
+    "discussnav actions": lambda reply: experts.DECOMPOSITION.read(reply.text),
     "discussnav landmarks": _landmarks,
-    "discussnav summary": lambda reply: discussion.SUMMARY.read(reply.text),
+    "discussnav summary": lambda reply: experts.SUMMARY.read(reply.text),
     "discussnav completion": _completion,
     "discussnav words": lambda reply: " ".join(reply.text.split()),
     "lgx": lambda reply: (read_pick(reply, THINGS), first_word_fits(reply.text, THINGS)),
@@ -93,8 +93,8 @@ READERS: dict[str, Callable[[Reply], object]] = {
 """Readers of a reply: each is given the text as :class:`Reply` has it."""
 
 RAW: dict[str, Callable[[str], object]] = {
-    "partner": lambda text: (partner_knowledge.parse(text), partner_knowledge.not_understood(text)),
-    "follower": lambda text: commands.parse(commands.heard_by("follower_1", text) or ""),
+    "partner": lambda text: (messages.is_unread(text), messages.not_understood("partner", text)),
+    "follower": lambda text: messages.parse(messages.heard_by("follower_1", text) or ""),
     "environment choice": lambda text: pick(text, THINGS),
     "environment action": lambda text: written_out(text, SPACE),
     "action": LEGAL.read,

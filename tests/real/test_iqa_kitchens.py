@@ -9,8 +9,7 @@ import pytest
 
 from wayword.core.dataset import Task
 from wayword.core.errors import DataError, UsageError
-from wayword.datasets.iqa import InteractiveQuestions
-from wayword.datasets.sources.ithor.kitchens import UNSEEN, read_questions
+from wayword.datasets.iqa import UNSEEN, InteractiveQuestions, read_questions
 from wayword.worlds.household.expert import rehearse
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.household.world import HouseholdWorld

@@ -13,14 +13,13 @@ from wayword.agents.team.agent import Team, TeamSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import DataError
 from wayword.core.rollout import Setup, rollout
-from wayword.datasets.ma_household import MaHousehold
+from wayword.datasets.ma_household import SPLITS, MaHousehold, read_floors
 from wayword.datasets.sources.teach.definitions import (
     CLASSES,
     definitions,
     read_classes,
     read_definitions,
 )
-from wayword.datasets.sources.teach.episodes import SPLITS, read_floors
 from wayword.worlds.household.errands import PlannedReference
 from wayword.worlds.household.expert import rehearse
 

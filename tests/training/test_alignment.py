@@ -8,7 +8,7 @@ from wayword.core.action import STOP, Action
 from wayword.core.episode import PathReference
 from wayword.datasets.houses import Houses
 from wayword.datasets.towns import Towns
-from wayword.training.alignment import GoldStep, Laid, aligned, by_turns, narrated, turns_made
+from wayword.training.examples import GoldStep, Laid, aligned, by_turns, narrated, turns_made
 
 
 def step(turn: float = 0.0, slope: float = 0.0, words: str = "", ahead: str = "") -> GoldStep:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -112,9 +113,35 @@ def test_a_game_is_made_of_installed_parts_alone(
     assert not server.games.tables
 
 
-@pytest.mark.parametrize("body", ["", "[]", "{", "x" * 70_000])
-def test_a_broken_request_is_refused(server: Server, body: str) -> None:
-    assert ask(server, "/play", body)[0] in (404, 413)
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        *(("", 400), ("[]", 400), ("{", 400), ("x" * 70_000, 413)),
+        ("[" * 60_000, 400),
+        ('{"on": ' + "[" * 900 + "]" * 900 + "}", 400),
+        ('{"on": {"a": 1}}', 400),
+        ('{"on": null}', 400),
+        ('{"on": NaN}', 400),
+        ('{"on": "\\ud800"}', 400),
+        ('{"on": 1' + "0" * 5_000 + "}", 400),
+    ],
+    ids=range(11),
+)
+def test_a_broken_request_is_refused_in_one_line(server: Server, body: str, status: int) -> None:
+    found, text = ask(server, "/play", body)
+    assert found == status
+    assert text.startswith("the request")
+    assert "\n" not in text
+    assert not server.games.tables
+
+
+def test_odd_headers_and_endless_bodies_are_refused(server: Server) -> None:
+    assert ask(server, "/play", "{}", Origin="http://[")[0] == 403
+    port = int(server.address.split(":")[2].partition("/")[0])
+    head = f"POST /play HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nOrigin: http://127.0.0.1:{port}\r\n"
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(f"{head}Content-Length: 300000000\r\n\r\n".encode() + b"x" * 200_000)
+        assert connection.recv(100).startswith(b"HTTP/1.1 413")
 
 
 def test_only_this_servers_pages_play(server: Server) -> None:

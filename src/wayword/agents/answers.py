@@ -8,8 +8,9 @@ r"""Reading a model's answer, whatever it is wrapped in, without ever guessing.
 
 Three steps, shared by all agents: :class:`Reply` (the text without reasoning and lone surrogates),
 :func:`fields` (a JSON object or labelled lines), and a match with what is legal now
-(:mod:`~wayword.agents.legal`): one of some names, or one action. Model output is
-data: it is only ever compared, never run, opened or shown as markup.
+(:mod:`~wayword.agents.legal`): one of some names, or one action. An :class:`AnswerForm` declares
+the fields once: what is asked for, the JSON schema of constrained answers and the reader follow
+from it. Model output is data: it is only ever compared, never run, opened or shown as markup.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
+from typing import Any, TypeAlias
 
 from wayword.agents.legal import LONGEST, MARKER, unmarked
 from wayword.core.action import Rejection, RejectionKind
@@ -294,3 +295,115 @@ def _labels(names: Collection[str]) -> re.Pattern[str]:
     gap = r"[ \t]{0,8}"  # bounded, as three runs of blanks side by side are cubic
     heading = rf"[ \t>]{{0,8}}(?:#{{1,6}}{gap}|\*\*|__)({label}){gap}\d{{0,3}}(?:\*\*|__)?{gap}$"
     return re.compile(rf"^(?:{with_colon}|{heading})", re.IGNORECASE | re.MULTILINE)
+
+
+# AnswerForm: the fields of an answer, declared once.
+
+ITEM = 100
+"""Characters that an item of a list may have at least: an action with its places and objects."""
+_NOTHING = frozenset({"", "none", "nothing", "n/a"})
+
+Filled: TypeAlias = dict[str, str | list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of an answer, a text unless another kind is declared.
+
+    ``about`` says what to write. It may be one of ``choices``, a text that a ``pattern`` matches,
+    true or false (``flag``), a list (``many``, of at least ``least`` items), or an object of texts
+    (``parts``: a name in lower case, and what to write). ``length``: characters, 0 for the form's.
+    """
+
+    label: str
+    about: str = ""
+    length: int = 0
+    choices: Collection[str] | None = None
+    pattern: str = ""
+    flag: bool = False
+    many: bool = False
+    least: int = 0
+    parts: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Its name in JSON."""
+        return self.label.lower().replace(" ", "_")
+
+    def schema(self, length: int) -> Json:
+        """Its JSON schema with about ``length`` characters in all; an item may have a quarter."""
+        length = self.length or length
+        text: dict[str, Json] = {"type": "string", "maxLength": length}
+        if self.flag:
+            return {"type": "boolean"}
+        if self.choices is not None:
+            return {"type": "string", "enum": [*self.choices]}
+        if self.pattern:
+            return {"type": "string", "pattern": self.pattern}
+        if self.parts:
+            return _object({name: text for name, _ in self.parts})
+        if self.many:
+            item = {"type": "string", "maxLength": max(ITEM, length // 4)}
+            most = max(12, length // ITEM)
+            return {"type": "array", "items": item, "minItems": self.least, "maxItems": most}
+        return text
+
+    def shaped(self, values: Sequence[Json]) -> str | list[str]:
+        """The values that an answer gives for it, as a text or a list."""
+        if not self.many:
+            return " ".join(one_line(value) for value in values)
+        entries: list[Json] = []
+        for value in values:
+            listed = value if isinstance(value, list) else [value]
+            entries += value.splitlines() if isinstance(value, str) else listed
+        written = [text for text in map(str, entries) if text.strip()][:MOST_VALUES]
+        plain = map(one_line, map(unmarked, written))
+        return [entry for entry in plain if entry.lower().strip(".") not in _NOTHING]
+
+
+class AnswerForm:
+    r"""The fields of an answer, in the order they are written.
+
+    >>> form = AnswerForm(Field("Thought", "why"), Field("Actions", "in order", many=True))
+    >>> form.read("Thought: easy\nActions:\n1. Turn left.\n2. Stop.")
+    {'thought': 'easy', 'actions': ['Turn left.', 'Stop.']}
+    >>> form.read('{"thought": "easy", "actions": ["Stop."]}')
+    {'thought': 'easy', 'actions': ['Stop.']}
+    """
+
+    def __init__(self, *fields: Field) -> None:
+        self.fields = fields
+
+    def asked(self, constrained: bool) -> str:
+        """How to answer, in words."""
+        if constrained:
+            told = "; ".join(f'"{field.key}", {field.about}' for field in self.fields)
+            return f"Answer with one JSON object: {told}."
+        lines = (
+            f"{f.label}:\n1. {f.about}\n2. ..." if f.many else f"{f.label}: {f.about}"
+            for f in self.fields
+        )
+        return "Answer in exactly this form:\n" + "\n".join(lines)
+
+    def schema(self, length: int) -> Mapping[str, Json]:
+        """The JSON schema of a constrained answer, each field of about ``length`` characters."""
+        return _object({field.key: field.schema(length) for field in self.fields})
+
+    def found(self, text: str) -> AnswerFields:
+        """Every value that an answer gives for each field."""
+        return fields(text, [field.key for field in self.fields])
+
+    def read(self, text: str) -> Filled | None:
+        """The fields of an answer, those it lacks left empty; None where it has none of them."""
+        found = self.found(text)
+        filled = {field.key: field.shaped(found.all(field.key)) for field in self.fields}
+        return filled if any(filled.values()) else None
+
+
+def _object(properties: Mapping[str, Json]) -> dict[str, Json]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }

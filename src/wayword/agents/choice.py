@@ -1,4 +1,4 @@
-r"""Choice: a thought, and one of some names or the end of the walk (NavGPT, DiscussNav).
+r"""One of some names: alone (LGX), or with a thought and the end of the walk (NavGPT, DiscussNav).
 
 >>> read_choice("I see it.\n**Action Input:** b.", ["b", "c"])
 NamedAnswer(thought='I see it.', choice='b')
@@ -12,11 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from wayword.agents.answers import AnswerFields, Reply, fields, one_line
+from wayword.agents.answers import (
+    AnswerFields,
+    AnswerForm,
+    Field,
+    Reply,
+    fields,
+    one_line,
+    replies,
+)
 from wayword.agents.legal import AROUND, Refusal, negated, pick, plain
 from wayword.core.action import Rejection
 from wayword.core.episode import Json
+from wayword.core.model import Message, Model, Sampling
 
 ENDS = ("stop", "finish", "finished")
 """Words that end the walk where a name is asked for."""
@@ -24,6 +34,47 @@ _TOOL = "action maker"
 """What NavGPT's prompts call the action; the name is its input."""
 _NAMED = ("action_input", "prediction", "action")
 """Fields that hold the name."""
+
+
+Decoding = Literal["constrained", "free"]
+PICKED = ("answer", "final_answer", "object", "choice", "direction")
+"""Labels and JSON fields that models put before the name."""
+
+
+async def ask(
+    model: Model, messages: Sequence[Message], names: Sequence[str], how: Decoding, most: int
+) -> Reply:
+    """Put one question, the answer one of the names: see ``read_pick``.
+
+    ``constrained`` lets the model write nothing else; ``free`` takes what it writes in at most
+    ``most`` tokens. Both are read alike: a model may not hold to a constraint.
+    """
+    if how == "constrained":
+        sampling = Sampling(max_tokens=most, choices=tuple(names))
+    else:
+        sampling = Sampling(max_tokens=most)
+    answer = await model.complete(messages, sampling)
+    return replies(answer, sampling)[0]
+
+
+def read_pick(said: str | Reply, names: Sequence[str]) -> str | Rejection:
+    """The name that an answer gives: alone, or as the only one in its first line.
+
+    >>> read_pick("The coffee table.", ["table", "coffee table", "bed"])
+    'coffee table'
+    >>> read_pick("the table or the bed", ["table", "coffee table", "bed"]).kind
+    'several_actions'
+    """
+    reply = Reply.of(said)
+    if (unreadable := reply.unreadable()) is not None:
+        return unreadable
+    found = fields(reply.text, PICKED)
+    given = [str(value) for name in PICKED for value in found.all(name)]
+    picked = pick("\n".join(given) or reply.text, names, anywhere=True)
+    if isinstance(picked, str):
+        return picked
+    reason = "the answer names nothing that was listed"
+    return reply.reject(picked.kind, reason if picked.kind == "unknown" else picked.reason)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +141,8 @@ def choice_schema(name: str, legal: Collection[str], thought_length: int) -> Map
     which viewpoint is next. Asked for an ID or the word "finish" in one field, a small model
     finishes at once, whatever it thought: a plain word is likelier than any ID.
     """
-    properties: dict[str, Json] = {
-        "thought": {"type": "string", "maxLength": thought_length},
-        "arrived": {"type": "boolean"},
-    }
-    if legal:
-        properties[name] = {"type": "string", "enum": [*legal]}
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [*properties],
-        "additionalProperties": False,
-    }
+    named = [Field(name, choices=legal)] if legal else []
+    return AnswerForm(Field("Thought"), Field("Arrived", flag=True), *named).schema(thought_length)
 
 
 def _thought(found: AnswerFields) -> str:

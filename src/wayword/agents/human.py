@@ -19,8 +19,7 @@ from typing import ClassVar
 from wayword.agents.legal import Legal
 from wayword.agents.person import Face, Left, Seated, Situation, hear, person_of
 from wayword.agents.strategies.strategy import instruction, task_rules
-from wayword.agents.team.commands import ASKED_OF
-from wayword.agents.team.partner_knowledge import UNDERSTOOD
+from wayword.agents.team.messages import UNDERSTOOD
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
@@ -242,7 +241,8 @@ def understood(episode: Episode, actor: str) -> str:
     nobody else acts."""
     others = [name for name in episode.actors if name != actor]
     roles = episode.extra.get("roles", {})
-    said = dict.fromkeys(ASKED_OF.get(str(roles.get(name, "")), UNDERSTOOD) for name in others)
+    partner = UNDERSTOOD["partner"]
+    said = dict.fromkeys(UNDERSTOOD.get(str(roles.get(name, "")), partner) for name in others)
     return f"A scripted partner understands: {' '.join(said)}" if said else ""
 
 

@@ -83,6 +83,11 @@ def _refuse_strangers(shipped: Path, folder: Path) -> None:
             )
 
 
+def quotable(text: str) -> str:
+    """A text on one line, its quotes not to be confused with the ones around it."""
+    return " ".join(text.split()).replace('"', "'")
+
+
 # Several questions at once, so that they take one round trip, and none outlives the others.
 
 A = TypeVar("A")

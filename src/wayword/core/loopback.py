@@ -1,4 +1,4 @@
-"""This machine's own addresses, and who may ask a server that listens on one.
+"""This machine's own addresses, who may ask a server that listens on one, and what a request holds.
 
 A web page that is open in a browser can send requests to 127.0.0.1, and read the answers where its
 own name is made to point there (DNS rebinding). So a request names this machine as its ``Host``,
@@ -8,7 +8,12 @@ and one that says which page it comes from (``Origin``) comes from a page of thi
 from __future__ import annotations
 
 import ipaddress
+import json
+from collections.abc import AsyncIterable
 from urllib.parse import urlsplit
+
+from wayword.core.episode import Json
+from wayword.core.errors import UsageError
 
 
 def is_loopback(host: str) -> bool:
@@ -44,3 +49,37 @@ def asked_from_here(host: str, origin: str | None) -> bool:
     False
     """
     return is_loopback_url(f"//{host}") and (not origin or is_loopback_url(origin))
+
+
+class BadRequest(UsageError):
+    """A request that a server cannot read, and the HTTP status to refuse it with."""
+
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+async def read_object(pieces: AsyncIterable[bytes], most: int) -> dict[str, Json]:
+    """The JSON object of a request's body, of at most ``most`` bytes, which come in pieces.
+
+    Raises ``BadRequest`` as soon as there are more: the rest of the body is not waited for.
+    """
+    body = bytearray()
+    async for piece in pieces:
+        body += piece
+        if len(body) > most:
+            raise BadRequest(f"the request's body must have at most {most:,} bytes", 413)
+    return json_object(bytes(body))
+
+
+def json_object(text: bytes | str) -> dict[str, Json]:
+    """A JSON object, empty for no text. Raises ``BadRequest``: also for NaN, half a surrogate pair
+    and thousands of brackets, which could be read but not be written again."""
+    try:
+        found = json.loads(text or "{}")
+        json.dumps(found, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict):
+        raise BadRequest("the request must be one JSON object")
+    return found

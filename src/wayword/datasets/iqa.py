@@ -3,14 +3,20 @@ in iTHOR's kitchens."""
 
 from __future__ import annotations
 
+import csv
+import io
 import random
-from dataclasses import dataclass
-from functools import lru_cache
-from typing import ClassVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import ClassVar, overload
 
-from wayword.core.dataset import Task
+from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.files import find, read_bytes
+from wayword.datasets.procedural.homes.chores import a, plural, spoken
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     TREAT,
@@ -24,10 +30,380 @@ from wayword.datasets.procedural.homes.episodes import (
     in_turn,
     start_in,
 )
-from wayword.datasets.procedural.homes.objects import arrange
-from wayword.datasets.procedural.homes.questions import KINDS, draw_question
-from wayword.datasets.sources.ithor.kitchens import SPLITS, Questions
-from wayword.worlds.household.goals import AnswerReference
+from wayword.datasets.procedural.homes.home import Home, surfaces
+from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
+from wayword.datasets.procedural.homes.questions import (
+    CONTAINS,
+    COUNTS,
+    ENDINGS,
+    EXISTS,
+    HIDDEN,
+    KINDS,
+    draw_question,
+)
+from wayword.datasets.sources.ithor import rooms as ithor
+from wayword.worlds.household.builder import type_name
+from wayword.worlds.household.goals import AnswerReference, Ids
+from wayword.worlds.household.layout import Layout
+from wayword.worlds.household.scene import HouseObject, Scene
+from wayword.worlds.household.verbs import Body
+from wayword.worlds.household.world import HouseholdWorld
+
+# iTHOR's kitchens with their small things laid out anew, and questions about them.
+#
+# The published answers hold for a placement that only the Unity build of that time could make
+# from a seed. So the things of a kitchen are laid where such things lie, drawn from the same
+# seed, and then as many of those asked for are added or taken away as the published answer says.
+
+# The published questions of IQUAD: what is asked about, in which kitchen, and the right answer.
+#
+# Of each line the kitchen, the type of question, what is asked for, the answer and the number that
+# seeds are kept; the sentences are this project's own.
+#
+# Source: IQA (Gordon et al. 2018); ``iqa/questions`` of the data folder.
+
+UNSEEN = ("FloorPlan1", "FloorPlan2", "FloorPlan3", "FloorPlan4", "FloorPlan5")
+"""The kitchens that are kept out of training; the files ask about 6 to 30."""
+REDRAWN = "unseen_kitchens"
+FOLDERS = {
+    "train": "train",
+    "val_seen": "val/seen_scenes",
+    "val_unseen": "val/unseen_scenes",
+    REDRAWN: "val/seen_scenes",
+}
+"""Split -> folder of its questions."""
+SPLITS = tuple(FOLDERS)
+NAMES = {EXISTS: "existence", CONTAINS: "contains", COUNTS: "counting"}
+
+THINGS = {
+    1: "Spoon", 2: "Potato", 3: "Fork", 4: "Plate", 5: "Egg", 6: "Tomato", 7: "Bowl",
+    8: "Lettuce", 9: "Apple", 10: "Knife", 11: "Cup", 12: "Bread", 13: "Mug",
+}  # fmt: skip
+"""Number of the file -> object type. What it calls a container (11) is a cup in iTHOR."""
+PLACES = {17: "GarbageCan", 18: "Microwave", 19: "Fridge", 20: "Cabinet", 21: ""}
+"""... and of what it may be in; 21 is the room."""
+FIELDS = ("scene_number", "seed", "answer", "object_id", "container_id")
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedQuestion:
+    """One published question. ``thing`` and ``place`` are object types, ``place`` empty where the
+    whole kitchen is meant; ``answer`` is yes, no or a number."""
+
+    kind: str
+    number: int
+    scene: str
+    seed: int
+    thing: str
+    place: str
+    answer: str
+
+
+def questions_path(folder: Path, split: str, kind: str) -> Path:
+    """The file of a split and type of question. Raises ``DataError`` where it is not there."""
+    name = f"iqa/questions/{FOLDERS[split]}/data_{NAMES[kind]}/combined.csv"
+    try:
+        return find(folder, name)
+    except DataError:
+        if split != "val_unseen":
+            raise
+        remedy = f"split {REDRAWN} asks other questions in the same kitchens"
+        raise DataError(folder / name, "", "no such file (nor .gz)", remedy) from None
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The rows of one file; ``at`` are the places of ``FIELDS`` in them."""
+
+    path: Path
+    split: str
+    kind: str
+    rows: list[list[str]]
+    at: Sequence[int]
+
+    def question(self, number: int) -> PublishedQuestion:
+        """Raises ``DataError`` naming file and line."""
+        return _asked(self.path, self.split, self.kind, number, self.rows[number], self.at)
+
+    def check(self) -> None:
+        """Raises ``DataError`` as ``question`` does for the first row that is none. By the values
+        of each column, few of which differ: questions one by one take ten times as long."""
+        try:
+            found = [{row[column] for row in self.rows} for column in self.at]
+            scenes, seeds, answers, things, places = found
+            for numbers in (scenes, seeds, answers if self.kind == COUNTS else ()):
+                for text in numbers:
+                    int(text)
+            known = self.kind == COUNTS or answers <= {"True", "False"}
+            known &= {int(t) for t in things} <= {*THINGS} and {int(p) for p in places} <= {*PLACES}
+        except (IndexError, ValueError):
+            known = False
+        if not known:
+            for number in range(len(self.rows)):
+                self.question(number)
+
+    def scenes(self) -> set[str]:
+        """The kitchens that are asked about."""
+        if self.split == REDRAWN:
+            return set(UNSEEN[: len(self.rows)])
+        return {f"FloorPlan{int(text)}" for text in {row[self.at[0]] for row in self.rows}}
+
+
+class PublishedQuestions(Sequence[PublishedQuestion]):
+    """The questions of a split, the types taking turns, each in its file's order. Each is made
+    when it is looked at: a run of one has no use for 76,800."""
+
+    def __init__(self, tables: Sequence[_Table]) -> None:
+        self._tables = tables
+        longest = max(len(table.rows) for table in tables)
+        self._order = [
+            (table, n) for n in range(longest) for table in tables if n < len(table.rows)
+        ]
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, index: int) -> PublishedQuestion: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[PublishedQuestion]: ...
+    def __getitem__(self, index: int | slice) -> PublishedQuestion | list[PublishedQuestion]:
+        if isinstance(index, slice):
+            return [table.question(number) for table, number in self._order[index]]
+        table, number = self._order[index]
+        return table.question(number)
+
+    def id(self, index: int) -> str:
+        """``{split}_{kind}_{number}``."""
+        table, number = self._order[index]
+        return f"{table.split}_{table.kind}_{number}"
+
+    def scenes(self) -> list[str]:
+        """The kitchens that are asked about, sorted."""
+        return sorted(set().union(*(table.scenes() for table in self._tables)))
+
+
+def read_questions(folder: Path, split: str, kinds: Sequence[str] = KINDS) -> PublishedQuestions:
+    """The questions of a split. Raises ``DataError`` naming file, line and field."""
+    tables = [_read(questions_path(folder, split, kind), split, kind) for kind in kinds]
+    return PublishedQuestions(tables)
+
+
+def _read(path: Path, split: str, kind: str) -> _Table:
+    try:
+        text = read_bytes(path).decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise DataError(path, "", f"is no text ({error})", "fetch it again") from error
+    rows = csv.reader(io.StringIO(text))
+    head = next(rows, [])
+    missing = [name for name in FIELDS if name not in head]
+    if missing:
+        raise DataError(path, f"column {missing[0]!r}", "is missing", "fetch it again")
+    table = _Table(path, split, kind, list(rows), [head.index(name) for name in FIELDS])
+    table.check()
+    return table
+
+
+def _asked(
+    path: Path, split: str, kind: str, number: int, row: list[str], at: Sequence[int]
+) -> PublishedQuestion:
+    try:
+        scene, seed, answer, thing, place = (row[column] for column in at)
+        room = UNSEEN[number % len(UNSEEN)] if split == REDRAWN else f"FloorPlan{int(scene)}"
+        said = str(int(answer)) if kind == COUNTS else {"True": "yes", "False": "no"}[answer]
+        what, where = THINGS[int(thing)], PLACES[int(place)]
+        return PublishedQuestion(kind, number, room, int(seed), what, where, said)
+    except (IndexError, KeyError, ValueError) as error:
+        problem = f"is no question ({type(error).__name__}: {error})"
+        raise DataError(path, f"line {number + 2}", problem, "fetch it again") from error
+
+
+SENTENCES: Mapping[str, tuple[str, ...]] = {
+    EXISTS: (
+        "Is there {a thing} in this kitchen?",
+        "Does this kitchen have {a thing} anywhere?",
+        "Are there any {things} to be found here?",
+        "Look around: is {a thing} somewhere in the kitchen?",
+        "I believe this kitchen has {a thing} in it. Is that true?",
+        "Tell me whether {a thing} is here, be it shut in somewhere.",
+    ),
+    CONTAINS: (
+        "Is there {a thing} in {a place}?",
+        "Does {a place} hold {a thing}?",
+        "I believe {a thing} is in {a place}. Is that true?",
+        "Tell me whether {a thing} is to be found in {a place}.",
+    ),
+    COUNTS: (
+        "How many {things} does this kitchen hold?",
+        "Count the {things} in this kitchen.",
+        "Tell me the number of {things} here, those shut in somewhere included.",
+        "There are at most three {things} in this kitchen. How many?",
+        "How many {things} are there, all places of the kitchen taken together?",
+    ),
+}
+"""As many for each type as the published ones have."""
+ONLY = frozenset(("fridge", "microwave"))
+"""Of these a kitchen has one."""
+UNLISTED = {"counter_top": 4.0, "dining_table": 2.0, "side_table": 1.0, "shelf": 1.0}
+"""Where small things lie of which the rules of generated homes know nothing."""
+ALIKE = {"knife": "butter_knife"}
+"""Who asks for the one is not told of the other: both are knives."""
+KEPT = 64
+
+
+class Questions:
+    """The published questions of a split, ``{split}_{kind}_{number}``, in redrawn kitchens."""
+
+    def __init__(self, split: str, folder: Path | None, body: Body, kind: str = "") -> None:
+        if folder is None:
+            raise UsageError(f"iqa:{split} needs data; name its folder with --data")
+        self._folder, self._split, self._body = folder, split, body
+        self._kinds = (kind,) if kind else KINDS
+        self._asked = read_questions(folder, split, self._kinds)
+        self.tasks = DrawnTasks(len(self._asked), self._task, self._asked.id)
+        self._scene = lru_cache(maxsize=KEPT)(self._build)
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The questions, and what the kitchens are read from."""
+        paths = [questions_path(self._folder, self._split, kind) for kind in self._kinds]
+        own = {str(path.relative_to(self._folder)): path for path in paths}
+        return own | ithor.files(self._folder, self._asked.scenes())
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        """A fresh world; what never moves is shared by all questions about a kitchen."""
+        scene = self._scene(str(episode.start["arrangement"]))
+        home = kitchen(self._folder, scene.name).home
+        return HouseholdWorld(scene, self._body, layout=home.with_things(scene))
+
+    @cached_property
+    def _number(self) -> dict[str, int]:
+        return {self._asked.id(number): number for number in range(len(self._asked))}
+
+    def _task(self, number: int) -> Task:
+        """Which things there are tells the answer; where they lie is drawn with the world."""
+        asked = self._asked[number]
+        name, there = self._asked.id(number), kitchen(self._folder, asked.scene)
+        rng = random.Random(f"{_seed(asked)}/words")
+        start, words = start_in(rng, there.home, name), _say(rng, asked)
+        look, enough = _look(there, asked)
+        reference = AnswerReference(name, asked.kind, answer=asked.answer, look=look, enough=enough)
+        return Task(Episode(name, words, asked.scene, start), reference)
+
+    def _build(self, name: str) -> Scene:
+        if name not in self._number:
+            raise UsageError(f"iqa: no question {name!r} in {self._split}")
+        asked = self._asked[self._number[name]]
+        return lay_out(kitchen(self._folder, asked.scene), asked)
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Kitchen:
+    """``home``: a scene without its small things; episodes start on any cell of its floor.
+    ``small``: those things. ``places``: the furniture that they may be in or on."""
+
+    home: Home
+    small: tuple[HouseObject, ...]
+    places: tuple[HouseObject, ...]
+
+
+@lru_cache(maxsize=32)
+def kitchen(folder: Path, name: str) -> Kitchen:
+    """The kitchen of that name."""
+    scene = ithor.scene(folder, name)
+    small = tuple(o for o in scene.objects if "pickupable" in o.affordances)
+    fixed = tuple(o for o in scene.objects if "pickupable" not in o.affordances)
+    bare = replace(scene, objects=fixed)
+    home = Home(name, bare, Layout(bare), ithor.cells(folder, name).main)
+    return Kitchen(home, small, tuple(surfaces(bare)))
+
+
+def lay_out(there: Kitchen, asked: PublishedQuestion) -> Scene:
+    """A kitchen with its small things at likely places, and as many of those asked for as the
+    published answer says."""
+    rng = random.Random(f"{_seed(asked)}/things")
+    kind, place = type_name(asked.thing), type_name(asked.place)
+    made = Arrangement(there.home, {o.id: o for o in there.home.scene.objects})
+    old, new = _stock(there, asked)
+    for thing in there.small:
+        if thing.id in old or thing.type not in (kind, ALIKE.get(kind)):
+            _lay(rng, made, there.places, replace(thing, parent=""))
+    places = [o for o in there.places if o.type == place]
+    inside = {o.id for o in places}
+    for each in made.of(kind):
+        if each.parent in inside:
+            del made.objects[each.id]
+    for name in new:
+        thing, hidden = OBJECTS[kind].make(name, kind), rng.random() < HIDDEN
+        if places:
+            made.lay(rng, thing, rng.choice(places))
+        else:
+            _lay(rng, made, there.places, thing, hidden)
+    return made.scene()
+
+
+def _stock(there: Kitchen, asked: PublishedQuestion) -> tuple[Ids, Ids]:
+    """Which of the things asked for the kitchen has: those of its own, and those that are added."""
+    kind = type_name(asked.thing)
+    have = tuple(o.id for o in there.small if o.type == kind)
+    if asked.kind == CONTAINS:
+        return have, (f"{kind}|1",) if asked.answer == "yes" else ()
+    wanted = int(asked.answer) if asked.kind == COUNTS else len(have) or 1
+    wanted = 0 if asked.answer == "no" else wanted
+    return have[:wanted], tuple(f"{kind}|{n}" for n in range(1, wanted - len(have) + 1))
+
+
+def _look(there: Kitchen, asked: PublishedQuestion) -> tuple[Ids, int]:
+    """What one must look at to know the answer, and how much of that will do (0: all of it)."""
+    old, new = _stock(there, asked)
+    if asked.kind == CONTAINS:
+        place = type_name(asked.place)
+        return new or tuple(o.id for o in there.places if o.type == place), 0
+    if asked.answer == "yes":
+        return (*old, *new), 1
+    return (*old, *new, *(o.id for o in there.places)), 0
+
+
+def _seed(asked: PublishedQuestion) -> str:
+    return f"{asked.scene}/{asked.seed}/{asked.kind}/{asked.thing}/{asked.place}"
+
+
+def _lay(
+    rng: random.Random,
+    made: Arrangement,
+    places: Sequence[HouseObject],
+    thing: HouseObject,
+    hidden: bool = False,
+) -> None:
+    """A thing at one of its likely places, or at one that is shut where it is to be ``hidden``."""
+    known = OBJECTS.get(thing.type)
+    weights = known.places if known else UNLISTED
+    likely = [o for o in places if _fits(made, thing, o)]
+    if hidden:
+        likely = [o for o in likely if _shut(o)] or likely
+    likely = [o for o in likely if o.type in weights] or likely
+    (under,) = rng.choices(likely, weights=[weights.get(o.type, 1.0) for o in likely])
+    made.lay(rng, thing, under)
+
+
+def _fits(made: Arrangement, thing: HouseObject, under: HouseObject) -> bool:
+    takes = not under.accepts or thing.type in under.accepts
+    return takes and made.space(under) > 0
+
+
+def _shut(under: HouseObject) -> bool:
+    return under.receptacle == "in" and "openable" in under.affordances
+
+
+def _say(rng: random.Random, asked: PublishedQuestion) -> str:
+    thing, place = spoken(type_name(asked.thing)), type_name(asked.place)
+    words = {
+        "a thing": a(thing),
+        "things": plural(thing),
+        "a place": f"the {spoken(place)}" if place in ONLY else a(spoken(place) or "kitchen"),
+    }
+    return f"{rng.choice(SENTENCES[asked.kind]).format_map(words)} {ENDINGS[asked.kind]}"
+
 
 TRIES = 50
 

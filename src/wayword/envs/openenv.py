@@ -37,12 +37,20 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, WaywordError
-from wayword.core.loopback import asked_from_here, is_loopback
+from wayword.core.loopback import (
+    BadRequest,
+    asked_from_here,
+    is_loopback,
+    json_object,
+    read_object,
+)
 from wayword.envs.environment import Environment, make
 from wayword.envs.game import LAZY, Info
 
 MOST = 64
 """Sessions at once."""
+MOST_BYTES = 2**20
+"""Bytes of a request's body or a message."""
 IDLE = 900.0
 """Seconds after which a session over HTTP that nobody asks is let go."""
 
@@ -58,8 +66,11 @@ class Session:
 
     def reset(self, data: Mapping[str, Json]) -> dict[str, Json]:
         """Begin an episode by ``seed``, ``episode_id``, or the next."""
-        self.include = [name for name in data.get("include") or () if name in LAZY]
-        seen, info = self.env.reset(data.get("seed"), data.get("episode_id"))
+        include, seed, episode = (data.get(key) for key in ("include", "seed", "episode_id"))
+        if not isinstance(include, list | None) or not isinstance(episode, str | int | None):
+            raise UsageError('a reset is {"seed": 0, "episode_id": "ID", "include": ["NAME"]}')
+        self.include = [name for name in LAZY if name in (include or ())]
+        seen, info = self.env.reset(seed, episode)
         return self._told(seen, info, None, False)
 
     def step(self, action: Mapping[str, Json]) -> dict[str, Json]:
@@ -148,7 +159,7 @@ class Server:
             return
         self._open += 1
         try:
-            while (answer := await self._answer(session, await socket.receive_text())) is not None:
+            while (answer := await self._answer(session, await _received(socket))) is not None:
                 await socket.send_text(answer)
             await socket.close()
         except WebSocketDisconnect:
@@ -160,7 +171,7 @@ class Server:
     async def _answer(self, session: Session, text: str) -> str | None:
         """The answer to one message; None ends the session."""
         try:
-            message = json.loads(text)
+            message = json_object(text)
             kind, data = message["type"], message.get("data") or {}
             if kind == "close":
                 return None
@@ -171,7 +182,7 @@ class Server:
             if kind == "state":
                 return json.dumps({"type": "state", "data": session.state()})
             return _error("UNKNOWN_TYPE", f"there is no message {kind!r}")
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (BadRequest, KeyError, TypeError, AttributeError):
             return _error("INVALID_JSON", 'a message is {"type": "reset", "data": {}}')
         except WaywordError as error:
             return _error("EXECUTION_ERROR", str(error))
@@ -222,13 +233,7 @@ class Server:
 
     async def _body(self, request: Request) -> dict[str, Json]:
         self._check(request)
-        try:
-            found = json.loads(await request.body() or b"{}")
-        except ValueError:
-            found = None
-        if not isinstance(found, dict):
-            raise UsageError("the request's body must be a JSON object")
-        return found
+        return await read_object(request.stream(), MOST_BYTES)
 
     def _check(self, request: Request) -> None:
         if not self.allowed(request):
@@ -266,7 +271,9 @@ def serve(
             f"--host {host}: others can reach it; set a token in $WAYWORD_ENV_TOKEN first"
         )
     app = Server(name, token, most, **options).app()
-    config = uvicorn.Config(app, host, port, log_level="warning", lifespan="off", ws_max_size=2**20)
+    config = uvicorn.Config(
+        app, host, port, log_level="warning", lifespan="off", ws_max_size=MOST_BYTES
+    )
     return uvicorn.Server(config)
 
 
@@ -274,8 +281,16 @@ def _error(code: str, message: str) -> str:
     return json.dumps({"type": "error", "data": {"code": code, "message": message}})
 
 
+async def _received(socket: WebSocket) -> str:
+    """The next message; empty for one of bytes, which is none of this server's."""
+    try:
+        return await socket.receive_text()
+    except KeyError:
+        return ""
+
+
 async def _refused(request: Any, error: Exception) -> Response:
-    status = 401 if isinstance(error, Forbidden) else 400
+    status = getattr(error, "status", 401 if isinstance(error, Forbidden) else 400)
     return JSONResponse({"detail": str(error)}, status_code=status)
 
 

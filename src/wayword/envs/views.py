@@ -136,7 +136,7 @@ class Words:
         """Worked out from a game at its start, so that it does not hang on when it is asked for."""
         game = self._game.rebuilt(0) if self._begun else self._game
         space, episode = game.space(self._actor), game.task.episode.as_told(self._actor)
-        form = self._prompts.fill("answer_free", form=self._recipe.form)
+        form = self._prompts.fill("answer_free", form=self._recipe.text)
         return system_text(self._prompts, self._verbalizer, form, episode, self._actor, space)
 
 

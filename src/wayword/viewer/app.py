@@ -39,6 +39,7 @@ from starlette.routing import Route
 
 from wayword.core import registry
 from wayword.core.errors import UsageError, WaywordError
+from wayword.core.loopback import BadRequest, read_object
 from wayword.runs.plan import Plan
 from wayword.viewer import game as pages
 from wayword.viewer.content import Content, address
@@ -174,7 +175,7 @@ class _Play:
 
     async def begin(self, request: Request) -> Response:
         """Begin a game. Only parts that are installed can be named, never a file."""
-        said = await _said(request)
+        said = {name: str(value) for name, value in (await _said(request)).items()}
         try:
             table = await run_in_threadpool(self._begin, said)
         except WaywordError as error:
@@ -272,6 +273,8 @@ class _Play:
         return JSONResponse({"problem": problem})
 
 
+_MOST = 64 * 1024
+"""Bytes of a request's body; a turn of a game takes a few."""
 _MOST_WORDS = 2000
 """Characters of what a person says at once."""
 
@@ -282,19 +285,11 @@ def _installed(kind: registry.Kind, name: str) -> None:
         raise UsageError(f"no {kind} is called {name!r}; the list: wayword list {kind}s")
 
 
-async def _said(request: Request) -> dict[str, Any]:
-    """The body as an object; the guard has looked at its length. Raises ``UsageError``."""
-    body = b""
-    async for part in request.stream():
-        body += part
-        if len(body) > 64 * 1024:
-            raise UsageError("the request is too large")
-    try:
-        found = json.loads(body)
-    except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise UsageError("the request is no JSON object")
+async def _said(request: Request) -> dict[str, str | int]:
+    """The body: an object of texts and numbers. Raises ``BadRequest``."""
+    found = await read_object(request.stream(), _MOST)
+    if not found or not all(isinstance(value, str | int) for value in found.values()):
+        raise BadRequest("the request must be a JSON object of texts and whole numbers")
     return found
 
 
@@ -317,6 +312,8 @@ def _events(request: Request, look: Callable[[], Any], every: float = _EVERY) ->
 
 async def _unknown(request: Request, error: Exception) -> Response:
     """Something that is not there, or that cannot be read."""
+    if isinstance(error, BadRequest):
+        return PlainTextResponse(str(error), error.status)
     code = 404 if isinstance(error, UsageError) or not isinstance(error, WaywordError) else 422
     reason = str(error) if isinstance(error, WaywordError) else "there is no such page"
     return HTMLResponse(_notice("Not found" if code == 404 else "Cannot be shown", reason), code)

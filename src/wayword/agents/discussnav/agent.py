@@ -25,9 +25,7 @@ from typing import ClassVar, Literal
 
 from wayword.agents.answers import Reply, replies
 from wayword.agents.choice import choice_schema
-from wayword.agents.discussnav import deciding
-from wayword.agents.discussnav import discussion as progress
-from wayword.agents.discussnav.deciding import Opinion
+from wayword.agents.discussnav import experts
 from wayword.agents.discussnav.directions import (
     Direction,
     Looking,
@@ -37,7 +35,7 @@ from wayword.agents.discussnav.directions import (
     Surroundings,
     number_of,
 )
-from wayword.agents.discussnav.discussion import EXPERTS, Analysis, Meeting, analyse
+from wayword.agents.discussnav.experts import EXPERTS, Analysis, Meeting, Opinion, analyse
 from wayword.agents.prompting import (
     History,
     Prompts,
@@ -139,7 +137,7 @@ class DiscussNav:
         )
         self._history, self._rate = History(), TokenRate()
         self._analysis = Analysis("")
-        self._taken: progress.StepTaken | None = None
+        self._taken: experts.StepTaken | None = None
         self._scene = SceneNotes((), {})
         self._event, self._steps, self._looks = "", 0, 0
 
@@ -161,7 +159,7 @@ class DiscussNav:
         found = await self._decide(estimate, ways)
         if isinstance(found, Rejection):
             return found
-        action = STOP if found.choice == deciding.STOP else ways[found.choice].action
+        action = STOP if found.choice == experts.STOP else ways[found.choice].action
         return Decision(action or STOP, found.thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -179,7 +177,7 @@ class DiscussNav:
         gone = number_of(step.after, step.facing)
         seen = self._scene.text([gone]) if self._settings.perception else ""
         turn = indoor.walked(step.facing, step.after)
-        self._taken = progress.StepTaken(self._steps, seen, turn, decision.thought)
+        self._taken = experts.StepTaken(self._steps, seen, turn, decision.thought)
 
     async def _look(self, directions: tuple[Direction, ...]) -> SceneNotes:
         if not self._settings.perception:
@@ -193,7 +191,7 @@ class DiscussNav:
     async def _summarise(self) -> None:
         taken, self._taken = self._taken, None
         if taken is not None and self._settings.completion:
-            self._history.add(await progress.summarise(self._meeting, taken))
+            self._history.add(await experts.summarise(self._meeting, taken))
         elif taken is not None:
             self._history.add(f"[Step {taken.number}] {taken.turn}")
 
@@ -201,12 +199,13 @@ class DiscussNav:
         if not self._settings.completion:
             return ""
         if self._steps == 0:
-            return progress.opening(self._meeting, self._analysis)
-        trail = progress.trail_text(self._history)
-        return await progress.estimate(self._meeting, self._analysis, trail)
+            return experts.opening(self._meeting, self._analysis)
+        trail = experts.trail_text(self._history)
+        return await experts.estimate(self._meeting, self._analysis, trail)
 
     async def _decide(self, estimate: str, ways: dict[str, Direction]) -> Opinion | Rejection:
-        read = [deciding.read(reply, ways) for reply in await self._predictions(estimate, ways)]
+        answers = await self._predictions(estimate, ways)
+        read = [experts.read_opinion(reply, ways) for reply in answers]
         opinions = [opinion for opinion in read if isinstance(opinion, Opinion)]
         refused = [answer for answer in read if isinstance(answer, Rejection)]
         if not opinions:
@@ -219,9 +218,9 @@ class DiscussNav:
                 cut_off=sum(answer.kind == "cut_off" for answer in refused),
                 reasons=sorted({answer.reason for answer in refused}),
             )
-        groups = deciding.grouped(opinions)
+        groups = experts.grouped(opinions)
         if self._settings.samples > 1:
-            named = {deciding.STOP: "stop"}
+            named = {experts.STOP: "stop"}
             votes = {named.get(g[0].choice, f"direction {g[0].choice}"): len(g) for g in groups}
             self._toolkit.note(VOTES, **votes)
         if len(groups) == 1 or not self._settings.testing:
@@ -229,9 +228,9 @@ class DiscussNav:
         return await self._tested(groups)
 
     async def _tested(self, groups: list[list[Opinion]]) -> Opinion:
-        fused = await deciding.fuse(self._meeting, groups)
-        disputed = [int(opinion.choice) for opinion in fused if opinion.choice != deciding.STOP]
-        return await deciding.test(
+        fused = await experts.fuse(self._meeting, groups)
+        disputed = [int(opinion.choice) for opinion in fused if opinion.choice != experts.STOP]
+        return await experts.tested(
             self._meeting,
             fused,
             self._analysis.instruction,
@@ -266,7 +265,7 @@ class DiscussNav:
         if settings.analysis:
             known = self._prompts.fill(
                 "analysis",
-                actions=progress.numbered(analysis.actions),
+                actions=experts.numbered(analysis.actions),
                 landmarks="; ".join(map(str, analysis.landmarks)) or "none were named",
             )
         by_experts = settings.completion
@@ -290,7 +289,7 @@ class DiscussNav:
         budget = (self._context - self._answer) * self._rate.characters_per_token
         if gone := self._history.fit(max(0, int(budget) - len(fixed) - len(now))):
             self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
-        walk = self._prompts.fill("walk", trajectory=progress.trail_text(self._history))
+        walk = self._prompts.fill("walk", trajectory=experts.trail_text(self._history))
         return [system(fixed), user(f"{walk}\n\n{now}")]
 
 

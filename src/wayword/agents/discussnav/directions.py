@@ -13,7 +13,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from wayword.agents.discussnav.discussion import Meeting
+from wayword.agents.discussnav.experts import Meeting
 from wayword.agents.prompting import everyone
 from wayword.core.action import Action, Decision
 from wayword.core.errors import UsageError

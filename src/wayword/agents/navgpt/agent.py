@@ -24,7 +24,15 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from wayword.agents.answers import Reply, replies
-from wayword.agents.choice import AskedFields, NamedAnswer, choice_schema, read_choice
+from wayword.agents.choice import (
+    AskedFields,
+    Decoding,
+    NamedAnswer,
+    ask,
+    choice_schema,
+    read_choice,
+    read_pick,
+)
 from wayword.agents.clauses import named, note_followed
 from wayword.agents.prompting import (
     Conversation,
@@ -35,7 +43,6 @@ from wayword.agents.prompting import (
     both,
     context_tokens,
 )
-from wayword.agents.search.lgx import Decoding, ask, read_pick
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode, Json

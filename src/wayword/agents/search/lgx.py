@@ -14,15 +14,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, runtime_checkable
 
-from wayword.agents.answers import Reply, fields, replies
-from wayword.agents.legal import pick
+from wayword.agents.choice import Decoding, ask, read_pick
 from wayword.agents.prompting import Prompts
 from wayword.agents.search.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
 from wayword.core.geometry import absolute, relative
-from wayword.core.model import Message, Model, Sampling, user
+from wayword.core.model import user
 from wayword.core.perceiver import Detection, Perceiver
 from wayword.core.trajectory import ASKED
 from wayword.perception.detectors import caption, detector_called
@@ -84,23 +83,6 @@ def _near(one: Around) -> float:
     return float("inf") if one.distance is None else one.distance
 
 
-# Picking one of several listed names: by a language model's answer, read strictly.
-#
-# >>> read_pick("The coffee table.", ["table", "coffee table", "bed"])
-# 'coffee table'
-# >>> read_pick("the table or the bed", ["table", "coffee table", "bed"]).kind
-# 'several_actions'
-#
-# :class:`Picker` is the protocol; whoever explores by names (``lgx``, ``prior``) has one.
-#
-# Source: LGX (Dorbala et al. 2024, sections III-C and V-A): an answer is valid when it is an
-# object that was listed, or a direction.
-
-Decoding = Literal["constrained", "free"]
-ANSWERS = ("answer", "final_answer", "object", "choice", "direction")
-"""Labels and JSON fields that models put before the name."""
-
-
 @runtime_checkable
 class Picker(Protocol):
     """Chooses one of the names around for a target."""
@@ -113,41 +95,11 @@ class Picker(Protocol):
         ...
 
 
-async def ask(
-    model: Model, messages: Sequence[Message], names: Sequence[str], how: Decoding, most: int
-) -> Reply:
-    """Put one question, the answer one of the names: see ``read_pick``.
-
-    ``constrained`` lets the model write nothing else; ``free`` takes what it writes in at most
-    ``most`` tokens. Both are read alike: a model may not hold to a constraint.
-    """
-    if how == "constrained":
-        sampling = Sampling(max_tokens=most, choices=tuple(names))
-    else:
-        sampling = Sampling(max_tokens=most)
-    answer = await model.complete(messages, sampling)
-    return replies(answer, sampling)[0]
-
-
 def first_word_fits(text: str, names: Sequence[str]) -> bool:
     """Whether the answer's first word is part of a name: the rule of LGX's released code, by which
     "no" is an answer where a ``notebook`` is listed."""
     words = [re.sub(r"[^\w\s]", "", word) for word in text.split()[:1]]
     return any(word.lower() in name.lower() for word in words for name in names)
-
-
-def read_pick(said: str | Reply, names: Sequence[str]) -> str | Rejection:
-    """The name that an answer gives: alone, or as the only one in its first line."""
-    reply = Reply.of(said)
-    if (unreadable := reply.unreadable()) is not None:
-        return unreadable
-    found = fields(reply.text, ANSWERS)
-    given = [str(value) for name in ANSWERS for value in found.all(name)]
-    picked = pick("\n".join(given) or reply.text, names, anywhere=True)
-    if isinstance(picked, str):
-        return picked
-    reason = "the answer names nothing that was listed"
-    return reply.reject(picked.kind, reason if picked.kind == "unknown" else picked.reason)
 
 
 @dataclass(frozen=True)

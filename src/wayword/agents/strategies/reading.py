@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from wayword.agents.answers import AnswerFields, Reply, fields, one_line
+from wayword.agents.answers import AnswerFields, AnswerForm, Field, Reply, fields, one_line
 from wayword.agents.legal import LONGEST, Legal, Refusal
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Json
@@ -32,48 +32,31 @@ from wayword.core.errors import UsageError
 _LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
-    """One labelled section. ``parts`` name what it is split into, none for plain text."""
+class StrategyRecipe(AnswerForm):
+    """``text`` is the recipe as shown; ``sections`` are the fields before the ``action``."""
 
-    label: str
-    about: str
-    parts: tuple[tuple[str, str], ...] = ()
-    """Name of a part (lower case), and what to write there."""
-
-    @property
-    def key(self) -> str:
-        """Its name as a JSON field."""
-        return self.label.lower()
+    def __init__(self, text: str, *fields: Field) -> None:
+        super().__init__(*fields)
+        self.text, self.sections, self.action = text, fields[:-1], fields[-1]
 
 
-@dataclass(frozen=True, slots=True)
-class StrategyRecipe:
-    """``form`` is the text as shown; ``sections`` those before the action."""
-
-    form: str
-    sections: tuple[Section, ...]
-    action: Section
-
-
-def read(form: str, name: str) -> StrategyRecipe:
+def read(text: str, name: str) -> StrategyRecipe:
     """A recipe from its text. Raises ``UsageError`` where the text is not of that form."""
-    sections: list[Section] = []
-    for line in form.strip("\n").splitlines():
+    fields: list[Field] = []
+    for line in text.strip("\n").splitlines():
         match = _LINE.fullmatch(line.rstrip())
-        if match is None or (match.group(1) and not sections):
+        if match is None or (match.group(1) and not fields):
             raise UsageError(f"recipe {name}: {line!r} does not read 'Label: what to write'")
         indent, label, about = match.groups()
         if indent:
-            last = sections.pop()
-            part = (label.lower(), about)
-            sections.append(Section(last.label, last.about, (*last.parts, part)))
+            last = fields.pop()
+            fields.append(replace(last, parts=(*last.parts, (label.lower(), about))))
         else:
-            sections.append(Section(label, about))
-    keys = [section.key for section in sections]
+            fields.append(Field(label, about))
+    keys = [field.key for field in fields]
     if not keys or keys[-1] != "action" or len(set(keys)) < len(keys):
         raise UsageError(f"recipe {name}: the last section, and no other, must be 'Action:'")
-    return StrategyRecipe(form.strip("\n"), tuple(sections[:-1]), sections[-1])
+    return StrategyRecipe(text.strip("\n"), *fields)
 
 
 ARGUMENT = "argument"
@@ -136,7 +119,7 @@ def _alone(reply: Reply, found: AnswerFields, legal: Legal) -> Action | Refusal:
     return alone if alone is not None else Refusal("no_action", reason)
 
 
-def _parts(values: Sequence[Json], section: Section) -> dict[str, str]:
+def _parts(values: Sequence[Json], section: Field) -> dict[str, str]:
     """The parts of a section: the fields of an object, or ``name: words`` on lines of their own or
     between semicolons."""
     found: dict[str, str] = {}
@@ -150,7 +133,7 @@ def _parts(values: Sequence[Json], section: Section) -> dict[str, str]:
     return found
 
 
-def _split(body: str, section: Section) -> dict[str, str]:
+def _split(body: str, section: Field) -> dict[str, str]:
     if not section.parts:
         return {}
     names = "|".join(name for name, _ in section.parts)
@@ -181,47 +164,24 @@ def _told(value: Json) -> str:
 
 MOST_LISTED = 200
 """A list up to this long is an enumeration; a longer one a pattern, which is shorter by far."""
+MESSAGE = 200
+"""Characters that a message to others may have at least."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lengths:
-    """Characters that a section, a part of one, and what is said to others may have."""
-
-    section: int = 240
-    part: int = 100
-    argument: int = 200
-
-
-def answer_schema(
-    recipe: StrategyRecipe, space: ActionSpace, lengths: Lengths
-) -> Mapping[str, Json]:
+def answer_schema(recipe: StrategyRecipe, space: ActionSpace, length: int) -> Mapping[str, Json]:
     """The schema that :func:`read_answer` reads: the recipe's sections, then ``action``.
 
     ``argument`` is there where some action takes free text; the other actions leave it empty.
     Stopping is an action like the rest: asked for it as a yes or no of its own, the embedded model
     says yes at the first step (8 of 8 first prompts, against 0 of 6 this way).
     """
-    fields: dict[str, Json] = {s.key: _section(s, lengths) for s in recipe.sections}
-    fields["action"] = _action(space)
-    if space.open_verbs:
-        fields[ARGUMENT] = {"type": "string", "maxLength": lengths.argument}
-    return _object(fields)
-
-
-def _section(section: Section, lengths: Lengths) -> Json:
-    if not section.parts:
-        return {"type": "string", "maxLength": lengths.section}
-    return _object({n: {"type": "string", "maxLength": lengths.part} for n, _ in section.parts})
-
-
-def _action(space: ActionSpace) -> Json:
-    """An enumeration; for long lists and where numbers are given, a pattern by verb and object."""
     if len(space) > MOST_LISTED or space.forms:
-        return {"type": "string", "pattern": pattern(space)}
-    return {
-        "type": "string",
-        "enum": list(dict.fromkeys([*map(str, space.listed), *space.open_verbs])),
-    }
+        action = replace(recipe.action, pattern=pattern(space))
+    else:
+        listed = dict.fromkeys([*map(str, space.listed), *space.open_verbs])
+        action = replace(recipe.action, choices=listed)
+    spoken = [Field(ARGUMENT, length=max(MESSAGE, length))] if space.open_verbs else []
+    return AnswerForm(*recipe.sections, action, *spoken).schema(length)
 
 
 def pattern(space: ActionSpace) -> str:
@@ -246,12 +206,3 @@ def pattern(space: ActionSpace) -> str:
 
 def _escaped(word: str) -> str:
     return re.sub(r"([\\.^$*+?()\[\]{}|/])", r"\\\1", word)
-
-
-def _object(fields: Mapping[str, Json]) -> dict[str, Json]:
-    return {
-        "type": "object",
-        "properties": dict(fields),
-        "required": list(fields),
-        "additionalProperties": False,
-    }

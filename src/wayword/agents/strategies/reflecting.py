@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wayword.agents.answers import Reply, fields
+from wayword.agents.answers import AnswerForm, Field, Reply
 from wayword.agents.legal import LONGEST
 from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core.agent import Toolkit
-from wayword.core.episode import Episode, Json
+from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.trajectory import Verdict
 
@@ -31,6 +31,8 @@ ECHO = 60
 """A lesson whose first so many characters stand in the question is the question once more."""
 WORDS: Mapping[bool | None, str] = {True: "solved", False: "failed", None: "unknown"}
 """What stands for a verdict in a prompt's name, and in the answer of a model that judges itself."""
+LESSON = AnswerForm(Field("Lesson"))
+SELF_JUDGED = AnswerForm(Field("Verdict", choices=(WORDS[False], WORDS[True])), *LESSON.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ class ReflectingStrategy(Strategy):
         known = verdict.succeeded if self._judging == "told" else None
         self._now = self._question(verdict, known)
         messages = self._fitted(self._conversation)
-        schema = _schema(self._judging == "self") if self._constrained else None
+        asked = SELF_JUDGED if self._judging == "self" else LESSON
+        schema = asked.schema(LESSON_LENGTH) if self._constrained else None
         reply = await self._complete(messages, schema, role="reflection")
         return self._learn(reply, verdict.trial + 1)
 
@@ -136,7 +139,7 @@ def read_reflection(said: str | Reply, labelled: bool) -> Reflection:
     Unless they must be ``labelled``, an answer without either is a lesson as a whole.
     """
     reply = Reply.of(said)
-    found = fields(reply.text, ("verdict", "lesson"))
+    found = SELF_JUDGED.found(reply.text)
     lessons = [text for text in found.all("lesson") if isinstance(text, str)]
     if not found.given and not labelled and reply.text.lstrip()[:1] not in ("{", "["):
         lessons = [reply.text[:LONGEST]]
@@ -154,17 +157,3 @@ def _verdict(words: str) -> bool | None:
 def _brief(lesson: str) -> str:
     """On one line, and no longer than what is kept."""
     return " ".join(lesson.split())[:LESSON_LENGTH].strip(" *_")
-
-
-def _schema(judging: bool) -> Mapping[str, Json]:
-    """The schema that :func:`read_reflection` reads."""
-    fields: dict[str, Json] = {}
-    if judging:
-        fields["verdict"] = {"type": "string", "enum": [WORDS[False], WORDS[True]]}
-    fields["lesson"] = {"type": "string", "maxLength": LESSON_LENGTH}
-    return {
-        "type": "object",
-        "properties": fields,
-        "required": list(fields),
-        "additionalProperties": False,
-    }

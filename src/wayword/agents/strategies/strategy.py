@@ -33,7 +33,6 @@ from wayword.agents.strategies import examples
 from wayword.agents.strategies import reading as recipe
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, stated
 from wayword.agents.strategies.reading import (
-    Lengths,
     StrategyAnswer,
     StrategyRecipe,
     answer_schema,
@@ -119,7 +118,7 @@ def knowable(asked: StrategyRecipe, own: SelfState, owner: type) -> StrategyReci
     have no names, what it holds where bodies have no hands."""
     known = {PLACE: own.place, FACING: own.heading is not None, HOLDING: own.holding is not None}
     parts = {f"{name}:" for name, there in known.items() if not there}
-    lines = asked.form.splitlines()
+    lines = asked.text.splitlines()
     kept = [line for line in lines if not (line[:1] == " " and line.split()[0] in parts)]
     return asked if kept == lines else recipe.read("\n".join(kept), owner.__name__)
 
@@ -277,7 +276,7 @@ class Strategy:
             self._recipe = knowable(self._recipe, self._verbalizer.own(observation)[0], type(self))
             self._actor = str(getattr(observation, "actor", self._episode.actors[0]))
             shown = self._examples()
-            form = self._prompts.fill(f"answer_{self._settings.decoding}", form=self._recipe.form)
+            form = self._prompts.fill(f"answer_{self._settings.decoding}", form=self._recipe.text)
             if self._constrained and space.open_verbs:
                 form += "\n" + self._prompts.fill("argument", verbs=" or ".join(space.open_verbs))
             fixed = system_text(
@@ -357,16 +356,15 @@ class Strategy:
         return chat.messages(self._now, gap)
 
     async def _ask(self, messages: list[Message], space: ActionSpace) -> Reply:
-        lengths = self._lengths()
-        schema = answer_schema(self._recipe, space, lengths) if self._constrained else None
+        schema = answer_schema(self._recipe, space, self._length) if self._constrained else None
         return await self._complete(messages, schema, () if self._constrained else STOPS)
 
-    def _lengths(self) -> Lengths:
-        """What a section and a part of one may have: a model that fills them all, at two characters
+    @property
+    def _length(self) -> int:
+        """Characters of a section or a part of one: a model that fills them all, at two characters
         a token, still ends its answer."""
         texts = sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
-        each = self._settings.thought_length or max(1, 2 * self._answer // texts)
-        return Lengths(each, each, max(200, each))
+        return self._settings.thought_length or max(1, 2 * self._answer // texts)
 
     async def _complete(
         self,

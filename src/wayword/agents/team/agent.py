@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.agents.team.commander import Commander
-from wayword.agents.team.commands import Brief, Role
 from wayword.agents.team.follower import Follower
 from wayword.agents.team.partner import Partner
+from wayword.agents.team.role import Brief, Role
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 
-from wayword.agents.team.commands import (
-    Brief,
+from wayword.agents.team.messages import (
+    AllDone,
     Command,
     Done,
-    Said,
     Trouble,
+    Utterance,
     WhereAnswer,
     WhereQuestion,
     addressed,
@@ -23,6 +23,7 @@ from wayword.agents.team.commands import (
     not_understood,
     parse,
 )
+from wayword.agents.team.role import Brief
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
@@ -33,7 +34,7 @@ from wayword.worlds.household.things import Things
 REPEATS = 3
 """How often a command is given before the next one is."""
 IDLE = Action("turn_left")
-Talk = Generator[Said, Said, None]
+Talk = Generator[Utterance, Utterance, None]
 
 
 class Commander:
@@ -62,7 +63,7 @@ class Commander:
             said = self._talk.send(heard) if self._waiting and heard else next(self._talk)
         except StopIteration:
             return Decision(STOP)
-        self._waiting = not (isinstance(said, Done) and said.all)
+        self._waiting = not isinstance(said, AllDone)
         return Decision(Action("chat", (self._addressed(said),)))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -73,7 +74,7 @@ class Commander:
             return
         for number, order in enumerate(self._reference.plan):
             yield from self._have(order, number)
-        yield Done(all=True)
+        yield AllDone()
 
     def _have(self, order: Order, number: int) -> Talk:
         """Have an order carried out, if by several attempts; followers take turns at both."""
@@ -93,19 +94,18 @@ class Commander:
         holder = next((name for name, held in hands.items() if about & set(held)), None)
         return holder or self._followers[number % len(self._followers)]
 
-    def _addressed(self, said: Said) -> str:
+    def _addressed(self, said: Utterance) -> str:
         """With several followers a name goes before what is said to one of them."""
-        to_all = isinstance(said, Done) and said.all
-        alone = len(self._followers) == 1 or to_all
+        alone = len(self._followers) == 1 or isinstance(said, AllDone)
         return str(said) if alone else addressed(self._follower, said)
 
     def _texts(self, observation: HouseholdObservation) -> Iterator[str]:
         """What the follower said that is at it."""
         return (m.text for m in observation.messages if m.sender == self._follower)
 
-    def _say(self, command: Command) -> Generator[Said, Said, bool]:
+    def _say(self, command: Command) -> Generator[Utterance, Utterance, bool]:
         """Give a command, answer what is asked about it; whether it failed."""
-        said: Said = command
+        said: Utterance = command
         while True:
             heard = yield said
             if isinstance(heard, Done):

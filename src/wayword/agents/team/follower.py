@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 
-from wayword.agents.team.commands import (
-    Brief,
+from wayword.agents.team.messages import (
+    AllDone,
     Command,
     Done,
-    Said,
     Trouble,
+    Utterance,
     WhereAnswer,
     WhereQuestion,
     heard_by,
@@ -23,6 +23,7 @@ from wayword.agents.team.commands import (
     not_understood,
     parse,
 )
+from wayword.agents.team.role import Brief
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
@@ -41,7 +42,7 @@ class Follower:
     def __init__(self, brief: Brief) -> None:
         self._me, self._talks = brief.actor, brief.talk
         self._view: HouseholdObservation | None = None
-        self._heard: list[Said] = []
+        self._heard: list[Utterance] = []
         self._unread: list[str] = []
         self._rooms: dict[str, str] = {}
         self._fresh: set[str] = set()
@@ -98,7 +99,7 @@ class Follower:
             if isinstance(said, Command):
                 trouble = yield from self._obey(said)
                 yield Action("chat", (str(Trouble(trouble) if trouble else Done()),))
-            elif isinstance(said, Done) and said.all:
+            elif isinstance(said, AllDone):
                 break
             else:
                 yield self._idle()

@@ -12,22 +12,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from wayword.agents.team.commands import Brief
-from wayword.agents.team.partner_knowledge import (
-    Knowledge,
+from wayword.agents.team.knowledge import Knowledge, Ledger, Wants
+from wayword.agents.team.messages import (
     KnownSpot,
     Leaving,
-    Ledger,
     MakeWay,
     Put,
     Saying,
     Searched,
     Taking,
-    Wants,
+    is_unread,
     not_understood,
-    parse,
-    render,
+    parse_all,
 )
+from wayword.agents.team.role import Brief
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
@@ -89,10 +87,11 @@ class Partner:
         self._room = observation.room
         self.knowledge.see(observation)
         for message in observation.messages:
-            sayings = parse(message.text)
+            sayings = parse_all(message.text)
             self.knowledge.hear(message.sender, sayings)
             self._in_the_way = self._in_the_way or MakeWay() in sayings
-            self._reply = not_understood(message.text) or self._reply
+            if is_unread(message.text):
+                self._reply = not_understood("partner", message.text)
             self._waited = 0
         if self._talks and self._reply:
             text, self._reply = self._reply, ""
@@ -133,7 +132,7 @@ class Partner:
             self._say(put)
 
     def _speak(self) -> Decision:
-        text, self._unsaid, self._urgent = render(self._unsaid), [], False
+        text, self._unsaid, self._urgent = " ".join(map(str, self._unsaid)), [], False
         return Decision(Action("chat", (text,)))
 
     def _say(self, saying: Saying, urgent: bool = False) -> None:

@@ -29,8 +29,7 @@ import numpy as np
 
 from wayword.agents.answers import replies
 from wayword.agents.clauses import NO, YES, Clause, if_done, note_clauses, note_followed
-from wayword.agents.prompting import Prompts, TokenRate, context_tokens
-from wayword.agents.team.sentences import quotable
+from wayword.agents.prompting import Prompts, TokenRate, context_tokens, quotable
 from wayword.agents.velma.answers import Landmarks, extract, read_actions, released, tidy
 from wayword.agents.velma.legs import RouteProgress, legs
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection

@@ -82,13 +82,13 @@ class Totals:
 
 @dataclass(slots=True)
 class Meter:
-    """Part of the budget that one episode under way has taken, and the turns that it has played.
+    """Share of the budget that an episode under way has taken, and its present turn of that.
 
     ``number`` counts the episodes of a run from 1."""
 
     number: int
     share: float = 0.0
-    turns: int = 0
+    turn: float = 0.0
 
 
 _EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
@@ -141,12 +141,15 @@ class Account:
     ledger: Ledger | None = field(default=None, repr=False)
     on_retried: Callable[[int], None] | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-    _ended: list[float] = field(default_factory=list, repr=False, compare=False)
+    _shares: float = field(default=0.0, repr=False, compare=False)
+    _ended: int = field(default=0, repr=False, compare=False)
     _running: dict[int, Meter] = field(default_factory=dict, repr=False, compare=False)
     _begun: int = field(default=0, repr=False, compare=False)
     _turn: asyncio.Event | None = field(default=None, repr=False, compare=False)
     _waiting: list[int] = field(default_factory=list, repr=False, compare=False)
     _dearest: float | None = field(default=None, repr=False, compare=False)
+    _most: float = field(default=0.0, repr=False, compare=False)
+    _turn_most: float = field(default=0.0, repr=False, compare=False)
     _unsettled: tuple[int, float] = (0, 0.0)
 
     @property
@@ -161,16 +164,16 @@ class Account:
     @property
     def expected(self) -> float | None:
         """The share of the budget that an episode takes on average; None where none has ended."""
-        return sum(self._ended) / len(self._ended) if self._ended else None
+        return self._shares / self._ended if self._ended else None
 
     def expect_share(self, share: float | None) -> None:
         """Take over what another account expects."""
-        self._ended = [] if share is None else [share]
+        self._shares, self._ended = (0.0, 0) if share is None else (share, 1)
 
     def expect(self, tokens: int, dollars: float, episodes: int) -> None:
         """Tell what ``episodes`` of an earlier session took, as a first guess at the next ones."""
         if episodes:
-            self._ended = [self._share(tokens, dollars) / episodes]
+            self._shares, self._ended = self._share(tokens, dollars) / episodes, 1
 
     def begin(self) -> None:
         """Count the caller's episode as under way: its calls are those made in this context.
@@ -188,14 +191,15 @@ class Account:
         """The caller's episode has ended; ``whole`` says that it was played to its end."""
         meter = _EPISODE.get()
         if meter is not None and self._running.pop(meter.number, meter) and whole:
-            self._ended.append(meter.share)
+            self._shares += meter.share
+            self._ended += 1
         _EPISODE.set(None)
         self._wake()
 
     def stepped(self) -> None:
-        """Count a turn of the caller's episode."""
+        """Note that a turn of the caller's episode has ended."""
         if (meter := _EPISODE.get()) is not None:
-            meter.turns += 1
+            meter.turn = 0.0
 
     async def admit(self) -> None:
         """Wait while older episodes, or calls under way, need what is left.
@@ -281,6 +285,9 @@ class Account:
         meter = _EPISODE.get()
         if meter is not None:
             meter.share += share
+            meter.turn += share
+            self._most = max(self._most, meter.share)
+            self._turn_most = max(self._turn_most, meter.turn)
         self.write(Row(tokens, cost, call))
 
     def _share(self, tokens: float, dollars: float) -> float:
@@ -293,16 +300,14 @@ class Account:
 
     def _need(self) -> float:
         """The share of the budget that an episode is expected to take in all."""
-        running = [meter for meter in self._running.values() if meter.share]
         if self._ended:
             # the first to end are the shortest, so those that have taken more count with them
-            mean = sum(self._ended) / len(self._ended)
-            longer = [meter.share for meter in running if meter.share > mean]
-            return _SLACK * sum((*self._ended, *longer)) / len((*self._ended, *longer))
+            mean = self._shares / self._ended
+            longer = [meter.share for meter in self._running.values() if meter.share > mean]
+            return _SLACK * (self._shares + sum(longer)) / (self._ended + len(longer))
         # nothing is known of whole episodes: the one that has taken most may be at its half
-        need = 2.0 * max((meter.share for meter in running), default=0.0)
-        turn = max((meter.share / max(1, meter.turns) for meter in running), default=0.0)
-        return max(need, self.turns * turn * (1.0 + _SCARCE / max(1, self.calls)))
+        turns = self.turns * self._turn_most * (1.0 + _SCARCE / max(1, self.calls))
+        return max(2.0 * self._most, turns)
 
     def _check_call(self, own: Meter | None) -> None:
         """Raises ``BudgetExhausted`` where no call, or not the first one of an episode, is paid."""
@@ -347,6 +352,8 @@ class Account:
         if own is None:
             return True
         need, owed = self._need(), 0.0
+        if self.used + len(self._running) * need <= 1.0:
+            return True
         for meter in self._running.values():  # in the order they began
             if meter is own:
                 return not owed or self.used + owed + max(0.0, need - own.share) <= 1.0

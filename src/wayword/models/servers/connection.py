@@ -62,6 +62,8 @@ class Connection:
     """
 
     def __init__(self, address: str, key: str, settings: ServerSettings) -> None:
+        import aiohttp  # noqa: F401 - with the model, so that its first call need not wait for it
+
         self.shown = without_secrets(address)
         parts = urlsplit(address)
         self._base = urlunsplit(parts._replace(query="", fragment="")).rstrip("/")

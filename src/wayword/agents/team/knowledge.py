@@ -1,126 +1,15 @@
-"""Speech: the fixed sentences that scripted actors say to each other.
-
-    >>> text = render([KnownSpot("plate_1", "on", "shelf_2", "kitchen"), Taking("plate_1")])
-    >>> text
-    'I see plate_1 on shelf_2 in the kitchen. I take plate_1.'
-    >>> parse(text)
-    (KnownSpot(thing='plate_1', preposition='on', place='shelf_2', room='kitchen'),
-     Taking(thing='plate_1', place=''))
-
-Whatever else is said (by a person, by a model) is passed over, sentence by sentence; a message that
-holds no such sentence is answered by what could have been said.
-"""
+"""What a partner knows: the goals, what it has seen and heard, and what is still missing."""
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
 
-from wayword.agents.legal import LONGEST_ACTION
-from wayword.agents.team.sentences import Sentence, SentenceForm, read
+from wayword.agents.team.messages import KnownSpot, Leaving, Put, Saying, Searched, Taking
 from wayword.core.episode import Json
 from wayword.worlds.household.goals import GoalCondition, Held, Ids, Inside
 from wayword.worlds.household.observation import HouseholdObservation
-
-
-@dataclass(frozen=True, slots=True)
-class KnownSpot(Sentence):
-    """Where a thing is. ``preposition`` and ``place`` are empty for the floor, and for furniture;
-    ``room`` is where it was seen from."""
-
-    thing: str
-    preposition: str = ""
-    place: str = ""
-    room: str = ""
-
-    form: ClassVar[SentenceForm] = SentenceForm(
-        "I see {thing}[ {preposition:on|in} {place}][ in the {room:.+}]"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Taking(Sentence):
-    """A thing is the speaker's: it fetches it, to a ``place`` or to hold it."""
-
-    thing: str
-    place: str = ""
-
-    form: ClassVar[SentenceForm] = SentenceForm("I take {thing}[ to {place}]")
-
-
-@dataclass(frozen=True, slots=True)
-class Put(Sentence):
-    """A thing is where it should be."""
-
-    thing: str
-    preposition: str
-    place: str
-
-    form: ClassVar[SentenceForm] = SentenceForm("I have put {thing} {preposition:on|in} {place}")
-
-
-@dataclass(frozen=True, slots=True)
-class Leaving(Sentence):
-    """The speaker cannot get a thing that it took on."""
-
-    thing: str
-
-    form: ClassVar[SentenceForm] = SentenceForm("I cannot get {thing}")
-
-
-@dataclass(frozen=True, slots=True)
-class Searched(Sentence):
-    """A room has been looked through, all that opens there included."""
-
-    room: str
-
-    form: ClassVar[SentenceForm] = SentenceForm("I have looked through the {room:.+}")
-
-
-@dataclass(frozen=True, slots=True)
-class MakeWay(Sentence):
-    """Somebody may be standing in the speaker's way."""
-
-    form: ClassVar[SentenceForm] = SentenceForm("Please make way")
-
-
-MISUNDERSTOOD = 'I did not understand "'
-"""How the answer to a message of no known form begins."""
-Saying = KnownSpot | Taking | Put | Leaving | Searched | MakeWay
-KINDS: tuple[type[Saying], ...] = (KnownSpot, Taking, Put, Leaving, Searched, MakeWay)
-
-
-def render(sayings: Iterable[Saying]) -> str:
-    """One message."""
-    return " ".join(map(str, sayings))
-
-
-def parse(text: str) -> tuple[Saying, ...]:
-    """What a message says, in order; sentences of no known form are left out, and so is an answer
-    to one, which shows sentences and says none of them."""
-    if text.startswith(MISUNDERSTOOD) or len(text) > LONGEST_ACTION:
-        return ()
-    sentences = re.split(r"[.!?](?:\s+|$)", text)
-    return tuple(said for each in sentences if (said := read(each.strip(), KINDS)) is not None)
-
-
-UNDERSTOOD = (
-    "I see mug_1 on table_1 in the kitchen. I take mug_1 to table_1. I have put mug_1 on table_1. "
-    "I cannot get mug_1. I have looked through the kitchen. Please make way."
-)
-"""What partners read, as sentences."""
-
-
-def not_understood(text: str) -> str:
-    """The answer to a message with no sentence of a known form, empty where one has it."""
-    if not text.strip() or parse(text) or text.startswith(MISUNDERSTOOD):
-        return ""
-    shown = " ".join(text[:LONGEST_ACTION].split())[:80]
-    return f'{MISUNDERSTOOD}{shown}". I understand: {UNDERSTOOD}'
-
 
 # Wants: the goals as an actor reads them: which things count, where they go, how many.
 

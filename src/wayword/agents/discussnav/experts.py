@@ -1,116 +1,26 @@
-r"""Forms: what an expert's answer consists of, as labelled lines or as a JSON object.
+"""The experts: how they are asked, and what they are asked for.
 
-    >>> form = AnswerForm(Field("thought", "why"), Field("actions", "in order", many=True))
-    >>> form.read("Thought: easy\nActions:\n1. Turn left.\n2. Stop.")
-    {'thought': 'easy', 'actions': ['Turn left.', 'Stop.']}
-    >>> form.read('{"thought": "easy", "actions": ["Stop."]}')
-    {'thought': 'easy', 'actions': ['Stop.']}
-
-One form gives the labels that are asked for, the schema of constrained answers and the reader of
-both. An answer without any of its fields is nonsense, and reads as None.
+An expert that answers nonsense, too late or not at all costs its advice and nothing else: a note
+``expert_failed`` names it, says why, and what was used instead.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, TypeVar
+from typing import Literal, TypeVar
 
-from wayword.agents.answers import MOST_VALUES, fields, one_line, replies
+from wayword.agents.answers import AnswerForm, Field, Filled, Reply, one_line, replies
+from wayword.agents.choice import AskedFields, read_choice
 from wayword.agents.clauses import note_followed, plain_words
-from wayword.agents.legal import unmarked
-from wayword.agents.prompting import History, Prompts
+from wayword.agents.prompting import History, Prompts, everyone
+from wayword.core.action import Rejection
 from wayword.core.agent import Toolkit
-from wayword.core.episode import Json
 from wayword.core.errors import ModelError
-from wayword.core.model import Completion, Image, Message, Sampling, system
+from wayword.core.model import Completion, Image, Message, Sampling, system, user
 from wayword.core.trajectory import EXPERT_FAILED
-
-_NOTHING = frozenset({"", "none", "nothing", "n/a"})
-ITEM = 100
-"""Characters that an item of a list may have at least: an action with its places and things."""
-
-Filled: TypeAlias = dict[str, str | list[str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Field:
-    """``name`` is the JSON key; its label is the same word, capitalised. ``many``: a list.
-
-    ``about`` says what to write; ``least`` counts a list's items.
-    """
-
-    name: str
-    about: str
-    many: bool = False
-    least: int = 0
-
-    @property
-    def label(self) -> str:
-        return self.name.replace("_", " ").capitalize()
-
-    def schema(self, length: int) -> dict[str, Json]:
-        """Its JSON schema with about ``length`` characters in all; an item may have a quarter."""
-        if not self.many:
-            return {"type": "string", "maxLength": length}
-        most = max(12, length // ITEM)
-        text: dict[str, Json] = {"type": "string", "maxLength": max(ITEM, length // 4)}
-        return {"type": "array", "items": text, "minItems": self.least, "maxItems": most}
-
-
-class AnswerForm:
-    """The fields of an answer, in the order they are written."""
-
-    def __init__(self, *fields: Field) -> None:
-        self.fields = fields
-
-    def asked(self, constrained: bool) -> str:
-        """How to answer, in words."""
-        if constrained:
-            told = "; ".join(f'"{field.name}", {field.about}' for field in self.fields)
-            return f"Answer with one JSON object: {told}."
-        lines = (
-            f"{f.label}:\n1. {f.about}\n2. ..." if f.many else f"{f.label}: {f.about}"
-            for f in self.fields
-        )
-        return "Answer in exactly this form:\n" + "\n".join(lines)
-
-    def schema(self, max_tokens: int) -> Mapping[str, Json]:
-        """The JSON schema of a constrained answer; texts are bounded so that it ends in time."""
-        each = max(1, 2 * max_tokens // len(self.fields))
-        return {
-            "type": "object",
-            "properties": {field.name: field.schema(each) for field in self.fields},
-            "required": [field.name for field in self.fields],
-            "additionalProperties": False,
-        }
-
-    def read(self, text: str) -> Filled | None:
-        """The fields of an answer, those it lacks left empty; None where it has none of them."""
-        found = fields(text, [field.name for field in self.fields])
-        filled = {f.name: _shaped(f, found.all(f.name)) for f in self.fields}
-        return filled if any(filled.values()) else None
-
-
-def _shaped(field: Field, values: Sequence[Json]) -> str | list[str]:
-    """What an answer gives for a field, as the field has it."""
-    if not field.many:
-        return " ".join(one_line(value) for value in values)
-    entries: list[Json] = []
-    for value in values:
-        listed = value if isinstance(value, list) else [value]
-        entries += value.splitlines() if isinstance(value, str) else listed
-    written = [text for text in map(str, entries) if text.strip()][:MOST_VALUES]
-    plain = map(one_line, map(unmarked, written))
-    return [entry for entry in plain if entry.lower().strip(".") not in _NOTHING]
-
-
-# Asking an expert: one question, one answer, and what is done when none comes.
-#
-# An expert that answers nonsense, too late or not at all costs its advice and nothing else: a note
-# ``expert_failed`` names it, says why, and what was used instead.
 
 Expert = Literal[
     "decomposition", "landmarks", "scene", "summary", "completion", "fusion", "testing"
@@ -146,9 +56,13 @@ class Meeting:
         told = f"{self.prompts[expert]}\n\n{form.asked(self.constrained)}"
         sampling = Sampling(
             max_tokens=self.max_tokens,
-            json_schema=form.schema(self.max_tokens) if self.constrained else None,
+            json_schema=form.schema(self.length_of(form)) if self.constrained else None,
         )
         return await self.ask(expert, [system(told), question], sampling, form.read, recovery)
+
+    def length_of(self, form: AnswerForm) -> int:
+        """Characters of a field: at two a token the answer still ends."""
+        return max(1, 2 * self.max_tokens // len(form.fields))
 
     async def words(
         self, expert: Expert, recovery: str, images: tuple[Image, ...] = (), **slots: str
@@ -207,11 +121,11 @@ def _plain(text: str) -> str | None:
 #
 # Source: DiscussNav (Long et al. 2024), section III-B, "Instruction Analysis Experts".
 
-DECOMPOSITION = AnswerForm(Field("actions", "a list of the actions in order", many=True, least=1))
+DECOMPOSITION = AnswerForm(Field("Actions", "a list of the actions in order", many=True, least=1))
 LANDMARKS = AnswerForm(
-    Field("check", "whether the order of the actions is right, and why"),
-    Field("actions", "a list of the actions in the right order", many=True, least=1),
-    Field("landmarks", "a list of landmark (type, type)", many=True, least=1),
+    Field("Check", "whether the order of the actions is right, and why"),
+    Field("Actions", "a list of the actions in the right order", many=True, least=1),
+    Field("Landmarks", "a list of landmark (type, type)", many=True, least=1),
 )
 TYPES = ("room", "infrastructure", "furniture", "decoration", "colour", "object")
 """Types that are suggested to the expert; it may name others."""
@@ -288,14 +202,14 @@ def numbered(lines: list[str] | tuple[str, ...]) -> str:
 # Source: DiscussNav (Long et al. 2024), section III-B, "Completion Estimation Experts".
 
 SUMMARY = AnswerForm(
-    Field("observation", "what was seen, in one sentence"),
-    Field("thought", "what was decided and why, in one sentence"),
+    Field("Observation", "what was seen, in one sentence"),
+    Field("Thought", "what was decided and why, in one sentence"),
 )
 COMPLETION = AnswerForm(
-    Field("thought", "landmarks passed, changes of direction, and what follows from them"),
-    Field("executed", "a list of the actions that are done", many=True),
-    Field("in_progress", "a list of the actions that are begun", many=True),
-    Field("waiting", "a list of the actions still to come", many=True),
+    Field("Thought", "landmarks passed, changes of direction, and what follows from them"),
+    Field("Executed", "a list of the actions that are done", many=True),
+    Field("In progress", "a list of the actions that are begun", many=True),
+    Field("Waiting", "a list of the actions still to come", many=True),
 )
 _ALIKE = 0.4
 """Share of the words of two texts that they must have in common to mean one action."""
@@ -391,3 +305,77 @@ def trail_text(history: History) -> str:
         return "The walk has not begun."
     gap = [f"({history.dropped} earlier steps left out)"] if history.dropped else []
     return "\n".join([*gap, *history.blocks])
+
+
+# The decision: several predictions, and a discussion where they differ.
+#
+# Source: DiscussNav (Long et al. 2024), sections III-A and III-B, "Decision Testing Experts".
+
+STOP = "Stop"
+FUSION = AnswerForm(Field("Thought", "the one thought, in a few sentences"))
+ASKED = AskedFields("'Prediction:' with a direction's number or Stop", "a direction with a way")
+
+
+@dataclass(frozen=True, slots=True)
+class Opinion:
+    """One way to go (a direction's number, or ``Stop``), the thought for it, and its votes."""
+
+    choice: str
+    thought: str
+    votes: int = 1
+
+    def __str__(self) -> str:
+        return f"Thought: {self.thought} Prediction: {self.choice}"
+
+
+def read_opinion(said: str | Reply, legal: Collection[str]) -> Opinion | Rejection:
+    """A prediction out of an answer: a JSON object, or lines ``Thought:`` and ``Prediction:``."""
+    found = read_choice(said, legal, asked=ASKED)
+    if isinstance(found, Rejection):
+        return found
+    return Opinion(found.choice or STOP, found.thought)
+
+
+def grouped(opinions: Sequence[Opinion]) -> list[list[Opinion]]:
+    """Opinions by choice: the choice with most votes first, of equals the one that came first."""
+    groups: dict[str, list[Opinion]] = {}
+    for opinion in opinions:
+        groups.setdefault(opinion.choice, []).append(opinion)
+    return sorted(groups.values(), key=len, reverse=True)
+
+
+async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Opinion]:
+    """One opinion a group, all groups at once; a lone thought needs no fusing."""
+    return await everyone([_fused(meeting, group) for group in groups])
+
+
+async def _fused(meeting: Meeting, group: Sequence[Opinion]) -> Opinion:
+    if len(group) == 1:
+        return group[0]
+    thoughts = "\n".join(f"({n}) {opinion.thought}" for n, opinion in enumerate(group, 1))
+    found = await meeting.form("fusion", FUSION, "the first thought alone", thoughts=thoughts)
+    thought = str(found["thought"]) if found else group[0].thought
+    return Opinion(group[0].choice, thought, len(group))
+
+
+async def tested(
+    meeting: Meeting, opinions: Sequence[Opinion], instruction: str, scene: str, length: int
+) -> Opinion:
+    """The decision tester's choice among opinions that differ, else the one with most votes."""
+    choices = [opinion.choice for opinion in opinions]
+    pairs = "\n".join(f"({n}) {opinion}" for n, opinion in enumerate(opinions, 1))
+    prompts = meeting.prompts
+    form = "format_testing" if meeting.constrained else "format_free"
+    question = prompts.fill("testing_question", instruction=instruction, scene=scene, pairs=pairs)
+    told: list[Message] = [system(f"{prompts['testing']}\n\n{prompts[form]}")]
+    asked = AnswerForm(Field("Thought"), Field("Prediction", choices=choices))
+    schema = asked.schema(length) if meeting.constrained else None
+
+    def offered(text: str) -> Opinion | None:
+        found = read_opinion(text, choices)
+        return found if isinstance(found, Opinion) and found.choice in choices else None
+
+    sampling = Sampling(max_tokens=meeting.max_tokens, json_schema=schema)
+    recovery = "the prediction with most votes"
+    found = await meeting.ask("testing", [*told, user(question)], sampling, offered, recovery)
+    return found or max(opinions, key=lambda opinion: opinion.votes)

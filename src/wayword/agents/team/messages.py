@@ -1,0 +1,298 @@
+"""What scripted actors say to each other: one form renders a sentence and reads it back.
+
+    >>> command = Command("bring", "mug_1", "cabinet_2", "kitchen", "sink_basin_1", "kitchen")
+    >>> str(command)
+    'Please bring mug_1 from cabinet_2 in the kitchen to sink_basin_1 in the kitchen.'
+    >>> parse(str(command)) == command
+    True
+    >>> parse_all("Hello! I see plate_1 in the kitchen. I take plate_1.")[1]
+    Taking(thing='plate_1', place='')
+
+Messages are text in every run, so that a person or a model can take any actor's place, and a
+recorded game can be resumed. Other sentences than these are answered by what could have been said
+(:func:`not_understood`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, TypeVar, get_args
+
+from wayword.agents.legal import LONGEST_ACTION
+
+NAME = r"\w+_\d+"
+"""The name of an object."""
+
+_FIELD = re.compile(r"\{(\w+)(?::([^{}]*))?\}")
+_INNER = re.compile(r"\[([^\[\]]*)\]")
+"""An optional part that holds no other."""
+
+
+class SentenceForm:
+    """A sentence with fields.
+
+    ``{field}`` stands for the name of an object (``mug_1``), ``{field:pattern}`` for what a regular
+    expression matches. ``[…]`` is optional, and left out where a field in it is empty; such parts
+    may be nested.
+
+    >>> form = SentenceForm("I see {thing}[ {preposition:on|in} {place}]")
+    >>> form.render({"thing": "mug_1", "preposition": "on", "place": "table_1"})
+    'I see mug_1 on table_1'
+    >>> form.read("I see mug_1")
+    {'thing': 'mug_1', 'preposition': '', 'place': ''}
+    """
+
+    def __init__(self, template: str) -> None:
+        patterns = {name: matched or NAME for name, matched in _FIELD.findall(template)}
+        self.fields = tuple(patterns)
+        self._template = _FIELD.sub(r"{\1}", template)  # patterns may hold brackets
+        pattern = re.escape(self._template).replace(r"\[", "(?:").replace(r"\]", ")?")
+        for name, matched in patterns.items():
+            pattern = pattern.replace(re.escape(f"{{{name}}}"), f"(?P<{name}>{matched})")
+        self._pattern = re.compile(pattern)
+
+    def render(self, fields: Mapping[str, str]) -> str:
+        """The sentence with these fields."""
+
+        def kept(part: re.Match[str]) -> str:
+            filled = all(fields[name] for name, _ in _FIELD.findall(part.group(1)))
+            return part.group(1) if filled else ""
+
+        parts, before = self._template, ""
+        while parts != before:  # from the innermost parts outwards
+            parts, before = _INNER.sub(kept, parts), parts
+        return parts.format_map(fields)
+
+    def read(self, sentence: str) -> dict[str, str] | None:
+        """The fields of a sentence, empty where left out; None where it has another form."""
+        match = self._pattern.fullmatch(sentence)
+        return {name: words or "" for name, words in match.groupdict().items()} if match else None
+
+
+class Sentence:
+    """What is said in one sentence: a subclass is a dataclass whose fields are the form's."""
+
+    __slots__ = ()
+    form: ClassVar[SentenceForm]
+    end: ClassVar[str] = "."
+
+    def __str__(self) -> str:
+        return self.form.render({name: getattr(self, name) for name in self.form.fields}) + self.end
+
+
+# A commander and a follower, one sentence a message.
+
+Verb = Literal["take", "bring", "slice", "switch on", "switch off", "open", "close"]
+
+
+@dataclass(frozen=True, slots=True)
+class Command(Sentence):
+    """An order about one object, which is in or on ``place`` in ``room``; it is brought to ``to``
+    in ``to_room``."""
+
+    verb: Verb
+    thing: str
+    place: str = ""
+    room: str = ""
+    to: str = ""
+    to_room: str = ""
+
+    form: ClassVar[SentenceForm] = SentenceForm(
+        f"Please {{verb:{'|'.join(get_args(Verb))}}} {{thing}}[ from {{place}}]"
+        "[ in the {room:[^.]+?}][ to {to}[ in the {to_room:[^.]+?}]]"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WhereQuestion(Sentence):
+    """A question for an object's place."""
+
+    thing: str
+
+    form: ClassVar[SentenceForm] = SentenceForm("Where is {thing}")
+    end: ClassVar[str] = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class WhereAnswer(Sentence):
+    """The answer."""
+
+    thing: str
+    place: str = ""
+    room: str = ""
+
+    form: ClassVar[SentenceForm] = SentenceForm("{thing} is[ at {place}][ in the {room:[^.]+?}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble(Sentence):
+    """Why a command could not be carried out."""
+
+    reason: str
+
+    form: ClassVar[SentenceForm] = SentenceForm("I cannot: {reason:.+}")
+
+
+@dataclass(frozen=True, slots=True)
+class Done(Sentence):
+    """A command has been carried out."""
+
+    form: ClassVar[SentenceForm] = SentenceForm("Done")
+
+
+@dataclass(frozen=True, slots=True)
+class AllDone(Sentence):
+    """The commander's last words."""
+
+    form: ClassVar[SentenceForm] = SentenceForm("That was all, thank you. You may stop")
+
+
+Utterance = Command | WhereQuestion | WhereAnswer | Trouble | Done | AllDone
+UTTERANCES: tuple[type[Utterance], ...] = get_args(Utterance)
+
+
+def parse(text: str) -> Utterance | None:
+    """The one sentence of a commander or follower, None for any other text."""
+    text = text.strip() if len(text) <= LONGEST_ACTION else ""
+    return _read(text[:-1], [kind for kind in UTTERANCES if text.endswith(kind.end)])
+
+
+_TO = re.compile(r"(follower\w*|commander): (.+)", re.DOTALL)
+
+
+def addressed(name: str, sentence: Sentence) -> str:
+    """A sentence to one of several actors, with the name before it."""
+    return f"{name}: {sentence}"
+
+
+def heard_by(name: str, text: str) -> str | None:
+    """A message without the name it is addressed to; None where that is another's.
+
+    >>> heard_by("follower_2", "follower_2: Done."), heard_by("follower", "follower_2: Done.")
+    ('Done.', None)
+    """
+    match = _TO.fullmatch(text)
+    if match is None:
+        return text
+    return match.group(2) if match.group(1) == name else None
+
+
+# Partners, several sentences a message.
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSpot(Sentence):
+    """An object's place. ``preposition`` and ``place`` are empty for the floor, and for furniture;
+    ``room`` is where it was seen from."""
+
+    thing: str
+    preposition: str = ""
+    place: str = ""
+    room: str = ""
+
+    form: ClassVar[SentenceForm] = SentenceForm(
+        "I see {thing}[ {preposition:on|in} {place}][ in the {room:.+}]"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Taking(Sentence):
+    """A claim: the speaker fetches an object, to a ``place`` or to hold it."""
+
+    thing: str
+    place: str = ""
+
+    form: ClassVar[SentenceForm] = SentenceForm("I take {thing}[ to {place}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Put(Sentence):
+    """An object is where it should be."""
+
+    thing: str
+    preposition: str
+    place: str
+
+    form: ClassVar[SentenceForm] = SentenceForm("I have put {thing} {preposition:on|in} {place}")
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving(Sentence):
+    """The speaker cannot get an object that it claimed."""
+
+    thing: str
+
+    form: ClassVar[SentenceForm] = SentenceForm("I cannot get {thing}")
+
+
+@dataclass(frozen=True, slots=True)
+class Searched(Sentence):
+    """A room has been searched, all that opens in it included."""
+
+    room: str
+
+    form: ClassVar[SentenceForm] = SentenceForm("I have looked through the {room:.+}")
+
+
+@dataclass(frozen=True, slots=True)
+class MakeWay(Sentence):
+    """Another actor may be standing in the speaker's way."""
+
+    form: ClassVar[SentenceForm] = SentenceForm("Please make way")
+
+
+Saying = KnownSpot | Taking | Put | Leaving | Searched | MakeWay
+SAYINGS: tuple[type[Saying], ...] = get_args(Saying)
+
+
+def parse_all(text: str) -> tuple[Saying, ...]:
+    """The sentences of a partner's message, in order, others left out; none of a reply, which
+    quotes sentences and says none of them."""
+    if is_reply(text) or len(text) > LONGEST_ACTION:
+        return ()
+    sentences = re.split(r"[.!?](?:\s+|$)", text)
+    return tuple(said for each in sentences if (said := _read(each.strip(), SAYINGS)) is not None)
+
+
+# What cannot be read.
+
+UNDERSTOOD = {
+    "follower": "Please take mug_1 from cabinet_1 in the kitchen. Please bring mug_1 to table_1. "
+    "Please open, close, slice, switch on or switch off a thing by its name. "
+    "mug_1 is at table_1 in the kitchen. That was all, thank you. You may stop.",
+    "commander": "Done. I cannot: (why). Where is mug_1?",
+    "partner": "I see mug_1 on table_1 in the kitchen. I take mug_1 to table_1. I have put mug_1 "
+    "on table_1. I cannot get mug_1. I have looked through the kitchen. Please make way.",
+}
+"""The sentences that each role reads."""
+MISUNDERSTOOD = 'I did not understand "'
+
+
+def not_understood(role: str, text: str) -> str:
+    """The reply to a message of no known form: its text, and the sentences that can be read."""
+    shown = " ".join(text[:LONGEST_ACTION].split())[:80]
+    return f'{MISUNDERSTOOD}{shown}". I understand: {UNDERSTOOD[role]}'
+
+
+def is_reply(text: str) -> bool:
+    """True if a message is such a reply; it gets none itself."""
+    return text.startswith(MISUNDERSTOOD)
+
+
+def is_unread(text: str) -> bool:
+    """True if a partner can read no sentence of a message and should reply."""
+    return bool(text.strip()) and not parse_all(text) and not is_reply(text)
+
+
+S = TypeVar("S", bound=Sentence)
+
+
+def _read(sentence: str, kinds: Iterable[type[S]]) -> S | None:
+    """A sentence without its final mark as the first of these kinds that it has the form of."""
+    for kind in kinds:
+        fields = kind.form.read(sentence)
+        if fields is not None:
+            return kind(**fields)
+    return None

@@ -64,5 +64,5 @@ def test_a_text_longer_than_the_model_reads_is_cut(weights: Path) -> None:
 
 
 def test_missing_weights_are_one_line() -> None:
-    with pytest.raises(UsageError, match=r"clip=/none: cannot be loaded: "):
+    with pytest.raises(UsageError, match=r"clip:/none: cannot be loaded: "):
         TransformersEncoder("/none")

@@ -18,7 +18,7 @@ import torch
 import transformers as hub
 
 from wayword.core.errors import UsageError
-from wayword.perception.networks.boxes import Detr, GroundingDino, Owlv2
+from wayword.perception.networks.eyes import Detr, GroundingDino, Owlv2
 from wayword.perception.opening import EYES, open_eye
 
 rng = np.random.default_rng(0)

@@ -24,8 +24,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.robot import RobotSettings, RobotTasks
-from wayword.perception.detectors import detector_named
-from wayword.perception.eye_detector import pixels
+from wayword.perception.detectors import detector_named, pixels
 from wayword.perception.panorama import encode
 from wayword.worlds import objectnav
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene

@@ -13,7 +13,14 @@ import pytest
 from wayword.core.errors import DataError, UsageError
 from wayword.core.perceiver import Picture
 from wayword.perception.landmarks import FRONT, Scores
-from wayword.perception.networks.matching import AROUND, SIZE, ClipScores, PanoramaPictures, cut
+from wayword.perception.networks.matching import (
+    AROUND,
+    SIZE,
+    ClipScores,
+    PanoramaPictures,
+    TransformersEncoder,
+    cut,
+)
 
 NODES = "x,90,0,0,unseen\ny,0,0,0,seen\nz,0,0,0,seen\n"
 
@@ -154,7 +161,7 @@ def test_files_that_are_missing_or_bad_end_in_one_line(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("missing", ["torch", "transformers"])
 def test_without_the_packages_the_way_out_is_named(
-    monkeypatch: pytest.MonkeyPatch, painted: Painted, missing: str
+    monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
     real = importlib.import_module
 
@@ -163,6 +170,6 @@ def test_without_the_packages_the_way_out_is_named(
             raise ModuleNotFoundError(name)
         return object() if name in ("torch", "transformers") else real(name)
 
-    monkeypatch.setattr("wayword.perception.networks.matching.import_module", without)
+    monkeypatch.setattr("wayword.perception.networks.eyes.import_module", without)
     with pytest.raises(UsageError, match=r"pip install 'wayword\[vision\]'"):
-        ClipScores.open("any", painted, None)
+        TransformersEncoder("any")

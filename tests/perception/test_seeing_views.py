@@ -11,8 +11,8 @@ import pytest
 
 from wayword.core.errors import DataError, UsageError
 from wayword.core.perceiver import Box, Perceiver
-from wayword.perception import eye_detector
-from wayword.perception.eye_detector import (
+from wayword.perception import detectors
+from wayword.perception.detectors import (
     EyeDetector,
     detector_called,
     distance_at,
@@ -65,7 +65,7 @@ def view() -> View:
 @pytest.fixture
 def eye(monkeypatch: pytest.MonkeyPatch) -> Fake:
     fake = Fake([box("lamp", 0.9, 20.0), box("vase", 0.95, -30.0), box("red vase", 0.6, 0.0)])
-    monkeypatch.setattr(eye_detector, "_eye", lambda kind, name: fake)
+    monkeypatch.setattr(detectors, "_eye", lambda kind, name: fake)
     return fake
 
 
@@ -124,5 +124,5 @@ def test_without_a_picture_or_with_a_broken_one_there_is_one_line() -> None:
 
     with pytest.raises(UsageError, match="looks at pictures, and there are none here"):
         EyeDetector("owlv2:x").ground(replace(view(), image=b""), "mug")
-    with pytest.raises(DataError, match="camera: its picture cannot be read"):
+    with pytest.raises(DataError, match="camera: is not a whole picture"):
         pixels(b"no picture")

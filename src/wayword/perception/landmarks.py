@@ -205,8 +205,7 @@ class RecordedScores(StandardisedScorer):
 
     def _view(self, where: str, record: Any) -> tuple[tuple[str, int], Mapping[str, float]]:
         panorama = read_field(self._path, where, record, "panorama", str)
-        heading = read_field(self._path, where, record, "heading", NUMBER)
-        self._finite(where, "heading", heading)
+        heading = self._number(where, record, "heading")
         scores = read_field(self._path, where, record, "scores", dict)
         for name, score in scores.items():
             self._finite(where, f"scores.{name[:40]}", score)
@@ -220,20 +219,20 @@ class RecordedScores(StandardisedScorer):
             if not scores:
                 raise DataError(self._path, f"{where}, field 'training'", "is empty")
             return float(np.mean(scores)), float(np.std(scores))
-        mean = read_field(self._path, where, record, "mean", NUMBER)
-        deviation = read_field(self._path, where, record, "deviation", NUMBER)
-        self._finite(where, "mean", mean)
-        self._finite(where, "deviation", deviation)
+        mean, deviation = (self._number(where, record, name) for name in ("mean", "deviation"))
         if deviation <= 0:
-            raise DataError(
-                self._path, f"{where}, field 'deviation'", f"is not above 0: {deviation}"
-            )
-        return float(mean), float(deviation)
+            problem = f"is not above 0: {deviation}"
+            raise DataError(self._path, f"{where}, field 'deviation'", problem)
+        return mean, deviation
 
-    def _finite(self, where: str, name: str, value: Any) -> None:
+    def _number(self, where: str, record: Any, name: str) -> float:
+        return self._finite(where, name, read_field(self._path, where, record, name, NUMBER))
+
+    def _finite(self, where: str, name: str, value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, NUMBER) or not math.isfinite(value):
             shown = repr(value)[:40]
             raise DataError(self._path, f"{where}, field {name!r}", f"is not a number: {shown}")
+        return float(value)
 
 
 # CLIP features as VELMA's authors publish them: a folder of four files, no pictures.

@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.files import cache_folder
 from wayword.core.model import Message, Model, Sampling
 from wayword.core.perceiver import Box, Perceiver, Picture
+from wayword.perception.landmarks import FeatureArchive, RecordedScores
 from wayword.perception.panorama import encode
 
 # Eyes of a chat model that takes pictures, behind any server of OpenAI's interface or another.
@@ -54,62 +56,53 @@ class ChatEyes(Perceiver):
 # Landmark scorers by name: one a process for each set of files.
 
 
+@lru_cache(maxsize=4)
 def recorded_scorer(scores: str) -> Perceiver:
-    """Scores read from a file (see ``landmarks``), or from a folder of published features (see
-    ``features``). Raises ``UsageError``, ``DataError``."""
+    """Scores read from a file, or from a folder of published features (see ``landmarks``).
+
+    Raises ``UsageError``, ``DataError``.
+    """
     if not scores:
         raise UsageError("scores=recorded needs the file: set scores_file=FILE.jsonl")
-    return _recorded(scores)
-
-
-def neural_scorer(model: str, images: str, training: str) -> Perceiver:
-    """A CLIP or SigLIP model on panorama pictures (see ``networks.matching``).
-
-    Raises ``UsageError`` where a folder or a package is missing.
-    """
-    if not images or not training:
-        raise UsageError(
-            "scores=neural needs panorama pictures and the graph's nodes.txt, whose areas say what "
-            "the scores are standardised on: set images=FOLDER and nodes=FILE"
-        )
-    return _neural(model, images, training)
-
-
-@lru_cache(maxsize=4)
-def _recorded(scores: str) -> Perceiver:
-    from wayword.perception.landmarks import RecordedScores
-
     if Path(scores).is_dir():
-        from wayword.perception.landmarks import FeatureArchive
-
         return FeatureArchive(Path(scores))
     return RecordedScores(Path(scores), cache_folder() / "landmarks")
 
 
 @lru_cache(maxsize=1)
-def _neural(model: str, images: str, training: str) -> Perceiver:
-    from wayword.perception.networks.matching import ClipScores, PanoramaPictures
+def neural_scorer(model: str, images: str, training: str) -> Perceiver:
+    """A CLIP or SigLIP model on panorama pictures (see ``networks.matching``).
 
-    cache = cache_folder() / "landmarks"
-    return ClipScores.open(model, PanoramaPictures(Path(images), Path(training)), cache)
+    Raises ``UsageError`` where a folder or a package is missing.
+    """
+    from wayword.perception.networks import matching
+
+    if not images or not training:
+        raise UsageError(
+            "scores=neural needs panorama pictures and the graph's nodes.txt, whose areas say what "
+            "the scores are standardised on: set images=FOLDER and nodes=FILE"
+        )
+    pictures = matching.PanoramaPictures(Path(images), Path(training))
+    encoder = matching.TransformersEncoder(model)
+    return matching.ClipScores(encoder, pictures, cache_folder() / "landmarks")
 
 
 Kind = Literal["captioner", "questioner", "detector", "grounder", "tagger", "matcher", "depth"]
 
 EYES: Mapping[Kind, Mapping[str, str]] = {
     "captioner": {
-        "blip2": "boxes:Blip2",
-        "vlm": "boxes:VisionLanguage",
+        "blip2": "eyes:Blip2",
+        "vlm": "eyes:VisionLanguage",
     },
     "questioner": {
-        "instructblip": "boxes:InstructBlip",
-        "vlm": "boxes:VisionLanguage",
+        "instructblip": "eyes:InstructBlip",
+        "vlm": "eyes:VisionLanguage",
     },
-    "detector": {"detr": "boxes:Detr", "ssd": "boxes:Ssd"},
-    "grounder": {"groundingdino": "boxes:GroundingDino", "owlv2": "boxes:Owlv2"},
+    "detector": {"detr": "eyes:Detr", "ssd": "eyes:Ssd"},
+    "grounder": {"groundingdino": "eyes:GroundingDino", "owlv2": "eyes:Owlv2"},
     "tagger": {"tags": "matching:ListTagger"},
     "matcher": {"clip": "matching:Clip"},
-    "depth": {"depth": "boxes:MonocularDepth"},
+    "depth": {"depth": "eyes:MonocularDepth"},
 }
 """Kind of eye -> name -> module and class in ``perception.networks``; ``chat`` is for words."""
 SPOKEN: tuple[Kind, ...] = ("captioner", "questioner")
@@ -156,3 +149,16 @@ class PhraseDetector(Perceiver):
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
         """What of the phrases each picture shows, surest first."""
         return await self._grounder.find(pictures, self._phrases)
+
+
+def indoor_words(path: str = "") -> list[str]:
+    """Names of objects, one a line of the file; without one, of what buildings hold.
+
+    Raises ``UsageError`` for a file that cannot be read.
+    """
+    shipped = files("wayword.perception.networks") / "indoor_words.txt"
+    try:
+        text = (Path(path) if path else shipped).read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"tags: {path}: {error.strerror}") from None
+    return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -213,14 +213,17 @@ def layout(name: str) -> ViewLayout:
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp")
 
 
-def read(path: Path) -> Picture:
-    """The pixels of a picture file. Raises ``DataError``, ``UsageError`` without pillow."""
+def read(source: Path | BinaryIO, name: str = "") -> Picture:
+    """The pixels of a picture file; ``name`` stands for it in errors.
+
+    Raises ``DataError``, ``UsageError`` without pillow.
+    """
     pillow = _pillow()
     try:
-        with pillow.open(path) as picture:
+        with pillow.open(source) as picture:
             return np.asarray(picture.convert("RGB"))
     except (OSError, ValueError, pillow.DecompressionBombError) as error:
-        raise DataError(path, "", f"is not a whole picture ({error})") from error
+        raise DataError(name or str(source), "", f"is not a whole picture ({error})") from error
 
 
 kept = lru_cache(maxsize=16)(read)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 from wayword.core.episode import Json
 from wayword.core.geometry import absolute, relative
@@ -118,41 +119,29 @@ class Surveyor:
     async def look(self, panorama: Picture) -> list[SurveyedView]:
         """Every view of an equirectangular picture, in the layout's order."""
         views = Views(panorama, self.layout)
-        captions = await self._captions(views)
-        boxes, tags = await self._boxes(views), await self._tags(views)
+        captions: list[Json] = [""] * len(views)
+        tags: list[Json] = [[] for _ in views.contents]
+        found: list[Json] = [[] for _ in views.contents]
+        if (eye := self.captioner) is not None:
+            captions = await self.memory.answers(f"captions {eye.name}", views, eye.captions)
+        if (eye := self.detector) is not None:
+            depth = self.depth.name if self.depth else ""
+            question = f"boxes {eye.name} {depth}"
+            found = await self.memory.answers(question, views, partial(self._detected, eye))
+        if (eye := self.tagger) is not None:
+            tags = await self.memory.answers(f"tags {eye.name}", views, eye.tags)
+        seen = zip(views.towards, captions, found, tags, strict=True)
         return [
             SurveyedView(
-                *towards, caption, tuple(map(_box, seen)), tuple(b[6] for b in seen), tuple(tagged)
+                *towards, caption, tuple(Box(*row[:6]) for row in rows),
+                tuple(row[6] for row in rows), tuple(tagged),
             )
-            for towards, caption, seen, tagged in zip(
-                views.towards, captions, boxes, tags, strict=True
-            )
-        ]
+            for towards, caption, rows, tagged in seen
+        ]  # fmt: skip
 
-    async def _captions(self, views: Views) -> list[str]:
-        eye = self.captioner
-        if eye is None:
-            return [""] * len(views)
-        return list(await self.memory.answers(f"captions {eye.name}", views, eye.captions))
-
-    async def _tags(self, views: Views) -> list[list[str]]:
-        eye = self.tagger
-        if eye is None:
-            return [[]] * len(views)
-        return list(await self.memory.answers(f"tags {eye.name}", views, eye.tags))
-
-    async def _boxes(self, views: Views) -> list[list[list[Json]]]:
-        if self.detector is None:
-            return [[] for _ in range(len(views))]
-        depth = self.depth.name if self.depth else ""
-        question = f"boxes {self.detector.name} {depth}"
-        return list(await self.memory.answers(question, views, self._detected))
-
-    async def _detected(self, views: Sequence[Picture]) -> Sequence[Json]:
-        """Boxes as rows: name, score, four edges, distance at the centre or None."""
-        if self.detector is None:
-            return [[] for _ in views]
-        boxes = await self.detector.boxes(views)
+    async def _detected(self, detector: Perceiver, views: Sequence[Picture]) -> Sequence[Json]:
+        """Boxes as rows: name, score, four edges, distance at the center or None."""
+        boxes = await detector.boxes(views)
         depths = await self.depth.depths(views) if self.depth else [None] * len(views)
         return [
             [
@@ -203,7 +192,3 @@ def _distance(box: Box, depth: Floats | None) -> float | None:
     row, column = box.centre
     at = depth[min(max(int(row), 0), rows - 1), min(max(int(column), 0), columns - 1)]
     return round(float(at), 3)
-
-
-def _box(row: Sequence[Json]) -> Box:
-    return Box(*row[:6])

@@ -51,7 +51,7 @@ from wayword.core.errors import UsageError
 from wayword.core.model import Message, Sampling, system, user
 from wayword.core.trajectory import CLAUSES, HISTORY_DROPPED, SCENE_EXPERT, VOTES
 from wayword.core.world import Feedback, Observation
-from wayword.perception.eye_detector import detector_called
+from wayword.perception.detectors import detector_called
 from wayword.verbalize import indoor
 
 

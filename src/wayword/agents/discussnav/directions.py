@@ -21,8 +21,7 @@ from wayword.core.geometry import absolute, relative
 from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver, Percept
 from wayword.core.world import Feedback, Observation
-from wayword.perception.detectors import caption
-from wayword.perception.eye_detector import middle_of
+from wayword.perception.detectors import caption, middle_of
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.world import IndoorObservation
 from wayword.worlds.objectnav.base import goto, rotate

@@ -24,8 +24,7 @@ from wayword.core.geometry import absolute, relative
 from wayword.core.model import user
 from wayword.core.perceiver import Detection, Perceiver
 from wayword.core.trajectory import ASKED
-from wayword.perception.detectors import caption
-from wayword.perception.eye_detector import detector_called
+from wayword.perception.detectors import caption, detector_called
 from wayword.perception.similarity import similarity
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.two_phase.world import TwoPhaseObservation

@@ -52,7 +52,7 @@ from wayword.core.geometry import Point, absolute, angles_apart, bearing, bearin
 from wayword.core.perceiver import Grounding, Perceiver
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
 from wayword.core.world import Feedback
-from wayword.perception.eye_detector import detector_called
+from wayword.perception.detectors import detector_called
 from wayword.worlds.objectnav.base import goto, rotate
 from wayword.worlds.objectnav.observation import View
 

@@ -13,19 +13,19 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
-from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.errors import DataError, UsageError, needing
+from wayword.core.errors import DataError, UsageError
 from wayword.core.files import keep, read_array, read_bytes
 from wayword.core.perceiver import Floats, Perceiver, Picture
 from wayword.perception import panorama as pictures
 from wayword.perception.landmarks import CAPTION, FRONT, REAR, Scores, Standard, StandardisedScorer
+from wayword.perception.networks.eyes import Network
+from wayword.perception.opening import indoor_words
 from wayword.perception.panorama import view
 
 FIELD_OF_VIEW, SIZE = 60.0, (460, 800)
@@ -106,10 +106,7 @@ def cut(panorama: Picture, angle: float) -> Picture:
 
 
 class ClipScores(StandardisedScorer):
-    """Landmark scores of a CLIP or SigLIP model on panorama pictures.
-
-    ``open`` loads a model by name or folder.
-    """
+    """Landmark scores of a CLIP or SigLIP model on panorama pictures."""
 
     def __init__(self, encoder: Encoder, pictures: PanoramaPictures, cache: Path | None) -> None:
         self._encoder, self._pictures, self._cache = encoder, pictures, cache
@@ -117,11 +114,6 @@ class ClipScores(StandardisedScorer):
         self._texts: dict[str, Scores] = {}
         self._view = lru_cache(maxsize=4096)(self._embedded)
         super().__init__(cache)
-
-    @classmethod
-    def open(cls, model: str, pictures: PanoramaPictures, cache: Path | None) -> ClipScores:
-        """Load the model. Raises ``UsageError`` where packages or weights are missing."""
-        return cls(TransformersEncoder(model), pictures, cache)
 
     @property
     def identity(self) -> str:
@@ -187,38 +179,30 @@ class ClipScores(StandardisedScorer):
             yield batch
 
 
-class TransformersEncoder:
-    """Any CLIP or SigLIP that ``transformers`` loads, on the GPU where there is one."""
+class TransformersEncoder(Network):
+    """Any CLIP or SigLIP that ``transformers`` loads; ``name`` is that of the weights."""
 
-    def __init__(self, name: str) -> None:
-        with needing("scores=neural needs torch and transformers", "vision"):
-            torch: Any = import_module("torch")
-            hub: Any = import_module("transformers")
-        self.name = name
-        self._torch = torch
-        self._device = "cuda" if torch.cuda.is_available() else "cpu"
-        try:
-            self._processor: Any = hub.AutoProcessor.from_pretrained(name)
-            self._model: Any = hub.AutoModel.from_pretrained(name).to(self._device).eval()
-        except (OSError, ValueError) as error:
-            problem = " ".join(str(error).split())[:200]
-            raise UsageError(f"clip={name}: cannot be loaded: {problem}") from None
+    eye, model_class = "clip", "AutoModel"
+
+    def __init__(self, weights: str) -> None:
+        super().__init__(weights)
+        self.name = weights
 
     def pictures(self, views: Sequence[Picture]) -> Scores:
         return self._unit("get_image_features", images=list(views))
 
     def texts(self, captions: Sequence[str]) -> Scores:
         # SigLIP was trained on texts filled up to 64 tokens, CLIP does not care
-        padding = "max_length" if "siglip" in self._model.config.model_type else True
+        padding = "max_length" if "siglip" in self.model.config.model_type else True
         # not every stored tokenizer knows its model's length, and longer texts are an error
-        longest = self._model.config.text_config.max_position_embeddings
+        longest = self.model.config.text_config.max_position_embeddings
         given = {"padding": padding, "truncation": True, "max_length": longest}
         return self._unit("get_text_features", text=list(captions), **given)
 
     def _unit(self, method: str, **given: Any) -> Scores:
-        inputs = self._processor(return_tensors="pt", **given).to(self._device)
-        with self._torch.inference_mode():
-            found = getattr(self._model, method)(**inputs)
+        inputs = self.inputs(**given)
+        with self.torch.inference_mode():
+            found = getattr(self.model, method)(**inputs)
         vectors = getattr(found, "pooler_output", found)  # newer versions wrap the vectors
         unit = vectors / vectors.norm(dim=-1, keepdim=True)
         return np.asarray(unit.float().cpu().numpy(), np.float64)
@@ -239,8 +223,6 @@ class Clip(Perceiver):
     """CLIP, OpenCLIP's weights on the hub, or SigLIP, through transformers."""
 
     def __init__(self, weights: str) -> None:
-        if not weights:
-            raise UsageError("clip: name the weights, a folder or a model's name: clip:NAME")
         self._encoder = TransformersEncoder(weights)
         self.name = f"clip:{weights}"
 
@@ -257,8 +239,10 @@ class ListTagger(Perceiver):
 
     def __init__(self, weights: str) -> None:
         model, _, path = weights.partition(",")
-        self._encoder = Clip(model)._encoder
-        self._words = _words(path)
+        self._encoder = TransformersEncoder(model)
+        self._words = indoor_words(path)
+        if len(self._words) < 2:
+            raise UsageError(f"tags: {path}: needs at least two lines")
         self._texts = self._encoder.texts([TAGGED.format(word) for word in self._words])
         self.name = f"tags:{weights}:{len(self._words)}"
 
@@ -271,16 +255,3 @@ class ListTagger(Perceiver):
         enough = scores.mean() + MARGIN * scores.std()
         order = np.argsort(-scores)[:MOST]
         return [self._words[n] for n in order if scores[n] > enough]
-
-
-def _words(path: str) -> list[str]:
-    """A list of words, one a line. Raises ``UsageError``."""
-    try:
-        source = Path(path) if path else files("wayword.perception.networks") / "indoor_words.txt"
-        text = source.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"tags: {path}: {error.strerror}") from None
-    words = list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
-    if len(words) < 2:
-        raise UsageError(f"tags: {path}: needs at least two lines")
-    return words

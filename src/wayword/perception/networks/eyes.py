@@ -1,15 +1,14 @@
-"""Networks of the transformers library: what is loaded, captioners, depth, detectors.
+"""Networks on pictures: captioners, questioners, depth, detectors and grounders.
 
 Weights are a folder or a name on the model hub; code that comes with weights is never run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,45 +17,52 @@ from wayword.core.perceiver import Box, Floats, Perceiver, Picture
 from wayword.perception.opening import CAPTION
 
 
-class Network:
-    """A processor and a model, ready to be asked, on the GPU where there is one.
+class Network(Perceiver):
+    """A processor and a model of transformers, on the GPU where there is one.
 
-    ``eye`` is the name it goes by on the command line, ``model_class`` and ``processor_class`` are
-    classes of transformers. Raises ``UsageError`` where packages or weights are missing.
+    ``eye`` is the name on the command line, ``model_class`` and ``processor_class`` are classes of
+    transformers. Raises ``UsageError`` where
+    packages or weights are missing.
     """
 
-    def __init__(
-        self, eye: str, weights: str, model_class: str, processor_class: str = "AutoProcessor"
-    ) -> None:
+    eye: ClassVar[str]
+    model_class: ClassVar[str]
+    processor_class: ClassVar[str] = "AutoProcessor"
+
+    def __init__(self, weights: str) -> None:
         if not weights:
-            raise UsageError(f"{eye}: name the weights, a folder or a model's name: {eye}:NAME")
-        with needing(f"{eye} needs torch and transformers", "vision"):
+            raise UsageError(
+                f"{self.eye}: name the weights, a folder or a model's name: {self.eye}:NAME"
+            )
+        with needing(f"{self.eye} needs torch and transformers", "vision"):
             self.torch: Any = import_module("torch")
             hub: Any = import_module("transformers")
-        self.name = f"{eye}:{weights}"
+        self.name = f"{self.eye}:{weights}"
         self.device = "cuda" if self.torch.cuda.is_available() else "cpu"
         try:
-            self.processor: Any = getattr(hub, processor_class).from_pretrained(weights)
-            loaded = getattr(hub, model_class).from_pretrained(weights)
+            self.processor: Any = getattr(hub, self.processor_class).from_pretrained(weights)
+            loaded = getattr(hub, self.model_class).from_pretrained(weights)
         except (OSError, ValueError, ImportError) as error:
             problem = " ".join(str(error).split())[:200]
             raise UsageError(f"{self.name}: cannot be loaded: {problem}") from None
         self.model: Any = loaded.to(self.device).eval()
 
     def inputs(self, **given: Any) -> Any:
-        """What the processor makes of pictures and texts, on the device."""
+        """Pictures and texts as the model takes them, on its device."""
         return self.processor(return_tensors="pt", **given).to(self.device)
 
-    @contextmanager
-    def thinking(self) -> Iterator[None]:
-        """No gradients are kept."""
+    def outputs(self, inputs: Any) -> Any:
+        """What the model computes from them, without gradients."""
         with self.torch.inference_mode():
-            yield
+            return self.model(**inputs)
 
-    def written(self, inputs: Any, most: int, skip: int = 0) -> list[str]:
-        """Greedy text after the inputs; ``skip`` leaves out that many tokens of the prompt."""
-        with self.thinking():
-            tokens = self.model.generate(**inputs, max_new_tokens=most, do_sample=False)
+    def written(self, inputs: Any) -> list[str]:
+        """Greedy text after the inputs. Decoder-only models repeat the prompt, which is cut off;
+        encoder-decoders do not."""
+        with self.torch.inference_mode():
+            tokens = self.model.generate(**inputs, max_new_tokens=LONGEST, do_sample=False)
+        repeats = not getattr(self.model.config.text_config, "is_encoder_decoder", False)
+        skip = inputs["input_ids"].shape[1] if repeats else 0
         texts = self.processor.batch_decode(tokens[:, skip:], skip_special_tokens=True)
         return [" ".join(text.split()) for text in texts]
 
@@ -73,49 +79,35 @@ def sizes(pictures: Sequence[Any]) -> list[tuple[int, int]]:
 
 LONGEST = 60
 """Tokens of an answer."""
-
-
 BLIP2_PROMPT = "This is a scene of"
-"""What NavGPT chose of three prompts (Zhou et al. 2024, appendix: BLIP-2 prompt)."""
+"""The one of three prompts that NavGPT chose (Zhou et al. 2024, appendix: BLIP-2 prompt)."""
 
 
-class Blip2(Perceiver):
+class Blip2(Network):
     """BLIP-2: one caption a picture, completing NavGPT's published prompt."""
 
-    def __init__(self, weights: str) -> None:
-        self._network = Network("blip2", weights, "Blip2ForConditionalGeneration")
-        self.name = self._network.name
+    eye, model_class = "blip2", "Blip2ForConditionalGeneration"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
-        """A caption a picture."""
         prompts = [BLIP2_PROMPT] * len(pictures)
-        inputs = self._network.inputs(images=list(pictures), text=prompts)
-        skip = _prompt_length(self._network, inputs)
-        return self._network.written(inputs, LONGEST, skip)
+        return self.written(self.inputs(images=list(pictures), text=prompts))
 
 
-class InstructBlip(Perceiver):
+class InstructBlip(Network):
     """InstructBLIP: an answer to a question about each picture."""
 
-    def __init__(self, weights: str) -> None:
-        self._network = Network("instructblip", weights, "InstructBlipForConditionalGeneration")
-        self.name = self._network.name
+    eye, model_class = "instructblip", "InstructBlipForConditionalGeneration"
 
     async def answers(self, pictures: Sequence[Picture], questions: Sequence[str]) -> list[str]:
-        """An answer a picture."""
-        inputs = self._network.inputs(images=list(pictures), text=list(questions), padding=True)
-        return self._network.written(inputs, LONGEST, _prompt_length(self._network, inputs))
+        return self.written(self.inputs(images=list(pictures), text=list(questions), padding=True))
 
 
-class VisionLanguage(Perceiver):
+class VisionLanguage(Network):
     """Any vision-language chat model that transformers loads (LLaVA, Qwen-VL, SmolVLM …)."""
 
-    def __init__(self, weights: str) -> None:
-        self._network = Network("vlm", weights, "AutoModelForImageTextToText")
-        self.name = self._network.name
+    eye, model_class = "vlm", "AutoModelForImageTextToText"
 
     async def captions(self, pictures: Sequence[Picture]) -> list[str]:
-        """A sentence a picture."""
         return await self.answers(pictures, [CAPTION] * len(pictures))
 
     async def answers(self, pictures: Sequence[Picture], questions: Sequence[str]) -> list[str]:
@@ -124,19 +116,11 @@ class VisionLanguage(Perceiver):
         return [self._answer(picture, question) for picture, question in pairs]
 
     def _answer(self, picture: Picture, question: str) -> str:
-        network = self._network
         parts = [{"type": "image"}, {"type": "text", "text": question}]
-        asked = network.processor.apply_chat_template(
+        asked = self.processor.apply_chat_template(
             [{"role": "user", "content": parts}], add_generation_prompt=True
         )
-        inputs = network.inputs(images=[picture], text=[asked])
-        return network.written(inputs, LONGEST, inputs["input_ids"].shape[1])[0]
-
-
-def _prompt_length(network: Network, inputs: Any) -> int:
-    """Decoder-only language models repeat the prompt before they go on; encoder-decoders do not."""
-    repeats = not getattr(network.model.config.text_config, "is_encoder_decoder", False)
-    return int(inputs["input_ids"].shape[1]) if repeats else 0
+        return self.written(self.inputs(images=[picture], text=[asked]))[0]
 
 
 # Monocular depth in metres.
@@ -145,22 +129,16 @@ def _prompt_length(network: Network, inputs: Any) -> int:
 # are meant here: the relative ones give no metres).
 
 
-class MonocularDepth(Perceiver):
-    """Whatever transformers loads for depth estimation."""
+class MonocularDepth(Network):
+    """Any depth estimator that transformers loads."""
 
-    def __init__(self, weights: str) -> None:
-        self._network = Network(
-            "depth", weights, "AutoModelForDepthEstimation", "AutoImageProcessor"
-        )
-        self.name = self._network.name
+    eye, model_class = "depth", "AutoModelForDepthEstimation"
+    processor_class = "AutoImageProcessor"
 
     async def depths(self, pictures: Sequence[Picture]) -> list[Floats]:
         """Metres (rows, columns) of each picture, at its own size."""
-        network = self._network
-        inputs = network.inputs(images=list(pictures))
-        with network.thinking():
-            outputs = network.model(**inputs)
-        found = network.processor.post_process_depth_estimation(outputs, sizes(pictures))
+        outputs = self.outputs(self.inputs(images=list(pictures)))
+        found = self.processor.post_process_depth_estimation(outputs, sizes(pictures))
         return [np.asarray(one["predicted_depth"].cpu().numpy(), np.float64) for one in found]
 
 
@@ -172,26 +150,22 @@ SURE = 0.5
 """Boxes with a lower score are left out."""
 
 
-class Detr(Perceiver):
-    """Whatever transformers loads as a detector, with the names of things it was trained on."""
+class Detr(Network):
+    """Any detector that transformers loads, with the names of the objects it was trained on."""
+
+    eye, model_class = "detr", "AutoModelForObjectDetection"
+    processor_class = "AutoImageProcessor"
 
     def __init__(self, weights: str, sure: float = SURE) -> None:
-        self._network = Network(
-            "detr", weights, "AutoModelForObjectDetection", "AutoImageProcessor"
-        )
+        super().__init__(weights)
         self._sure = sure
-        self.name = self._network.name
 
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
-        """What each picture shows, surest first."""
-        network = self._network
-        inputs = network.inputs(images=list(pictures))
-        with network.thinking():
-            outputs = network.model(**inputs)
-        found = network.processor.post_process_object_detection(
+        outputs = self.outputs(self.inputs(images=list(pictures)))
+        found = self.processor.post_process_object_detection(
             outputs, threshold=self._sure, target_sizes=sizes(pictures)
         )
-        names = network.model.config.id2label
+        names = self.model.config.id2label
         return [boxes(one, [str(names[int(n)]) for n in one["labels"]]) for one in found]
 
 
@@ -210,38 +184,44 @@ def boxes(found: Mapping[str, Any], names: Sequence[str]) -> list[Box]:
 # Sources: Liu et al. 2023, Grounding DINO; Minderer et al. 2023, OWLv2 (scaled OWL-ViT).
 
 
-class GroundingDino(Perceiver):
+class Grounder(Network):
+    """A network that finds boxes for phrases, surest first."""
+
+    model_class = "AutoModelForZeroShotObjectDetection"
+    least: ClassVar[float]
+    """The score below which boxes are left out, unless another is given."""
+
+    def __init__(self, weights: str, sure: float | None = None) -> None:
+        super().__init__(weights)
+        self._sure = self.least if sure is None else sure
+
+    def _found(self, outputs: Any, pictures: Sequence[Picture], *given: Any, **named: Any) -> Any:
+        return self.processor.post_process_grounded_object_detection(
+            outputs, *given, threshold=self._sure, target_sizes=sizes(pictures), **named
+        )
+
+
+class GroundingDino(Grounder):
     """Grounding DINO. Phrases are one text, ended by full stops, as it was trained on."""
 
-    def __init__(self, weights: str, sure: float = 0.25) -> None:
-        self._network = Network("groundingdino", weights, "AutoModelForZeroShotObjectDetection")
-        self._sure = sure
-        self.name = self._network.name
+    eye, least = "groundingdino", 0.25
 
     async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
-        """The boxes of each picture, surest first, each named after its likeliest phrase."""
-        network = self._network
+        """The boxes of each picture, each named after its likeliest phrase."""
         text = " ".join(f"{phrase.strip(' .').lower()}." for phrase in phrases)
-        inputs = network.inputs(images=list(pictures), text=[text] * len(pictures), padding=True)
-        with network.thinking():
-            outputs = network.model(**inputs)
-        found = network.processor.post_process_grounded_object_detection(
-            outputs,
-            inputs["input_ids"],
-            threshold=self._sure,
-            text_threshold=self._sure,
-            target_sizes=sizes(pictures),
-        )
+        inputs = self.inputs(images=list(pictures), text=[text] * len(pictures), padding=True)
+        outputs, texts = self.outputs(inputs), inputs["input_ids"]
+        found = self._found(outputs, pictures, texts, text_threshold=self._sure)
         tokens = outputs.logits.sigmoid()
         named = [
             [phrases[n] for n in _likeliest(chances[chances.amax(dim=-1) > self._sure], spans)]
-            for chances, spans in zip(tokens, self._spans(inputs["input_ids"]), strict=True)
+            for chances, spans in zip(tokens, self._spans(texts), strict=True)
         ]
         return [boxes(one, names) for one, names in zip(found, named, strict=True)]
 
     def _spans(self, texts: Any) -> list[list[list[int]]]:
-        """Where each phrase's tokens stand in each text: full stops end them."""
-        stop = self._network.processor.tokenizer.convert_tokens_to_ids(".")
+        """The places of each phrase's tokens in each text: full stops end them."""
+        stop = self.processor.tokenizer.convert_tokens_to_ids(".")
         spans = []
         for text in texts.tolist():
             ends = [place for place, token in enumerate(text) if token == stop]
@@ -251,27 +231,16 @@ class GroundingDino(Perceiver):
         return spans
 
 
-class Owlv2(Perceiver):
+class Owlv2(Grounder):
     """OWLv2 (and OWL-ViT): a score for each phrase in each box."""
 
-    def __init__(self, weights: str, sure: float = 0.1) -> None:
-        self._network = Network("owlv2", weights, "AutoModelForZeroShotObjectDetection")
-        self._sure = sure
-        self.name = self._network.name
+    eye, least = "owlv2", 0.1
 
     async def find(self, pictures: Sequence[Picture], phrases: Sequence[str]) -> list[list[Box]]:
-        """The boxes of each picture, surest first."""
-        network = self._network
         texts = [[f"a photo of a {phrase}" for phrase in phrases]] * len(pictures)
-        inputs = network.inputs(images=list(pictures), text=texts, padding="max_length")
-        with network.thinking():
-            outputs = network.model(**inputs)
-        found = network.processor.post_process_grounded_object_detection(
-            outputs,
-            threshold=self._sure,
-            target_sizes=sizes(pictures),
-            text_labels=[list(phrases)] * len(pictures),
-        )
+        inputs = self.inputs(images=list(pictures), text=texts, padding="max_length")
+        labels = [list(phrases)] * len(pictures)
+        found = self._found(self.outputs(inputs), pictures, text_labels=labels)
         return [boxes(one, [str(t) for t in one["text_labels"]]) for one in found]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -21,7 +22,7 @@ from wayword.agents.velma.legs import (
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.core.model import Choice
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 
 
@@ -186,11 +187,14 @@ def test_steps_blocks_and_crossings_are_counted_since_the_turn() -> None:
 
 @pytest.mark.parametrize(("said", "action"), [("yes", "stop"), ("no", "forward")])
 def test_between_intersections_one_stops_or_goes_on(said: str, action: str) -> None:
-    class Says:
+    class Says(Model):
         name = "says"
 
-        async def choose(self, prompt: str, options: list[str]) -> Choice:
-            assert options == ["no", "yes"], "between intersections nothing else is asked"
+        async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
+            raise AssertionError("nothing is written")
+
+        async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
+            assert list(options) == ["no", "yes"], "between intersections nothing else is asked"
             return Choice(tuple(options), tuple(float(option == said) for option in options))
 
     street = SmallStreet()

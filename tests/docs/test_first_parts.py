@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from helpers.docs_pages import PAGES, blocks
 from wayword.cli.app import app
-from wayword.runs.folder import RunFolder
+from wayword.runs.record import RunFolder
 
 (PAGE,) = (path for path in PAGES if path.name == "adding.md")
 TITLED = {block.title: block.text for block in blocks(PAGE) if block.title}

@@ -15,7 +15,7 @@ from wayword.verbalize import generic
 from wayword.worlds.street.world import StreetObservation
 
 EVERY = [registry.load("verbalizer", name) for name in registry.names("verbalizer")]
-PROMPTS = Path(generic.__file__).parents[1] / "agents" / "prompts" / "strategies"
+PROMPTS = Path(generic.__file__).parents[1] / "agents" / "strategies" / "prompts"
 
 
 def test_a_viewpoint_is_told_with_what_a_perceiver_sees_and_without() -> None:

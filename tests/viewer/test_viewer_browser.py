@@ -159,8 +159,9 @@ import asyncio
 from pathlib import Path
 from wayword.core.action import STOP, Decision
 from wayword.agents.baselines.simple import RandomSettings
+from wayword.core.agent import Agent
 
-class Slow:
+class Slow(Agent):
     \"\"\"Takes a step whenever the file ``steps`` beside it allows one more.\"\"\"
     Settings = RandomSettings
     families = frozenset()

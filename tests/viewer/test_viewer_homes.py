@@ -137,9 +137,10 @@ CHATTY = '''
 from wayword.agents.human import HumanSettings
 from wayword.core.action import STOP, Action
 from wayword.core.action import Decision
+from wayword.core.agent import Agent
 
 
-class Chatty:
+class Chatty(Agent):
     """Says something twice, then stops."""
 
     Settings, families, needs_model = HumanSettings, frozenset(), False

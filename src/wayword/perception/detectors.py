@@ -33,7 +33,8 @@ import numpy as np
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Image
 from wayword.core.perceiver import Box, Detection, Grounding, Perceiver, Picture
-from wayword.perception.opening import EYES, indoor_words, open_eye
+from wayword.perception.networks import indoor_words
+from wayword.perception.opening import EYES, open_eye
 from wayword.perception.panorama import direction, encode, read
 from wayword.worlds.objectnav.observation import Shown, View
 

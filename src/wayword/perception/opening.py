@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
-from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -18,13 +17,13 @@ from wayword.core.files import cache_folder
 from wayword.core.model import Message, Model, Sampling
 from wayword.core.perceiver import Box, Perceiver, Picture
 from wayword.perception.landmarks import FeatureArchive, RecordedScores
+from wayword.perception.networks import CAPTION
 from wayword.perception.panorama import encode
 
 # Eyes of a chat model that takes pictures, behind any server of OpenAI's interface or another.
 #
 # wayword perceive pictures --captioner chat:openai:gpt-5-mini --out seen
 
-CAPTION = "Describe what this picture of a place shows, in one sentence."
 LONGEST = 120
 """Tokens of an answer."""
 
@@ -149,16 +148,3 @@ class PhraseDetector(Perceiver):
     async def boxes(self, pictures: Sequence[Picture]) -> list[list[Box]]:
         """What of the phrases each picture shows, surest first."""
         return await self._grounder.find(pictures, self._phrases)
-
-
-def indoor_words(path: str = "") -> list[str]:
-    """Names of objects, one a line of the file; without one, of what buildings hold.
-
-    Raises ``UsageError`` for a file that cannot be read.
-    """
-    shipped = files("wayword.perception.networks") / "indoor_words.txt"
-    try:
-        text = (Path(path) if path else shipped).read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"tags: {path}: {error.strerror}") from None
-    return list(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))

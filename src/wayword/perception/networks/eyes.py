@@ -14,7 +14,7 @@ import numpy as np
 
 from wayword.core.errors import UsageError, needing
 from wayword.core.perceiver import Box, Floats, Perceiver, Picture
-from wayword.perception.opening import CAPTION
+from wayword.perception.networks import CAPTION
 
 
 class Network(Perceiver):

@@ -24,8 +24,8 @@ from wayword.core.files import keep, read_array, read_bytes
 from wayword.core.perceiver import Floats, Perceiver, Picture
 from wayword.perception import panorama as pictures
 from wayword.perception.landmarks import CAPTION, FRONT, REAR, Scores, Standard, StandardisedScorer
+from wayword.perception.networks import indoor_words
 from wayword.perception.networks.eyes import Network
-from wayword.perception.opening import indoor_words
 from wayword.perception.panorama import view
 
 FIELD_OF_VIEW, SIZE = 60.0, (460, 800)

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
-from wayword.core.episode import Episode, Json, Reference
+from wayword.core.episode import Episode, Json, NoSettings, Reference
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game
 from wayword.core.model import Model
 from wayword.core.perceiver import Perceiver
-from wayword.core.registry import NoSettings
 from wayword.core.trajectory import Verdict
 from wayword.core.world import Feedback, World
 

@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
-from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.episode import Episode, NoSettings, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.files import Memo, source_checksum
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.perceiver import Perceiver
-from wayword.core.registry import NoSettings
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family, World
 

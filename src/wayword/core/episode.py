@@ -15,6 +15,11 @@ Json = Any
 """A value made of dict, list, str, int, float, bool and None."""
 
 
+@dataclass(frozen=True)
+class NoSettings:
+    """No settings: the default of agents, datasets and models."""
+
+
 class Extra(TypedDict, total=False):
     """What a published file tells an agent beside the instruction; every key may be missing.
 

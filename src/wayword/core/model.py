@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from wayword.core.episode import Json
-from wayword.core.registry import NoSettings
+from wayword.core.episode import Json, NoSettings
 
 _PIECES = re.compile(r"[A-Za-z]+|[0-9]+|\s+|[^A-Za-z0-9\s]+")
 _A_MESSAGE = 4

@@ -22,7 +22,6 @@ import pkgutil
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -32,11 +31,6 @@ from typing import Any, Literal, get_args
 from wayword.core.errors import UsageError, suggest
 
 _YAML = (".yaml", ".yml")
-
-
-@dataclass(frozen=True)
-class NoSettings:
-    """No settings."""
 
 
 Kind = Literal[

@@ -46,8 +46,8 @@ METRICS: tuple[Metric, ...] = (
     Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / panoramas of the route), DTW in links"),
 )
 
-BATCH = 256
-"""Walks measured together; bounds the memory that nDTW takes (some 60 MB)."""
+FAR = 1e9
+"""Stands for an endless distance in nDTW: finite, so that sums can be subtracted again."""
 
 
 class StreetDataset(Protocol):
@@ -76,19 +76,10 @@ class StreetScorer:
 
         Raises ``DataError`` where a panorama is not in the graph.
         """
-        scores: list[dict[str, float]] = [{} for _ in pairs]
-        scenes: dict[str, list[int]] = {}
-        for number, (task, _) in enumerate(pairs):
-            if isinstance(task.reference, PathReference):
-                scenes.setdefault(task.episode.scene, []).append(number)
-        for scene, numbers in scenes.items():
-            graph = cast("StreetDataset", dataset).graph(scene)
-            for first in range(0, len(numbers), BATCH):
-                batch = numbers[first : first + BATCH]
-                found = _measure(graph, [pairs[number] for number in batch])
-                for number, values in zip(batch, found, strict=True):
-                    scores[number] = values
-        return scores
+        return [
+            _measure(dataset, *pair) if isinstance(pair[0].reference, PathReference) else {}
+            for pair in pairs
+        ]
 
     def standing(self, dataset: Dataset, task: Task, world: World) -> Standing | None:
         """Links to the goal; success is at most one, either way round, stopped or not."""
@@ -112,37 +103,29 @@ class StreetScorer:
         return gaps + int(places[0] != task.episode.start["panorama"])
 
 
-def _measure(graph: StreetGraph, pairs: Sequence[Pair]) -> list[dict[str, float]]:
-    walks = [_numbers(graph, task, _walk(task, trajectory)) for task, trajectory in pairs]
-    routes = [
-        _numbers(graph, task, cast("PathReference", task.reference).path) for task, _ in pairs
-    ]
-    finals, goals = [walk[-1] for walk in walks], [route[-1] for route in routes]
-    spd = graph.hops(finals, goals)
-    near = np.minimum(spd, graph.hops(goals, finals)) <= 1
-    ndtw = _ndtw(graph, walks, routes)
-    scores = []
-    for i, (_, trajectory) in enumerate(pairs):
-        reached = bool(near[i])
-        stopped = trajectory.ended == "stopped"
-        scores.append(
-            {
-                "tc": float(reached),
-                "spd": float(spd[i]),
-                "kpa": kpa(graph, walks[i], routes[i], reached and stopped),
-                "kpa_released": kpa_released(graph, walks[i], routes[i], reached),
-                "ndtw": ndtw[i],
-            }
-        )
-    return scores
+def _measure(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, float]:
+    graph = cast("StreetDataset", dataset).graph(task.episode.scene)
+    walk = _numbers(graph, task, _walk(task, trajectory))
+    route = _numbers(graph, task, cast("PathReference", task.reference).path)
+    costs = graph.hops.table(walk, route)
+    spd = float(costs[-1, -1])
+    reached = spd <= 1 or any(target == walk[-1] for _, target in graph.exits(route[-1]))
+    stopped = trajectory.ended == "stopped"
+    return {
+        "tc": float(reached),
+        "spd": spd,
+        "kpa": kpa(graph, walk, route, reached and stopped),
+        "kpa_released": kpa_released(graph, walk, route, reached),
+        "ndtw": float(np.exp(-dtw(costs) / len(route))),  # the success threshold is one link
+    }
 
 
 def kpa(graph: StreetGraph, walk: Sequence[int], route: Sequence[int], stopped: bool) -> float:
-    """The paper's key-point accuracy; ``stopped`` says whether the actor did so near the goal."""
+    """The paper's key-point accuracy; ``stopped``: the actor stopped near the goal."""
     points = len(route) > 1
     right = points and list(walk[:2]) == list(route[:2])
-    due = _turns(graph, route, 1)
-    taken = due & _turns(graph, walk, 0)
+    due = Counter(_turns(graph, route[1:]))
+    taken = due & Counter(_turns(graph, walk))
     return (right + taken.total() + stopped) / (points + due.total() + 1)
 
 
@@ -153,50 +136,39 @@ def kpa_released(
 
     A junction that the route passes twice the same way counts twice below and once above the line.
     """
-    due = _turns(graph, route, 0)
+    due = _turns(graph, route)
     first_two = set(route[:2]) if len(route) > 1 else set()
     begun = set(walk[:2]) if len(walk) > 1 else set()
-    right = len(first_two & begun) + len(due.keys() & _turns(graph, walk, 0).keys())
-    points = (2 if len(route) > 1 else 0) + due.total()
+    right = len(first_two & begun) + len(set(due).intersection(_turns(graph, walk)))
+    points = (2 if len(route) > 1 else 0) + len(due)
     return (right + reached) / (points + 1)
 
 
-def _turns(graph: StreetGraph, path: Sequence[int], first: int) -> Counter[tuple[int, int]]:
-    """Where the path goes on from each junction it passes, from its ``first`` panorama on."""
-    return Counter(step for step in pairwise(path[first:]) if graph.degree(step[0]) > 2)
+def _turns(graph: StreetGraph, path: Sequence[int]) -> list[tuple[int, int]]:
+    """Each junction on a path with the panorama that the path visits next."""
+    junctions = graph.junctions
+    return [step for step in pairwise(path) if step[0] in junctions]
 
 
-def _ndtw(
-    graph: StreetGraph, walks: Sequence[Sequence[int]], routes: Sequence[Sequence[int]]
-) -> list[float]:
-    """exp(-DTW / panoramas of the route): the success threshold is one link."""
-    starts = np.concatenate(
-        [np.repeat(walk, len(route)) for walk, route in zip(walks, routes, strict=True)]
-    )
-    ends = np.concatenate(
-        [np.tile(route, len(walk)) for walk, route in zip(walks, routes, strict=True)]
-    )
-    costs, at, found = graph.hops(starts, ends), 0, []
-    for walk, route in zip(walks, routes, strict=True):
-        size = len(walk) * len(route)
-        table = costs[at : at + size].reshape(len(walk), len(route))
-        found.append(float(np.exp(-_dtw(table) / len(route))))
-        at += size
-    return found
+def dtw(costs: NDArray[np.float64]) -> float:
+    """The least total cost of a monotone alignment of rows and columns.
 
-
-def _dtw(costs: NDArray[np.float64]) -> float:
-    """Least total cost of a monotone alignment of rows and columns."""
-    line: list[float] = np.cumsum(costs[0]).tolist()
-    for row in costs[1:].tolist():
-        before = line[0]
-        last = line[0] = before + row[0]
-        for j in range(1, len(row)):
-            above = line[j]
-            least = min(above, before, last)
-            before = above
-            last = line[j] = least + row[j]
-    return line[-1]
+    Costs are whole numbers or inf. Within a row, reaching a cell from the left adds the costs in
+    between: with prefix sums this is a running minimum, exact for whole numbers.
+    """
+    table = np.minimum(costs if len(costs) <= costs.shape[1] else costs.T, FAR)
+    sums = np.cumsum(table, axis=1)
+    before = sums - table
+    line = np.full(table.shape[1] + 1, np.inf)
+    above, aside = line[1:], line[:-1]  # the row above, and the same from one column further left
+    above[:] = sums[0]
+    best = np.empty(table.shape[1])
+    for total, left in zip(sums[1:], before[1:], strict=True):
+        np.minimum(above, aside, out=best)
+        best -= left
+        np.minimum.accumulate(best, out=best)
+        np.add(best, total, out=above)
+    return float(line[-1])
 
 
 def _walk(task: Task, trajectory: Trajectory) -> list[str]:

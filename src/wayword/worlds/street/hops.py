@@ -1,31 +1,21 @@
-"""How many links lie between two panoramas, for any number of pairs at once.
+"""Distances in links between panoramas, for any number of pairs at once.
 
 Nearly every panorama of a street graph stands in a row between two junctions (28,056 of
-Touchdown's 29,641 have two ways out). So only the others, the hubs, are searched: distances
-between hubs come from a small weighted graph, and a panorama in a row is its two ends' distances
-plus its place in the row. A pair then costs a few array look-ups. Hubs are searched with Dijkstra's
-algorithm, a few when a few are asked for, else all of them once (``scipy.sparse.csgraph``).
+Touchdown's 29,641 have two exits, each a street in both directions). So only the others, the
+hubs, are searched: a distance is a panorama's distance to an end of its row, that end's distance
+to another hub, and that hub's distance to the other panorama. A pair costs a few array look-ups.
 """
 
 from __future__ import annotations
 
-from functools import cached_property
-from heapq import heappop, heappush
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from wayword.core.files import keep, read_array
+BLOCK = 128
+"""Hubs searched together: large enough for numpy, small enough for a processor's cache."""
 
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
-
-FEW = 64
-TABLE_LIMIT = 6_000  # a table of 144 MB
-
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
@@ -37,208 +27,149 @@ class Hops:
         [2.0, 0.0, 1.0]
 
     ``offsets`` (N + 1,) and ``targets`` (E,) list the links out of each panorama in turn. Links
-    may be one-way. ``stored`` is a file for the table of all hubs' distances, which is made once
-    more than ``FEW`` of them were asked for, where there are no more than ``TABLE_LIMIT``.
+    may be one-way. Distances to a hub are computed when a pair first needs them.
     """
 
-    def __init__(
-        self, offsets: NDArray[np.int32], targets: NDArray[np.int32], stored: Path | None = None
-    ) -> None:
-        self._offsets, self._targets, self._stored = offsets, targets, stored
-        self._columns: dict[int, Floats] = {}
-        self._whole: NDArray[np.float32] | None = None
+    def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
+        rows = _Rows(offsets, targets)
+        self._row = np.array(rows.row)
+        self._ends = np.array(rows.ends, np.intp)  # (2, N): the hubs at both ends of the row
+        self._gaps = np.array(rows.gaps, np.float32)  # (2, N): links from there to the panorama
+        count = len(rows.links)
+        width = max(map(len, rows.links), default=0)
+        # Links between hubs, padded with links of no length to the hub itself.
+        self._next = np.tile(np.arange(count), (width, 1))
+        self._weight = np.zeros((width, count, 1), np.float32)
+        for hub, links in enumerate(rows.links):
+            for k, (to, length) in enumerate(links.items()):
+                self._next[k, hub], self._weight[k, hub] = to, length
+        self._table = np.empty((count, count), np.float32)  # to (rows) and from (columns) hubs
+        self._searched = np.zeros(count, bool)
 
     def __call__(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
-        """Links on a shortest way from each of ``starts`` to each of ``ends`` (broadcast).
+        """Links on a shortest path from each of ``starts`` to each of ``ends`` (broadcast).
 
-        inf where there is no way.
+        inf where there is none.
         """
-        rows, start, end = self._rows, np.asarray(starts), np.asarray(ends)
-        start, end = np.broadcast_arrays(start, end)
-        best = np.full(start.shape, np.inf)
-        exits = ((rows.first[start], rows.to_first[start]), (rows.last[start], rows.to_last[start]))
-        for back, arriving in ((rows.first, rows.to_first), (rows.last, rows.to_last)):
-            into, rest = back[end], arriving[end]
-            for out, leaving in exits:
-                np.minimum(best, leaving + self._between(out, into) + rest, out=best)
-        number = rows.number[start]
-        same = (number == rows.number[end]) & (number >= 0)
+        start, end = np.asarray(starts), np.asarray(ends)
+        start = start.reshape((1,) * (end.ndim - start.ndim) + start.shape)
+        end = end.reshape((1,) * (start.ndim - end.ndim) + end.shape)
+        into, out = self._ends[:, end], self._ends[:, start]
+        self._search(into)
+        between = self._table[into, out[:, None]]  # (2, 2, *shape): each end of one to each of both
+        best = (between + self._gaps[:, start][:, None] + self._gaps[:, end]).min(axis=(0, 1))
+        return self._along(best, start, end)
+
+    def table(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
+        """Links from each of ``starts`` (L,) to each of ``ends`` (R,): an (L, R) array.
+
+        Faster than pair by pair where many of ``starts`` are in the same rows, as in a walk.
+        """
+        start, end = np.asarray(starts), np.asarray(ends)
+        into = self._ends[:, end]
+        self._search(into)
+        hubs: dict[int, int] = {}  # a walk passes few of them
+        which = [hubs.setdefault(hub, len(hubs)) for hub in self._ends[:, start].ravel().tolist()]
+        between = self._table[into[:, None], np.array(list(hubs))[:, None]]
+        away = (between + self._gaps[:, None, end]).min(axis=0)
+        by_end = away[which].reshape(2, len(start), len(end))
+        by_end += self._gaps[:, start, None]
+        return self._along(by_end.min(axis=0), start[:, None], end)
+
+    def _along(self, best: NDArray[np.float32], start: Any, end: Any) -> Floats:
+        """``best`` or, within one row, the links along it where these are fewer."""
+        same = self._row[start] == self._row[end]
         if same.any():
-            along = np.abs(rows.to_first[start] - rows.to_first[end]).astype(np.float64)
-            np.minimum(best, along, out=best, where=same)
-        return best
-
-    def _between(self, starts: Ints, ends: Ints) -> Floats:
-        """Distances between hubs: from the table of all, or from a few columns of it."""
-        if self._whole is None:
-            wanted = np.unique(ends).tolist()
-            missing = [hub for hub in wanted if hub not in self._columns]
-            if len(missing) + len(self._columns) > FEW and len(self._rows.hubs) <= TABLE_LIMIT:
-                self._whole = self._table()
-            elif missing:
-                self._columns.update(zip(missing, self._search(missing), strict=True))
-        if self._whole is not None:
-            return self._whole[ends, starts].astype(np.float64)
-        found = np.empty(starts.shape)
-        for hub in wanted:
-            np.copyto(found, self._columns[hub][starts], where=ends == hub)
+            along = np.abs(self._gaps[0, start] - self._gaps[0, end])
+            best = np.where(same, np.minimum(best, along), best)
+        found: Floats = best.astype(np.float64)
         return found
 
-    def _table(self) -> NDArray[np.float32]:
-        """Distances (H, H) to each hub (rows) from every hub."""
-        table = self._search(list(range(len(self._rows.hubs)))).astype(np.float32)
-        if self._stored is not None:
-            keep(self._stored, lambda file: np.save(file, table, allow_pickle=False))
-            rows = self._stored.with_suffix(".rows.npy")
-            keep(rows, lambda file: np.save(file, self._rows.places, allow_pickle=False))
-        return table
-
-    def _restore(self) -> _Rows | None:
-        """What an earlier process worked out, table and all; None where it is not there whole."""
-        if self._stored is None:
-            return None
-        try:
-            table = read_array(self._stored, mapped=True)
-            places = read_array(self._stored.with_suffix(".rows.npy"))
-        except (OSError, ValueError):
-            return None
-        if places.shape != (5, len(self._offsets) - 1) or places.dtype != np.int64:
-            return None
-        rows = _Rows(places)
-        if table.shape != (len(rows.hubs), len(rows.hubs)) or table.dtype != np.float32:
-            return None
-        self._whole = np.asarray(table)
-        return rows
-
-    def _search(self, hubs: list[int]) -> Floats:
-        """Distances (len(hubs), H) from every hub to each of these."""
-        if len(hubs) <= FEW:
-            return np.array([self._search_back(hub) for hub in hubs])
-        from scipy.sparse.csgraph import dijkstra
-
-        return np.asarray(dijkstra(self._reversed_hub_graph, indices=hubs), np.float64)
-
-    def _search_back(self, hub: int) -> Floats:
-        """Distances (H,) from every hub to one. A few searches take less time than scipy's import.
-
-        Distances are whole numbers, so both ways of searching find the same.
-        """
-        best = np.full(len(self._rows.hubs), np.inf)
-        reached: list[tuple[float, int]] = [(0.0, hub)]
-        while reached:
-            away, here = heappop(reached)
-            if away < best[here]:
-                best[here] = away
-                for there, links in self._arrivals[here]:
-                    if away + links < best[there]:
-                        heappush(reached, (away + links, there))
-        return best
-
-    @cached_property
-    def _arrivals(self) -> list[list[tuple[int, float]]]:
-        """For each hub the hubs that lead to it, and by how many links."""
-        found: list[list[tuple[int, float]]] = [[] for _ in self._rows.hubs]
-        rows = self._rows
-        for (start, end), links in zip(rows.links.tolist(), rows.weights.tolist(), strict=True):
-            found[end].append((start, links))
-        return found
-
-    @cached_property
-    def _rows(self) -> _Rows:
-        return self._restore() or _lay_out(self._offsets, self._targets)
-
-    @cached_property
-    def _reversed_hub_graph(self) -> csr_matrix[np.float64]:
-        from scipy.sparse import csr_matrix
-
-        rows = self._rows
-        count = len(rows.hubs)
-        return csr_matrix((rows.weights, (rows.links[:, 1], rows.links[:, 0])), (count, count))
+    def _search(self, hubs: NDArray[np.intp]) -> None:
+        """Fill the rows of these hubs in the table, and of others up to whole blocks."""
+        searched = self._searched[hubs]
+        if searched.all():
+            return
+        missing = np.unique(hubs[~searched])
+        others = np.setdiff1d(np.flatnonzero(~self._searched), missing)
+        missing = np.concatenate([missing, others[: -len(missing) % BLOCK]])
+        for block in np.split(missing, range(BLOCK, len(missing), BLOCK)):
+            away = np.full((len(self._searched), len(block)), np.inf, np.float32)
+            away[block, np.arange(len(block))] = 0
+            before = None
+            while before is None or not np.array_equal(before, away):
+                before = away.copy()
+                for to, length in zip(self._next, self._weight, strict=True):
+                    np.minimum(away, away[to] + length, out=away)
+            self._table[block] = away.T
+            self._searched[block] = True
 
 
 class _Rows:
-    """Where each panorama stands: ``places`` (5, N), and its rows by name.
+    """The row of each panorama, and the links between hubs.
 
-    ``number`` is the row's, -1 for a hub; ``first`` and ``last`` the hubs (numbered 0 to H - 1)
-    at its ends, ``to_first`` and ``to_last`` the links to them. ``hubs`` (H,) are the panoramas
-    that are hubs; ``links`` (K, 2) and ``weights`` (K,) lead from hub to hub, and are not kept.
+    ``row``: the number of the row, a negative one of its own for each hub. ``ends``: the hubs at
+    both ends of the row, numbered in the order in which they were met (for a hub, itself twice).
+    ``gaps``: the links to these ends. ``links``: for each hub the hubs that a row or a single link
+    leads to, and the number of links to each.
     """
 
-    def __init__(self, places: Ints) -> None:
-        self.places = places
-        self.number, self.first, self.last, self.to_first, self.to_last = places
-        self.hubs = np.flatnonzero(self.number < 0)
-        self.links = np.zeros((0, 2), np.int64)
-        self.weights = np.zeros(0)
+    def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
+        count = len(offsets) - 1
+        self._inner = _in_a_row(offsets, targets).tolist()
+        self._exits = [part.tolist() for part in np.split(targets, offsets[1:-1])] if count else []
+        self.row = [0] * count
+        self.ends = [0] * count, [0] * count
+        self.gaps = [0] * count, [0] * count
+        self.links: list[dict[int, int]] = []
+        self._hubs: dict[int, int] = {}
+        hubs = [place for place in range(count) if not self._inner[place]]
+        for place in hubs:
+            self._hub(place)
+        for place in hubs:
+            self._follow(place)
+        for place in range(count):  # a ring without any junction: opened at one panorama
+            if self._inner[place] and not self.row[place]:
+                self._inner[place] = False
+                self._hub(place)
+                self._follow(place)
+
+    def _hub(self, place: int) -> None:
+        number = self._hubs[place] = len(self.links)
+        self.links.append({})
+        self.row[place] = -1 - number
+        self.ends[0][place] = self.ends[1][place] = number
+
+    def _follow(self, hub: int) -> None:
+        """Walk along each row and single link that starts at a hub, up to the next hub."""
+        for step in self._exits[hub]:
+            if self.row[step] > 0:  # walked from its other end
+                continue
+            chain = [hub, step]
+            while self._inner[chain[-1]]:
+                one, other = self._exits[chain[-1]]
+                chain.append(other if one == chain[-2] else one)
+            length, number = len(chain) - 1, hub * len(self.row) + step + 1
+            first, last = self._hubs[hub], self._hubs[chain[-1]]
+            for gap, place in enumerate(chain[1:-1], 1):
+                self.row[place] = number
+                self.ends[0][place], self.ends[1][place] = first, last
+                self.gaps[0][place], self.gaps[1][place] = gap, length - gap
+            self._link(first, last, length)
+            if length > 1:
+                self._link(last, first, length)
+
+    def _link(self, first: int, last: int, length: int) -> None:
+        known = self.links[first].get(last, length)
+        self.links[first][last] = min(known, length)
 
 
-def _lay_out(offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> _Rows:
+def _in_a_row(offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """True for panoramas with just two neighbors, each linked in both directions."""
     count = len(offsets) - 1
-    ways = [targets[offsets[i] : offsets[i + 1]].tolist() for i in range(count)]
-    inner = _in_a_row(offsets, targets, ways)
-    seen = [not is_inner for is_inner in inner]
-    chains: list[list[int]] = []
-    for hub in [i for i in range(count) if not inner[i]]:
-        chains += _chains(hub, ways, inner, seen)
-    for panorama in range(count):  # rings without any junction: open each at one panorama
-        if not seen[panorama]:
-            inner[panorama], seen[panorama] = False, True
-            chains += _chains(panorama, ways, inner, seen)
-    rows = _Rows(np.where(np.array(inner, bool), 0, [[-1], [0], [0], [0], [0]]).astype(np.int64))
-    _place(rows, chains)
-    return rows
-
-
-def _in_a_row(
-    offsets: NDArray[np.int32], targets: NDArray[np.int32], ways: list[list[int]]
-) -> list[bool]:
-    """Which panoramas have just two neighbours, each linked both ways."""
-    arrivals = np.bincount(targets, minlength=len(ways)).tolist()
-    return [
-        len(around) == 2
-        and arrivals[here] == 2
-        and around[0] != around[1]
-        and here not in around
-        and all(here in ways[there] for there in around)
-        for here, around in enumerate(ways)
-    ]
-
-
-def _chains(
-    hub: int, ways: list[list[int]], inner: list[bool], seen: list[bool]
-) -> list[list[int]]:
-    """The rows and single links that start at a hub: each from hub to hub, both included.
-
-    A row is found once, from whichever of its ends comes first; single links from every hub.
-    """
-    found = []
-    for step in ways[hub]:
-        if inner[step] and seen[step]:
-            continue
-        chain = [hub, step]
-        while inner[chain[-1]]:
-            here = chain[-1]
-            seen[here] = True
-            one, other = ways[here]
-            chain.append(other if one == chain[-2] else one)
-        found.append(chain)
-    return found
-
-
-def _place(rows: _Rows, chains: list[list[int]]) -> None:
-    order = np.full(len(rows.number), -1, np.int64)
-    order[rows.hubs] = np.arange(len(rows.hubs))
-    rows.first[rows.hubs] = rows.last[rows.hubs] = order[rows.hubs]
-    shortest: dict[tuple[int, int], int] = {}
-    for number, chain in enumerate(chains):
-        length = len(chain) - 1
-        first, last = int(order[chain[0]]), int(order[chain[-1]])
-        middle = chain[1:-1]
-        rows.number[middle] = number
-        rows.first[middle], rows.last[middle] = first, last
-        rows.to_first[middle] = np.arange(1, length)
-        rows.to_last[middle] = np.arange(length - 1, 0, -1)
-        for way in [(first, last), (last, first)] if middle else [(first, last)]:
-            shortest[way] = min(length, shortest.get(way, length))
-    rows.links = np.array(list(shortest), np.int64).reshape(-1, 2)
-    rows.weights = np.array(list(shortest.values()), np.float64)
+    sources = np.repeat(np.arange(count, dtype=np.int64), np.diff(offsets))
+    links, backs = sources * count + targets, targets * np.int64(count) + sources
+    both = np.isin(links, backs) & (sources != targets)
+    neighbors = np.bincount(np.unique(links[both]) // max(count, 1), minlength=count)
+    arrivals = np.bincount(targets, minlength=count)
+    return np.asarray((neighbors == 2) & (np.diff(offsets) == 2) & (arrivals == 2))

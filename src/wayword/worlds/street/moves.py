@@ -8,7 +8,7 @@ Three functions are known by name:
 ``modified``
     Schumann et al. 2023 (VELMA), section 3, as its released navigator has it; the default. Forward
     never re-aligns; the way is chosen in relation to all edges out. The exact rules are at
-    :meth:`Navigator.edge`.
+    :meth:`Navigator._edge`.
 ``paper``
     As ``modified``, but where an even number of ways lies ahead, left and right are counted from
     the heading itself, as the 5-way rows of the paper's Table 4 have it. The released navigator
@@ -18,10 +18,12 @@ Three functions are known by name:
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from itertools import pairwise
+from typing import Any, Literal, get_args
+
+import numpy as np
 
 from wayword.core.errors import UsageError, suggest
 from wayword.core.geometry import relative
@@ -29,6 +31,7 @@ from wayword.worlds.street.graph import StreetGraph
 
 Transition = Literal["modified", "original", "paper"]
 Word = Literal["forward", "left", "right", "turn_around", "stop"]
+DeadEnds = Literal["open", "released"]
 WORDS: tuple[Word, ...] = get_args(Word)
 """The five actions, in the order the paper lists them."""
 
@@ -59,10 +62,10 @@ class Navigator:
         StreetPose(panorama=1, heading=0, came=0)
 
     States are numbers. With E links, state e < E has just moved along link e; E + e stands at link
-    e's source and faces along it; higher ones are starts off every edge, given out as they are
-    asked for. A move that was worked out once is a dictionary look-up from then on, so one
-    navigator should serve all episodes on its graph. Raises ``UsageError`` for an unknown
-    transition.
+    e's source and faces along it; higher ones are starts off every edge, numbered on demand.
+    ``panoramas`` and ``headings`` list what each state means. A move is computed once and is a
+    dictionary look-up from then on, so one navigator should serve all episodes on its graph;
+    ``outcomes`` is where its worlds keep theirs. Raises ``UsageError`` for an unknown transition.
     """
 
     def __init__(self, graph: StreetGraph, transition: str = "modified") -> None:
@@ -71,146 +74,141 @@ class Navigator:
             near = suggest(transition, list(known))
             raise UsageError(f"no street transition is called {transition!r}; {near}")
         self.graph, self.transition = graph, transition
-        self._offsets = graph.offsets.tolist()
-        self._targets = graph.targets.tolist()
-        self._headings = graph.headings.tolist()
+        offsets, self._targets, self._out = graph.lists
+        self._edges = [range(first, last) for first, last in pairwise(offsets)]
         self._links = len(self._targets)
-        self._odd: list[StreetPose] = []
-        self._odd_states: dict[StreetPose, State] = {}
+        self._sources = np.repeat(np.arange(len(graph)), np.diff(graph.offsets)).tolist()
+        self.panoramas: list[int] = self._targets + self._sources
+        self.headings: list[int] = self._out * 2
+        self.outcomes: dict[str, dict[tuple[State, str], Any]] = {}
+        self._odd: dict[tuple[int, int], State] = {}
         self._next: dict[str, dict[State, State]] = {word: {} for word in WORDS}
-        self._rule = self._original if transition == "original" else self._modified
 
     def start(self, panorama: int, heading: int) -> State:
-        """The state of one who stands there and has not moved."""
-        for edge in self._edges(panorama):
-            if self._headings[edge] == heading:
+        """The state of an actor that stands there and has not moved."""
+        for edge in self._edges[panorama]:
+            if self._out[edge] == heading:
                 return self._links + edge
-        return self._state(StreetPose(panorama, heading))
+        if (panorama, heading) not in self._odd:
+            self._odd[panorama, heading] = len(self.panoramas)
+            self.panoramas.append(panorama)
+            self.headings.append(heading)
+        return self._odd[panorama, heading]
 
     def stand(self, state: State) -> StreetPose:
-        """What a state means."""
-        if state < self._links:
-            return StreetPose(self._targets[state], self._headings[state], self._source(state))
-        if state < 2 * self._links:
-            edge = state - self._links
-            return StreetPose(self._source(edge), self._headings[edge])
-        return self._odd[state - 2 * self._links]
+        """The place and heading of a state."""
+        came = self._sources[state] if state < self._links else -1
+        return StreetPose(self.panoramas[state], self.headings[state], came)
 
     def step(self, state: State, word: str) -> State:
         """The state after an action. Raises ``ValueError`` for an unknown action."""
-        try:
-            return self._next[word][state]
-        except KeyError:
-            if word not in self._next:
-                raise ValueError(f"{word!r} is no street action") from None
-        after = self._next[word][state] = self._work_out(state, word)
+        moves = self._next.get(word)
+        if moves is None:
+            raise ValueError(f"{word!r} is no street action")
+        after = moves.get(state)
+        if after is None:
+            after = moves[state] = self._after(state, word, self._edges[self.panoramas[state]])
         return after
 
+    def execute(self, state: State, word: str, dead_ends: DeadEnds) -> tuple[str, State]:
+        """The action that is carried out where ``word`` was chosen, and the state after it.
+
+        See :class:`~wayword.worlds.street.world.StreetWorld` for the rules.
+        """
+        edges = self._edges[self.panoramas[state]]
+        exits, executed = len(edges), word
+        if word in ("stop", "turn_around") or self.transition == "original":
+            pass
+        elif exits == 2:  # most panoramas: no need to go through all rules
+            return "forward", self._closest(self.headings[state], edges)
+        elif exits < 2:
+            leaves = exits and word == "forward" and self._out[edges[0]] == self.headings[state]
+            executed = word if leaves and dead_ends == "open" else "stop"
+        return executed, self._after(state, executed, edges)
+
     def linked(self, start: int, end: int) -> bool:
-        """Whether a link leads from one panorama to the other."""
-        return end in self._targets[self._offsets[start] : self._offsets[start + 1]]
+        """True if a link leads from one panorama to the other."""
+        return any(self._targets[edge] == end for edge in self._edges[start])
 
     def closest(self, panorama: int, heading: float) -> int:
-        """The heading of the way out that is closest to ``heading``; a tie goes to the first.
+        """The heading of the exit that is closest to ``heading``; a tie goes to the first.
 
-        The heading itself, rounded, where there is no way out.
+        The heading itself, rounded, where there is no exit.
         """
-        edges = self._edges(panorama)
+        edges = self._edges[panorama]
         if not edges:
             return round(heading) % 360
-        return int(self._headings[self._closest(heading, edges)])
+        return self._out[self._closest(heading % 360, edges)]
 
-    def edge(self, here: StreetPose, word: str) -> int | None:
-        """The link an action takes or turns to, None where it does nothing.
-
-        ``modified``, in the order in which the rules are asked: (1) stop does nothing. (2)
-        Forward, facing along an edge, takes it. (3) Turn around faces the edge closest to the
-        opposite heading. (4) Having just arrived at a dead end, nothing moves. (5) With one or two
-        ways, it is the closest edge. (6) Having just arrived at a junction, the edge back is left
-        out and the rest is sorted by the angle to the heading; forward is the middle one (of two
-        middles, the closer), and of two, left is the first and right the last. (7) Otherwise left
-        and right are the nearest edges counter-clockwise and clockwise of forward, which after a
-        turn in place is the heading.
-        """
-        edges = self._edges(here.panorama)
-        if word == "stop" or not edges:
-            return None
-        if word == "forward":
-            for edge in edges:
-                if self._headings[edge] == here.heading:
-                    return edge
-        if word == "turn_around":
-            return self._closest((here.heading - 180) % 360, edges)
-        return self._rule(here, word, edges)
-
-    def _work_out(self, state: State, word: str) -> State:
-        edge = self.edge(self.stand(state), word)
+    def _after(self, state: State, word: str, edges: range) -> State:
+        """The state after an action, ``edges`` being the links out of its panorama."""
+        edge = None if word == "stop" or not edges else self._edge(state, word, edges)
         if edge is None:
             return state
         if word != "forward":
             return self._links + edge
         if self.transition != "original":
             return edge
-        ahead = self._edges(self._targets[edge])
-        return self._links + self._closest(self._headings[edge], ahead) if ahead else edge
+        ahead = self._edges[self._targets[edge]]
+        return self._links + self._closest(self._out[edge], ahead) if ahead else edge
 
-    def _original(self, here: StreetPose, word: str, edges: Sequence[int]) -> int | None:
-        if word == "forward":
-            return self._closest(here.heading, edges)
-        others = [edge for edge in edges if self._headings[edge] != here.heading]
-        return self._turn(word, here.heading, others) if others else None
+    def _edge(self, state: State, word: str, edges: range) -> int | None:
+        """The link that an action takes or turns to, None where it does nothing.
 
-    def _modified(self, here: StreetPose, word: str, edges: Sequence[int]) -> int | None:
-        arrived = here.came >= 0
-        if len(edges) <= 1 and arrived:
-            return None
-        if len(edges) <= 2:
-            return self._closest(here.heading, edges)
-        if not arrived:
-            others = [edge for edge in edges if self._headings[edge] != here.heading]
-            if word == "forward":  # off every edge, which only a start can be
-                return self._closest(here.heading, edges)
-            return self._turn(word, here.heading, others)
-        return self._at_junction(here, word, edges)
+        ``modified``, in the order in which the rules apply: (1) stop does nothing. (2) Forward,
+        facing along an edge, takes it. (3) Turn around faces the edge closest to the opposite
+        heading. (4) Having just arrived at a dead end, nothing moves. (5) With one or two exits,
+        it is the closest edge. (6) Having just arrived at a junction, the edge back is left out
+        and the rest is sorted by the angle to the heading; forward is the middle one (of two
+        middles, the closer), and of two, left is the first and right the last. (7) Otherwise left
+        and right are the nearest edges counter-clockwise and clockwise of forward, which after a
+        turn in place is the heading.
+        """
+        heading = self.headings[state]
+        arrived = state < self._links  # never at an exit under ``original``
+        if word == "turn_around":
+            return self._closest((heading - 180) % 360, edges)
+        edge = self._closest(heading, edges)
+        if word == "forward" and (not arrived or self._out[edge] == heading):
+            return edge
+        if len(edges) > 2 and arrived:
+            return self._at_junction(state, word, edges)
+        if len(edges) > 2 or self.transition == "original":
+            others = [edge for edge in edges if self._out[edge] != heading]
+            return self._turn(word, heading, others) if others else None
+        return None if arrived and len(edges) == 1 else edge
 
-    def _at_junction(self, here: StreetPose, word: str, edges: Sequence[int]) -> int | None:
-        ahead = sorted(
-            (edge for edge in edges if self._targets[edge] != here.came),
-            key=lambda edge: relative(self._headings[edge], here.heading),
-        )
+    def _at_junction(self, state: State, word: str, edges: range) -> int | None:
+        came, heading, out = self._sources[state], self.headings[state], self._out
+        ahead = [edge for edge in edges if self._targets[edge] != came]
         if not ahead:
             return None
+        ahead.sort(key=lambda edge: (out[edge] - heading + 179) % 360)  # from -179 to 180 degrees
         half = len(ahead) // 2
         even = len(ahead) % 2 == 0
-        middle = self._closest(here.heading, ahead[half - 1 : half + 1]) if even else ahead[half]
+        middle = self._closest(heading, ahead[half - 1 : half + 1]) if even else ahead[half]
         if word == "forward":
             return middle
         if len(edges) == 3:
             return ahead[0] if word == "left" else ahead[-1]
         if self.transition == "paper" and even:
-            return self._turn(word, here.heading, ahead)
+            return self._turn(word, heading, ahead)
         others = [edge for edge in ahead if edge != middle]
-        return self._turn(word, self._headings[middle], others) if others else middle
+        return self._turn(word, out[middle], others) if others else middle
 
     def _turn(self, word: str, heading: int, edges: Sequence[int]) -> int:
-        """The nearest edge on that side of a heading, all the way round."""
-        side = -1 if word == "left" else 1
-        return min(edges, key=lambda edge: side * (self._headings[edge] - heading) % 360)
+        """The nearest edge on that side of a heading, all the way around."""
+        side, out = -1 if word == "left" else 1, self._out
+        return min(edges, key=lambda edge: side * (out[edge] - heading) % 360)
 
     def _closest(self, heading: float, edges: Sequence[int]) -> int:
-        return min(edges, key=lambda edge: abs(relative(self._headings[edge], heading)))
-
-    def _edges(self, panorama: int) -> range:
-        return range(self._offsets[panorama], self._offsets[panorama + 1])
-
-    def _source(self, edge: int) -> int:
-        return bisect_right(self._offsets, edge) - 1
-
-    def _state(self, stand: StreetPose) -> State:
-        if stand not in self._odd_states:
-            self._odd_states[stand] = 2 * self._links + len(self._odd)
-            self._odd.append(stand)
-        return self._odd_states[stand]
+        """The edge closest to a heading in [0, 360); a tie goes to the first."""
+        out, closest, most = self._out, edges[0], -1.0
+        for edge in edges:
+            near = abs(abs(out[edge] - heading) - 180)  # 180 where they are the same, else less
+            if near > most:
+                closest, most = edge, near
+        return closest
 
 
 def towards(navigator: Navigator, state: State, panorama: int) -> Word:

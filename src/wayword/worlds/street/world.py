@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Literal, cast
+from functools import cache
+from typing import ClassVar
 
 from wayword.core.action import Action, ActionSpace
 from wayword.core.dataset import Walkable
@@ -29,14 +30,12 @@ from wayword.core.world import Family, Feedback, Observation
 from wayword.worlds import street
 from wayword.worlds.street.moves import (
     WORDS,
+    DeadEnds,
     Navigator,
     State,
-    Word,
     path_actions,
     shortest_actions,
 )
-
-DeadEnds = Literal["open", "released"]
 
 _MENU = ActionSpace(tuple(Action(word) for word in WORDS))
 
@@ -84,16 +83,18 @@ class StreetWorld(Walkable):
     def __init__(self, navigator: Navigator, dead_ends: DeadEnds = "open") -> None:
         self.navigator, self.dead_ends = navigator, dead_ends
         self.graph = navigator.graph
-        self._outcomes: dict[tuple[State, str], tuple[State, Feedback]] = {}
+        # Shared by all worlds of the navigator with the same rule for dead ends.
+        self._outcomes: dict[tuple[State, str], tuple[State, Feedback]]
+        self._outcomes = navigator.outcomes.setdefault(dead_ends, {})
         self._state = navigator.start(0, 0)
-        self._before: State | None = None
+        self._changed = True
         self._steps = 0
         self._stopped = False
 
     @property
     def read_only(self) -> tuple[object, ...]:
         """What no episode changes, so that copies of the world may share it."""
-        return (self.navigator, self.graph)
+        return (self.navigator, self.graph, self._outcomes)
 
     @property
     def actors(self) -> tuple[str, ...]:
@@ -106,20 +107,19 @@ class StreetWorld(Walkable):
             where = f"episode {episode.id}, field 'panorama'"
             raise DataError(self.graph.name, where, f"{panorama!r} is not in this street graph")
         self._state = self.navigator.start(number, round(heading) % 360)
-        self._before = None
+        self._changed = True
         self._steps = 0
         self._stopped = False
 
     def observe(self, actor: str) -> StreetObservation:
         here = self.navigator.stand(self._state)
         around = (relative(way, here.heading) for way, _ in self.graph.exits(here.panorama))
-        before = None if self._before is None else self.navigator.stand(self._before).panorama
         return StreetObservation(
             self.graph.name,
             self.graph.ids[here.panorama],
             here.heading,
             tuple(sorted(round(angle) for angle in around)),
-            before != here.panorama,
+            self._changed,
             self._steps,
         )
 
@@ -127,14 +127,12 @@ class StreetWorld(Walkable):
         return _MENU
 
     def step(self, actor: str, action: Action) -> Feedback:
-        word, state = action.name, self._state
-        found = self._outcomes.get((state, word))
-        if found is None:
-            found = self._work_out(state, action)
-        self._before = state
-        self._state, feedback = found
+        outcome = None if action.arguments else self._outcomes.get((self._state, action.name))
+        self._state, feedback = outcome or self._outcome(action)
         self._steps += 1
-        if feedback.details["executed"] == "stop":
+        details = feedback.details
+        self._changed = details["moved"]
+        if details["executed"] == "stop":
             self._stopped = True
         return feedback
 
@@ -161,36 +159,22 @@ class StreetWorld(Walkable):
         numbers = [self.graph.index[panorama] for panorama in path]
         return [Action(word) for word in path_actions(self.navigator, self._state, numbers)]
 
-    def _work_out(self, state: State, action: Action) -> tuple[State, Feedback]:
-        if action not in _MENU:
+    def _outcome(self, action: Action) -> tuple[State, Feedback]:
+        """The state after an action, and its feedback; kept for the next time."""
+        word, state = action.name, self._state
+        if action.arguments or word not in WORDS:
             raise ValueError(f"{action} is not on the menu")
-        executed = self._carried_out(state, action.name)
-        after = self.navigator.step(state, executed)
-        stand = self.navigator.stand
-        moved = stand(after).panorama != stand(state).panorama
-        feedback = Feedback(_status(action.name, executed), {"executed": executed, "moved": moved})
-        self._outcomes[state, action.name] = after, feedback
-        return after, feedback
-
-    def _carried_out(self, state: State, word: str) -> Word:
-        """The action that is done where ``word`` was said."""
-        here = self.navigator.stand(state)
-        ways = self.graph.exits(here.panorama)
-        asked = cast("Word", word)
-        if self.navigator.transition == "original" or asked in ("stop", "turn_around"):
-            return asked
-        if len(ways) <= 1:
-            leaves = asked == "forward" and any(heading == here.heading for heading, _ in ways)
-            return asked if leaves and self.dead_ends == "open" else "stop"
-        if len(ways) == 2 and asked in ("left", "right"):
-            return "forward"
-        return asked
+        executed, after = self.navigator.execute(state, word, self.dead_ends)
+        panoramas = self.navigator.panoramas
+        outcome = after, _feedback(word, executed, panoramas[after] != panoramas[state])
+        self._outcomes[state, word] = outcome
+        return outcome
 
 
-def _status(said: str, executed: str) -> str:
-    if executed == said:
-        return "ok"
-    return "no_turn" if executed == "forward" else "dead_end"
+@cache
+def _feedback(word: str, executed: str, moved: bool) -> Feedback:
+    status = "ok" if executed == word else "no_turn" if executed == "forward" else "dead_end"
+    return Feedback(status, {"executed": executed, "moved": moved})
 
 
 world = StreetWorld

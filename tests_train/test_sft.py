@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import transformers as hub
 from test_student import base
 
 from wayword.core.errors import UsageError
@@ -19,6 +20,9 @@ from wayword.training.sft import FineTuning, finetune
 @pytest.fixture(scope="module")
 def plan(tmp_path_factory: pytest.TempPathFactory) -> FineTuning:
     folder = base(tmp_path_factory.mktemp("tiny"))
+    words = hub.PreTrainedTokenizerFast.from_pretrained(folder)
+    words.eos_token = "<|endoftext|>"
+    words.save_pretrained(folder)
     return FineTuning(
         "walker", ("houses:train",), base=str(folder), limit=3,
         rank=0, rate=3e-3, epochs=12, batch=1, length=4096,

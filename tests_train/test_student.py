@@ -74,9 +74,7 @@ def base(folder: Path) -> Path:
         pad_token_id=2,
     )
     hub.LlamaForCausalLM(config).save_pretrained(folder)
-    hub.PreTrainedTokenizerFast(tokenizer_object=words, eos_token="<|endoftext|>").save_pretrained(
-        folder
-    )
+    hub.PreTrainedTokenizerFast(tokenizer_object=words).save_pretrained(folder)
     return folder
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any, Literal, Protocol
 
+from wayword.agents.answers import StrategyRecipe
 from wayword.agents.legal import Legal, written_out
 from wayword.agents.prompting import Prompts
 from wayword.agents.strategies import strategy
-from wayword.agents.strategies.reading import StrategyRecipe, read, read_answer
 from wayword.agents.strategies.strategy import REMEMBERED, instruction, system_text
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
@@ -67,7 +67,7 @@ class Words:
     def __init__(self, actor: str, actions: Actions = "text") -> None:
         self._actor, self._menu = actor, actions == "menu"
         self._prompts = Prompts(strategy.__file__)
-        self._recipe: StrategyRecipe = read(self._prompts["act"], "act")
+        self._recipe = StrategyRecipe(self._prompts["act"], "act")
         self._earlier: set[Action] = set()
         self._feedback = ""
         self._begun = False
@@ -105,7 +105,7 @@ class Words:
         exact = written_out(words, space)
         if exact is not None:
             return Decision(exact)
-        found = read_answer(words, self._recipe, Legal(space, self._earlier)).outcome
+        found = self._recipe.decision(words, Legal(space, self._earlier)).outcome
         if len(space) <= REMEMBERED:  # by now they are listed anyway
             self._earlier.update(space.listed)
         return found

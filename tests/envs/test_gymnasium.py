@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from wayword.core.errors import UsageError
 from wayword.envs import make
 
 SMALL = {"homes": 1, "episodes": 2}

@@ -14,7 +14,7 @@ from helpers.one_process_ray import at_random, cluster_of, one_process_ray
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, RunFolder, RunResult, ray_engine, ray_players, run
 from wayword.runs.config import billed
-from wayword.runs.progress import Reporter
+from wayword.runs.running import Reporter
 
 Dies = Callable[..., float | None]
 EPISODES = 30
@@ -72,7 +72,7 @@ def test_the_budget_is_passed_by_calls_under_way_alone(
         "scripted:first",
         {"dataset": {"houses": 1, "episodes": EPISODES}},
         max_steps=4,
-        tokens=60_000,
+        max_tokens=60_000,
         out=tmp_path / "run",
         engine="ray",
         workers=3,

@@ -16,7 +16,7 @@ from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
 from wayword.runs import beside, reproduce
 from wayword.runs.beside import ReproducedRow
-from wayword.runs.parts import shared_datasets
+from wayword.runs.plan import shared_datasets
 from wayword.runs.reproduce import Prepared, Recipe, Wishes
 from wayword.runs.running import run
 

@@ -70,7 +70,7 @@ def reproduce(
       wayword reproduce velma/figure-5 --model openai:gpt-4.1 --row GPT-4 --format markdown
     """
     from wayword.runs import reproduce as recipes
-    from wayword.runs.parts import shared_datasets
+    from wayword.runs.plan import shared_datasets
     from wayword.settings import parse
 
     if not name:
@@ -116,8 +116,7 @@ def plan(
       wayword plan navgpt/table-1 --model openai:gpt-5-mini --from runs/pilot
     """
     from wayword.runs import planning
-    from wayword.runs.parts import shared_datasets
-    from wayword.runs.plan import Plan
+    from wayword.runs.plan import Plan, shared_datasets
     from wayword.settings import parse
 
     known = planning.Pilot.of(pilot) if pilot else None
@@ -179,8 +178,8 @@ def _carry_out(rows: Sequence[Prepared], wishes: Wishes) -> bool:
             if plan.out in done:
                 continue
             done.add(plan.out)
-            left = None if wishes.dollars is None else max(0.0, wishes.dollars - spent)
-            result = running.carry_out(replace(plan, dollars=left))
+            left = None if wishes.max_dollars is None else max(0.0, wishes.max_dollars - spent)
+            result = running.carry_out(replace(plan, max_dollars=left))
             complete = complete and result.outcome.complete
             spent += _spent(result.path)
     return complete

@@ -29,8 +29,7 @@ from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import RecordingError, UsageError
 from wayword.core.world import Family
 from wayword.runs.config import Checksums
-from wayword.runs.parts import cast_of, open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, cast_of, open_dataset
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
 from wayword.runs.replaying import Told, Unfit, retold
 from wayword.settings import make

@@ -36,14 +36,21 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import Price, load_prices
 from wayword.models.servers.profile import Profile, is_known
-from wayword.runs.active import Choices, open_models, tokens_of
 from wayword.runs.config import Checksums
-from wayword.runs.episodes import choose
-from wayword.runs.parts import AgentParts, identity, model_choices, open_agent, open_dataset
-from wayword.runs.plan import Plan, run_folder
+from wayword.runs.plan import (
+    AgentParts,
+    Choices,
+    Plan,
+    identity,
+    model_choices,
+    open_agent,
+    open_dataset,
+    run_folder,
+)
 from wayword.runs.play import EXPERTS, expert_scores
 from wayword.runs.record import RunFolder, is_run
 from wayword.runs.rehearsal import Rehearsal, picks, profile_before
+from wayword.runs.running import choose, open_models, tokens_of
 from wayword.runs.showing import demonstrations
 
 SLACK = 1.1

@@ -29,7 +29,7 @@ from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import Step
 from wayword.runs.codec import plain
 from wayword.runs.export import Card, Export, OnEpisode, dataset_of, export
-from wayword.runs.parts import cast_of
+from wayword.runs.plan import cast_of
 from wayword.runs.record import RecordedRun, RunFolder
 
 TABLES = ("chat", "completion", "steps", "trajectory")

@@ -16,8 +16,7 @@ from wayword.core.errors import UsageError
 from wayword.runs import reproduce
 from wayword.runs.config import sessions
 from wayword.runs.forecast import Forecast, dollars_line, forecast
-from wayword.runs.parts import open_dataset, split_name
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_dataset, split_name
 from wayword.runs.record import RunFolder
 
 

@@ -26,12 +26,11 @@ from typing import Any
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.rollout import Outcome, first_error
 from wayword.models.middleware.budget import Account, Row
-from wayword.runs.active import ActiveRun
 from wayword.runs.codec import plain
-from wayword.runs.episodes import Played
-from wayword.runs.parts import takes_a_person
+from wayword.runs.plan import takes_a_person
 from wayword.runs.ray_players import Bank, Ended, Player
 from wayword.runs.record import FailedEpisode, Line
+from wayword.runs.running import ActiveRun, Played
 
 _TRIES = 12
 """Times that an episode is begun before it counts as what its processes die of. Many: those beside
@@ -143,7 +142,7 @@ class _Crew:
         near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)
         options = {"num_cpus": 0, "max_concurrency": 10_000, "scheduling_strategy": near}
         made = ray.remote(**options)(Bank)
-        self._bank = made.remote(told, active.plan.requests_per_minute or 0)
+        self._bank = made.remote(told, active.plan.rpm or 0)
 
     async def play(self) -> Outcome:
         """Until every episode has ended, or the run has to."""
@@ -213,7 +212,7 @@ class _Crew:
             )
             moves = [move for each in found if isinstance(each, list) for move in each]
             if active.reporter:
-                active.reporter.told(active.done, moves, [post.where for post in posts])
+                active.reporter.show(active.done, moves, [post.where for post in posts])
             active.steps = self._steps + sum(move["step"] for move in moves)
             active.on_progress(active.done, active.total, {"steps_so_far": active.steps})
 

@@ -20,12 +20,9 @@ from wayword.core.rollout import rollout
 from wayword.models.middleware.budget import Account, Meter, Row, play_as, under_way
 from wayword.models.middleware.rate import Limiter
 from wayword.runs import config as configs
-from wayword.runs.active import config_of, open_models
 from wayword.runs.codec import plain
-from wayword.runs.episodes import Played, setup_of
-from wayword.runs.parts import model_choices, open_agent, open_dataset
-from wayword.runs.plan import Plan
-from wayword.runs.progress import Moves
+from wayword.runs.plan import Plan, model_choices, open_agent, open_dataset
+from wayword.runs.running import Moves, Played, config_of, open_models, setup_of
 
 
 @dataclass(frozen=True, slots=True)

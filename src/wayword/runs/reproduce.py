@@ -25,8 +25,7 @@ import yaml
 from wayword.core import registry
 from wayword.core.errors import DataError, UsageError, suggest
 from wayword.models.middleware.prices import load_prices
-from wayword.runs.parts import open_dataset
-from wayword.runs.plan import Plan, data_folder
+from wayword.runs.plan import Plan, data_folder, open_dataset
 from wayword.settings import make, merge
 
 FOLDER = files("wayword.runs") / "recipe_files"
@@ -101,11 +100,11 @@ class Wishes:
     limit: int | None = None
     rows: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    steps: int | None = None
+    max_steps: int | None = None
     concurrency: int = 8
     data: Path | None = None
     out: Path = Path("runs/reproduce")
-    dollars: float | None = None
+    max_dollars: float | None = None
     cache: Path | None = None
     prices: Path | None = None
     seeds: int | None = None
@@ -290,10 +289,10 @@ def _plan(
         merge(own, _share(wishes.settings, row.agent)),
         limit=None if limit == 10**9 else limit,
         shuffle=row.shuffle,
-        max_steps=wishes.steps or row.steps,
+        max_steps=wishes.max_steps or row.steps,
         concurrency=wishes.concurrency,
         data=wishes.data,
-        dollars=wishes.dollars,
+        max_dollars=wishes.max_dollars,
         cache=wishes.cache,
         prices=wishes.prices,
     )
@@ -327,8 +326,8 @@ def _differs(row: RecipeRow, wishes: Wishes, main: str, seeds: int) -> Iterator[
         yield f"your settings: {json.dumps(wishes.settings, default=str)}"
     if wishes.limit and (row.limit is None or wishes.limit < row.limit):
         yield f"the first {wishes.limit} episodes alone"
-    if wishes.steps and wishes.steps != row.steps:
-        yield f"at most {wishes.steps} steps, not {row.steps}"
+    if wishes.max_steps and wishes.max_steps != row.steps:
+        yield f"at most {wishes.max_steps} steps, not {row.steps}"
     if seeds != len(row.seeds):
         yield f"{seeds} seeds, not {len(row.seeds)}"
 

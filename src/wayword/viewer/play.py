@@ -23,8 +23,7 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.trajectory import Step
 from wayword.core.world import World
-from wayword.runs.parts import open_dataset, shared_datasets
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_dataset, shared_datasets
 from wayword.runs.play import Game, game_plan, play
 from wayword.runs.running import RunResult
 from wayword.viewer.letters import Letters

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from wayword.core.errors import RecordingError, UsageError
+from wayword.runs.active import open_models
 from wayword.runs.config import pictures_checksum
 from wayword.runs.plan import Plan, identity, model_choices, open_agent, open_dataset
 from wayword.runs.record import RunFolder
-from wayword.runs.running import open_models, run
+from wayword.runs.running import run
 
 MINE = "from wayword.agents.baselines.simple import RandomAgent\nagent = RandomAgent\n"
 

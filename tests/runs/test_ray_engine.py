@@ -12,9 +12,9 @@ import pytest
 
 from helpers.one_process_ray import at_random, cluster_of, one_process_ray
 from wayword.core.errors import UsageError
-from wayword.runs import Plan, RunFolder, RunResult, ray_engine, ray_players, run
+from wayword.runs import Plan, RunFolder, RunResult, ray_engine, run
+from wayword.runs.active import Reporter
 from wayword.runs.config import billed
-from wayword.runs.running import Reporter
 
 Dies = Callable[..., float | None]
 EPISODES = 30
@@ -112,13 +112,13 @@ def test_processes_that_cannot_begin_end_the_run(
 def test_a_machine_with_other_data_is_refused(
     tmp_path: Path, engine: Callable[..., RunResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    true = ray_players.config_of
+    true = ray_engine.config_of
 
     def other(*given: Any) -> dict[str, Any]:
         found = true(*given)
         return {**found, "identity": {**found["identity"], "data_checksum": "abc"}}
 
-    monkeypatch.setattr(ray_players, "config_of", other)
+    monkeypatch.setattr(ray_engine, "config_of", other)
     with pytest.raises(UsageError, match=r":\d+: would play another run: 'data_checksum' is 'abc'"):
         engine(_plan(tmp_path / "run"))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rich.progress import ProgressColumn
 
-    from wayword.runs.running import OnProgress
+    from wayword.runs.active import OnProgress
 
 
 @contextmanager

@@ -23,9 +23,9 @@ from wayword.core.agent import Agent
 from wayword.core.errors import UsageError, WaywordError
 from wayword.envs.environment import Environment
 from wayword.metrics.scoring import score
+from wayword.runs.active import config_of
 from wayword.runs.plan import AgentParts, Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
-from wayword.runs.running import config_of
 
 
 @dataclass(frozen=True)

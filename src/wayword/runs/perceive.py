@@ -34,8 +34,8 @@ from wayword.perception import panorama as pictures
 from wayword.perception.opening import Kind, open_detector, open_eye
 from wayword.perception.panorama import ViewLayout, view
 from wayword.perception.survey import Memory, SightedThing, SurveyedView, Surveyor, things
+from wayword.runs.active import open_models
 from wayword.runs.plan import Plan
-from wayword.runs.running import open_models
 
 # Describing a place: captions of its views merged to a sentence a direction, and one for it all.
 #

@@ -17,8 +17,8 @@ from typing import Any, Protocol
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, suggest
 from wayword.core.secrets import redacted
+from wayword.runs.active import OnProgress
 from wayword.runs.plan import Plan
-from wayword.runs.running import OnProgress
 
 EXTRAS = {"trackio": "trackio", "wandb": "wandb", "mlflow": "mlflow"}
 """Kind of tracker -> the extra that installs it."""

@@ -18,7 +18,7 @@ from typing import Any
 from wayword.core.action import Action, Decision
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.runs.running import PROGRESS
+from wayword.runs.active import PROGRESS
 from wayword.viewer.data import Sources
 from wayword.viewer.library import Rows
 from wayword.viewer.maps import generic

@@ -125,9 +125,9 @@ def test_a_machine_with_other_data_is_refused(
 
 def test_progress_names_the_processes_while_episodes_end(tmp_path: Path) -> None:
     reporter = Reporter(tmp_path, 9, 5)
-    reporter.told(1, [{"id": "e1", "step": 2}], ["here:7"])
+    reporter.show(1, [{"id": "e1", "step": 2}], ["here:7"])
     reporter._written = 0.0
-    reporter.ended("e0", 2)
+    reporter.write(2)
     told = json.loads((tmp_path / ".progress.json").read_text())
     assert (told["done"], told["workers"], told["episodes"][0]["id"]) == (2, ["here:7"], "e1")
 

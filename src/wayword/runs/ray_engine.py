@@ -234,7 +234,10 @@ class _Crew:
                     group.create_task(self._slot(post))
             if not post.dead:
                 return
-            await self._bury(post)
+            self._again.extend(post.own)
+            post.own.clear()
+            self._more.set()
+            self._lost += await self._bank.lost.remote(post.name)
 
     async def _hire(self, post: _Post) -> bool:
         """Start a player; whether it lives. Raises ``UsageError`` where it cannot play the run."""
@@ -257,12 +260,6 @@ class _Crew:
             raise UsageError(f"{where}: {wrong}")
         post.where = where
         return True
-
-    async def _bury(self, post: _Post) -> None:
-        self._again.extend(post.own)
-        post.own.clear()
-        self._more.set()
-        self._lost += await self._bank.lost.remote(post.name)
 
     async def _slot(self, post: _Post) -> None:
         """One episode after the other, with the player of the post."""

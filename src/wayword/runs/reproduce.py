@@ -407,18 +407,14 @@ def _failed(row: Row) -> list[str]:
 
 def _value(row: Row, runs: Sequence[RecordedRun], key: str) -> Interval | None:
     if key == STEP_MS:
-        return _step_ms(runs)
+        scores = [found for run in runs for _, found in run.scores() if found.get("steps")]
+        values = np.array([[1000.0 * s["seconds"] / s["steps"]] for s in scores])
+        return bootstrap(values)[0] if len(scores) else None
     if key not in row.values:
         return None
     kinds = {metric.key: metric.kind for metric in tables.metrics_of([row])}
     scale, value = (100.0 if kinds.get(key) == "rate" else 1.0), row.values[key]
     return Interval(scale * value.mean, scale * value.low, scale * value.high)
-
-
-def _step_ms(runs: Sequence[RecordedRun]) -> Interval | None:
-    scores = [found for run in runs for _, found in run.scores() if found.get("steps")]
-    values = np.array([[1000.0 * s["seconds"] / s["steps"]] for s in scores])
-    return bootstrap(values)[0] if len(scores) else None
 
 
 def render(recipe: Recipe, rows: Sequence[ReproducedRow], form: str, width: int = 100) -> str:

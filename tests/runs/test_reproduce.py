@@ -44,7 +44,9 @@ def wayword(*words: object) -> Result:
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[ReproducedRow]]:
     """Every recipe at ``--limit 2``, all of its rows, with a scripted model."""
-    wishes = Wishes("scripted:first", limit=2, max_steps=2, seeds=1, out=tmp_path_factory.mktemp("all"))
+    wishes = Wishes(
+        "scripted:first", limit=2, max_steps=2, seeds=1, out=tmp_path_factory.mktemp("all")
+    )
     told = {}
     with shared_datasets():
         for name in NAMED:

@@ -32,7 +32,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from wayword.agents.strategies.reading import ARGUMENT
+from wayword.agents.answers import ARGUMENT
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, task_id
 from wayword.core.errors import UsageError, WaywordError

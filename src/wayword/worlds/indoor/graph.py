@@ -93,11 +93,11 @@ class ViewpointGraph:
             raise ValueError(f"no way from {start} to {end} in {self.scan}")
         path = [start]
         while path[-1] != end:
-            here = path[-1]
+            lengths = {n.viewpoint: n.distance for n in self.neighbors(path[-1])}
             path.append(
                 min(
-                    self.neighbours[here],
-                    key=lambda n: self.bearing(here, n)[2] + self.distance(n, end),
+                    self.neighbours[path[-1]],  # in the file's order, which decides between equals
+                    key=lambda n: lengths[n] + self.distance(n, end),
                 )
             )
         return path

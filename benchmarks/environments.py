@@ -8,8 +8,8 @@ number of objects in it is printed.
 
 ``python -m benchmarks.environments`` exits with 1 where a bound is missed: 1.3 times the bare
 world, a round trip to the server under 3 ms, memory flat (under 5% more after 100,000 steps than
-after the first tenth), and a process a core at 1.5 times one process where there are two idle
-cores. ``--memory 1000000`` measures memory alone, over that many steps.
+after the first tenth), and processes at 1.5 times one process where there are two idle cores.
+``--memory 1000000`` measures memory alone, over that many steps.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ import threading
 import time
 from typing import Any
 
+import gymnasium
+
 from wayword.core.action import Action
 from wayword.envs import Environment, make
-from wayword.envs.vector import SyncVector, WorkerVector
 from wayword.verbalize import generic
 
 HOMES: dict[str, Any] = {"homes": 4, "episodes": 8, "rooms": 1}
@@ -105,15 +106,17 @@ def memory(steps: int) -> float:
     return tenths[-1] / tenths[0]
 
 
-def vectors(count: int = 16, steps: int = 40, rounds: int = 10) -> tuple[float, float]:
-    """Steps a second of that many environments in this process, and in a process a core.
+def vectors(count: int = 16, steps: int = 40, rounds: int = 3) -> tuple[float, float]:
+    """Steps a second of that many environments in this process, and in a process each,
+    with an expert's advice in each info: pipes cost more than a plain step.
 
     Both take the same steps from the same start, round by round in turns; each step's best time
     over the rounds counts, as above.
     """
-    moves = [[move] * count for move in walk()[:steps]]
-    workers = WorkerVector("household", count, workers=len(os.sched_getaffinity(0)), settings=HOMES)
-    sides: list[Any] = [SyncVector("household", count, settings=HOMES), workers]
+    moves = [(move,) * count for move in walk()[:steps]]
+    name = "wayword:Wayword-v0"
+    options = {"dataset": "household", "settings": HOMES, "include": ["expert_action"]}
+    sides = [gymnasium.make_vec(name, count, parallel=each, **options) for each in (False, True)]
     times = [[math.inf] * steps for _ in sides]
     for _ in range(rounds):
         for envs, found in zip(sides, times, strict=True):
@@ -154,18 +157,18 @@ def main() -> int:
     idle = cores > 1 and os.getloadavg()[0] < cores - 0.5
     print(f"bare world and words  {bare:7.3f} ms a step")
     print(f"text environment      {full:7.3f} ms a step, {1e3 / full:,.0f} steps a second")
-    print(f"16 in one process     {one:7,.0f} steps a second; in {cores} processes {many:,.0f}")
+    print(f"advised, 16 at once   {one:7,.0f} steps a second; in 16 processes {many:,.0f}")
     print(f"round trip            {trip:7.3f} ms (fastest tenth, WebSocket, loopback)")
     print(f"memory                {growth:7.3f} times after {STEPS:,} steps")
     checks = {
         f"at most {BARE} times the bare world ({full / bare:.2f})": full / bare <= BARE,
         f"a round trip under {ROUND_TRIP_MS:g} ms": trip < ROUND_TRIP_MS,
         f"memory under {GROWTH} times": growth < GROWTH,
-        f"{cores} processes at {SCALING} times one ({many / one:.2f})": many >= SCALING * one,
+        f"16 processes at {SCALING} times one ({many / one:.2f})": many >= SCALING * one,
     }
     if not idle:
         del checks[next(reversed(checks))]
-        print(f"not judged: {cores} processes ({many / one:.2f} times one); the cores are not idle")
+        print(f"not judged: 16 processes ({many / one:.2f} times one); the cores are not idle")
     for check, kept in checks.items():
         print(f"{'kept  ' if kept else 'MISSED'} {check}")
     return 0 if all(checks.values()) else 1

@@ -106,8 +106,8 @@ class Rows:
 
     def tally(self) -> Tally:
         """The episodes counted."""
-        columns = ((key, self.column(key)) for key in self.metrics())
-        present = {key: column[~np.isnan(column)] for key, column in columns}
+        scores = self._index.scores()  # all columns in one pass: a pass each takes twice as long
+        present = {key: scores.column(key) for key in scores.keys}
         endings = dict.fromkeys([*(["failed"] if self.failed else []), *self._index.endings()])
         return Tally(self.done, len(self.failed), len(self.lost()), list(endings), present)
 

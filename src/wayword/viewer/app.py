@@ -8,7 +8,7 @@ Plain pages over HTTP, with server-sent events for live changes. Addresses:
     /run/SLUG/                   a run; beneath it metrics, causes, texts, rows, live
     /run/SLUG/episode?id=ID      an episode
     /compare?run=A&run=B         two runs or more
-    /play                        games of a person: see wayword.viewer.game
+    /play                        games of a person: see wayword.viewer.play
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ import math
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from functools import cache
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import networkx as nx
 import numpy as np
@@ -36,10 +36,11 @@ def is_clear(plan: FloorPlan, start: tuple[float, float], end: tuple[float, floa
     if not near.any(axis=0)[inside < 0].all():
         return False
     (numbers,) = np.nonzero(inside >= 0)
-    for before, here in pairwise(numbers.tolist()):
-        rooms = {int(inside[before]), int(inside[here])}
+    for change in np.flatnonzero(np.diff(inside[numbers])):
+        before, here = numbers[change], numbers[change + 1]
+        rooms = {inside[before], inside[here]}
         doors = [each for each, door in enumerate(plan.doors) if rooms == set(door.rooms)]
-        if len(rooms) == 2 and not near[doors, here].any():
+        if not near[doors, here].any():
             return False
     return True
 
@@ -93,11 +94,11 @@ def test_one_can_walk_everywhere(house: GeneratedHouse) -> None:
 
 @in_every_house
 def test_ways_pass_no_wall_and_keep_clear_of_furniture(house: GeneratedHouse) -> None:
+    things = np.array([(thing.x, thing.y) for thing in house.things])
     for start, end in ways(house):
         assert is_clear(house.plan, start, end)
-        steps = np.linspace(start, end, 40)
-        for thing in house.things:
-            assert np.hypot(*(steps - (thing.x, thing.y)).T).min() > 0.35
+        steps = np.linspace(start, end, 40)[:, None]
+        assert np.hypot(*(steps - things).T).min() > 0.35
 
 
 @in_every_house
@@ -112,13 +113,13 @@ def test_every_room_has_a_viewpoint_and_every_doorway_too(house: GeneratedHouse)
 @in_every_house
 def test_sight_agrees_with_walking_the_line(house: GeneratedHouse) -> None:
     jambs = np.array([(door.x, door.y, door.width / 2) for door in house.plan.doors])
-    for i, place in enumerate(house.places[:6]):
-        for j, thing in enumerate(house.things):
-            clear = is_clear(house.plan, (place.x, place.y), (thing.x, thing.y))
-            line = np.linspace((place.x, place.y), (thing.x, thing.y), 400)
-            away = np.hypot(*(line[:, None] - jambs[:, :2]).T) - jambs[:, 2:]
-            if not (abs(away) < 0.05).any():
-                assert bool(house.sees_things[i, j]) == clear, (place, thing)
+    pairs = [(i, j) for i in range(len(house.places)) for j in range(len(house.things))]
+    for i, j in pairs[:: max(1, len(pairs) // 150)]:
+        start, end = ((each.x, each.y) for each in (house.places[i], house.things[j]))
+        line = np.linspace(start, end, 400)
+        away = np.hypot(*(line[:, None] - jambs[:, :2]).T) - jambs[:, 2:]
+        if not (abs(away) < 0.05).any():
+            assert bool(house.sees_things[i, j]) == is_clear(house.plan, start, end), (i, j)
 
 
 @in_every_house

@@ -71,6 +71,7 @@ def test_doors_lead_where_they_are_said_to(told: tuple[GeneratedHouse, Route]) -
             assert stretch.to in house.place(route.path[stretch.end + 1]).rooms
 
 
+@in_every_house
 def test_landmarks_are_named_where_they_are_mentioned_and_are_unambiguous(
     told: tuple[GeneratedHouse, Route],
 ) -> None:

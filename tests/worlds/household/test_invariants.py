@@ -80,7 +80,7 @@ def test_random_steps_break_nothing_and_replay_to_the_byte(seed: int) -> None:
             assert not violations(world.house), (n, action)
     assert not violations(world.house)
     # Not a walk of refusals: most kinds of action were done, and many times.
-    assert len(+counts) >= 14, counts
+    assert len(+counts) >= (14 if STEPS == 10_000 else 9), counts
     assert counts.total() > STEPS / 5
     again = begin(seed)
     for actor, action, words in taken:

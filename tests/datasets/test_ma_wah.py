@@ -10,9 +10,7 @@ from collections import Counter
 import pytest
 
 from wayword.core.errors import UsageError
-from wayword.datasets.ma_wah import MaWah
-from wayword.datasets.procedural.homes.chores import spoken
-from wayword.datasets.procedural.homes.jobs import (
+from wayword.datasets.ma_wah import (
     APART,
     BOOK,
     FEWEST,
@@ -20,10 +18,12 @@ from wayword.datasets.procedural.homes.jobs import (
     MOST,
     OF_A_TYPE,
     PURPOSES,
+    MaWah,
     counted,
     listed,
     whole,
 )
+from wayword.datasets.procedural.homes.chores import spoken
 from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import Held, HouseholdReference, Inside
 from wayword.worlds.household.verbs import Body

@@ -11,7 +11,7 @@ import yaml
 
 from wayword.core import registry
 from wayword.core.errors import DataError
-from wayword.datasets.sources.own.dataset import accept, example, read_task
+from wayword.datasets.sources.own import accept, example, read_task
 from wayword.envs import make
 from wayword.runs import Plan
 from wayword.runs.record import RunFolder

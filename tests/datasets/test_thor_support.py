@@ -15,8 +15,7 @@ from helpers.thor_records import (
     small,
 )
 from wayword.core.errors import UsageError
-from wayword.datasets.sources.ithor.furnish import carrier, parents
-from wayword.datasets.sources.ithor.objects import Change, ObjectRecord, changed, moved
+from wayword.datasets.sources.thor import Change, ObjectRecord, carrier, changed, moved, parents
 
 
 @pytest.mark.parametrize(

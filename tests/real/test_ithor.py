@@ -10,9 +10,8 @@ from helpers.invariants import violations
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
-from wayword.datasets.sources.ithor import rooms as ithor
-from wayword.datasets.sources.ithor.furnish import carrier
-from wayword.datasets.sources.ithor.objects import Change, preposition
+from wayword.datasets.sources import ithor
+from wayword.datasets.sources.thor import Change, carrier, preposition
 from wayword.worlds.household.house import Fail, House
 from wayword.worlds.household.route import Trip
 from wayword.worlds.household.verbs import Body

@@ -15,7 +15,6 @@ from wayword.worlds.household.goals import (
     GoalCondition,
     Has,
     Held,
-    Ids,
     Inside,
     Lit,
     Stacked,
@@ -82,7 +81,7 @@ def draw_chore(rng: random.Random, made: Arrangement, kind: str) -> Chore | None
 def _simple(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
     for thing, receptacle in _pairs(rng, made, tuple(OBJECTS)):
         traits, sliced = _slice(rng, made, thing)
-        goal = Inside(_ids(made, thing), _ids(made, receptacle), traits)
+        goal = Inside(made.ids(thing), made.ids(receptacle), traits)
         also = tuple(Has(goal.things, traits) for _ in traits)
         return Chore(kind, (goal, *also), thing, receptacle, sliced=sliced)
     return None
@@ -98,7 +97,7 @@ def _treat(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
             for each in made.of(thing):
                 made.objects[each.id] = replace(each, dirty=True)
         slices, sliced = _slice(rng, made, thing)
-        things, places = _ids(made, thing), _ids(made, receptacle)
+        things, places = made.ids(thing), made.ids(receptacle)
         goals: tuple[GoalCondition, ...] = (
             Inside(things, places, slices),
             Has(things, (trait,)),
@@ -111,7 +110,7 @@ def _treat(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
 
 def _two(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
     for thing, receptacle in _pairs(rng, made, tuple(OBJECTS), at_least=2):
-        goal = Inside(_ids(made, thing), _ids(made, receptacle), parts=2)
+        goal = Inside(made.ids(thing), made.ids(receptacle), parts=2)
         return Chore(kind, (goal,), thing, receptacle)
     return None
 
@@ -122,7 +121,7 @@ def _light(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
     if not lamps or not things:
         return None
     thing, lamp = rng.choice(things), rng.choice(lamps)
-    goals = (Held(_ids(made, thing)), Lit(_ids(made, lamp)))
+    goals = (Held(made.ids(thing)), Lit(made.ids(lamp)))
     return Chore(kind, goals, thing, lamp=lamp)
 
 
@@ -135,8 +134,8 @@ def _stack(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
         if not types or not places:
             continue
         thing, receptacle = rng.choice(types), rng.choice(places)
-        things, trays = _ids(made, thing), _ids(made, movable)
-        parents = _ids(made, receptacle)
+        things, trays = made.ids(thing), made.ids(movable)
+        parents = made.ids(receptacle)
         goals = (Inside(things, trays), Inside(trays, parents), Stacked(things, trays, parents))
         return Chore(kind, goals, thing, receptacle, movable)
     return None
@@ -190,10 +189,6 @@ def _cooking(thing: str) -> bool:
     """Things nobody looks at under a lamp."""
     places = OBJECTS[thing].places
     return "stove_burner" in places or "fridge" in places
-
-
-def _ids(made: Arrangement, kind: str) -> Ids:
-    return tuple(o.id for o in made.of(kind))
 
 
 # Chores in words: several ways to ask for each type, as different people would.
@@ -263,7 +258,7 @@ SPOKEN = {
 }  # fmt: skip
 """Types whose everyday name is not the type itself."""
 PLURALS = {"knife": "knives", "watch": "watches", "tomato": "tomatoes", "potato": "potatoes",
-           "box": "boxes", "loaf": "loaves"}  # fmt: skip
+           "box": "boxes", "loaf": "loaves", "glass": "glasses"}  # fmt: skip
 
 
 def spoken(kind: str) -> str:

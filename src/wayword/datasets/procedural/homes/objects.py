@@ -144,6 +144,10 @@ class Arrangement:
         """The objects of a type."""
         return [o for o in self.objects.values() if o.type == kind]
 
+    def ids(self, kind: str) -> tuple[str, ...]:
+        """The ids of the objects of a type."""
+        return tuple(o.id for o in self.of(kind))
+
     def contents(self, under: str) -> list[HouseObject]:
         """What is directly in or on an object."""
         return [o for o in self.objects.values() if o.parent == under]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from wayword.datasets.procedural.houses.house import GeneratedHouse
-from wayword.datasets.procedural.houses.places import Walls
+from wayword.datasets.procedural.houses.house import GeneratedHouse, Walls
 
 SCALE, EDGE = 40.0, 20.0
 """Pixels a metre, and pixels of margin."""

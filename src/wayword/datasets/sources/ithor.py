@@ -31,9 +31,8 @@ from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_array, read_json
-from wayword.datasets.sources.ithor import furnish
-from wayword.datasets.sources.ithor import objects as metadata
-from wayword.datasets.sources.ithor.objects import Changes, ObjectRecord, Records, changed
+from wayword.datasets.sources import thor
+from wayword.datasets.sources.thor import Changes, ObjectRecord, Records, changed
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.scene import HouseObject, Point, Scene
@@ -151,7 +150,7 @@ EDGE = 0.05
 
 def names(folder: Path) -> tuple[str, ...]:
     """The scenes, by number. Raises ``DataError``."""
-    return tuple(sorted(metadata.scene_names(folder, OBJECTS), key=_number))
+    return tuple(sorted(thor.scene_names(folder, OBJECTS), key=_number))
 
 
 def room_of(name: str) -> str:
@@ -171,7 +170,7 @@ def files(folder: Path, scenes: Iterable[str]) -> dict[str, Path]:
 
 def records(folder: Path, name: str) -> Records:
     """The published objects of a scene. Raises ``DataError``."""
-    return metadata.read_records(folder, OBJECTS, name)
+    return thor.read_records(folder, OBJECTS, name)
 
 
 def scene(
@@ -199,7 +198,7 @@ def from_records(folder: Path, name: str, listed: Records) -> Scene:
     builder.floor(shell.cells.places, GRID)
     there = {record.id for record in listed}
     knobs = {k: v for k, v in shell.knobs.items() if {k, *v} <= there}
-    furnish.add(builder, listed, knobs)
+    thor.add(builder, listed, knobs)
     return builder.build()
 
 

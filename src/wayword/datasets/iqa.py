@@ -40,6 +40,7 @@ from wayword.datasets.procedural.homes.questions import (
     KINDS,
     draw_question,
 )
+from wayword.datasets.procedural.tables import Table
 from wayword.datasets.sources import ithor
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.household.goals import AnswerReference, Ids
@@ -217,29 +218,7 @@ def _asked(
         raise DataError(path, f"line {number + 2}", problem, "fetch it again") from error
 
 
-SENTENCES: Mapping[str, tuple[str, ...]] = {
-    EXISTS: (
-        "Is there {a thing} in this kitchen?",
-        "Does this kitchen have {a thing} anywhere?",
-        "Are there any {things} to be found here?",
-        "Look around: is {a thing} somewhere in the kitchen?",
-        "I believe this kitchen has {a thing} in it. Is that true?",
-        "Tell me whether {a thing} is here, be it shut in somewhere.",
-    ),
-    CONTAINS: (
-        "Is there {a thing} in {a place}?",
-        "Does {a place} hold {a thing}?",
-        "I believe {a thing} is in {a place}. Is that true?",
-        "Tell me whether {a thing} is to be found in {a place}.",
-    ),
-    COUNTS: (
-        "How many {things} does this kitchen hold?",
-        "Count the {things} in this kitchen.",
-        "Tell me the number of {things} here, those shut in somewhere included.",
-        "There are at most three {things} in this kitchen. How many?",
-        "How many {things} are there, all places of the kitchen taken together?",
-    ),
-}
+SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "kitchens")
 """As many for each type as the published ones have."""
 ONLY = frozenset(("fridge", "microwave"))
 """Of these a kitchen has one."""

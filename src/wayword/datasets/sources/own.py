@@ -10,12 +10,26 @@ from __future__ import annotations
 import hashlib
 import json
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import resources
 from itertools import combinations
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar, NamedTuple, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    Strict,
+    StringConstraints,
+    ValidationError,
+    create_model,
+    field_validator,
+    model_validator,
+)
 
 from wayword.core.dataset import Task, Training
 from wayword.core.episode import Episode, Json
@@ -34,7 +48,6 @@ from wayword.datasets.procedural.homes.episodes import (
 )
 from wayword.datasets.procedural.homes.furniture import (
     FURNITURE_KINDS,
-    Box,
     FurniturePiece,
     find_place,
     front_of,
@@ -50,6 +63,7 @@ from wayword.datasets.procedural.homes.home import (
 )
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
 from wayword.settings import load_yaml
+from wayword.worlds.household.expert import SolvableHousehold
 from wayword.worlds.household.goals import (
     Beside,
     GoalCondition,
@@ -68,112 +82,233 @@ from wayword.worlds.household.layout import Layout, fits
 from wayword.worlds.household.scene import TEMPERATURES, HouseObject
 from wayword.worlds.household.world import HouseholdWorld
 
-WIDEST = 1000.0
-"""Metres, and how many of anything a file may ask for."""
+# What a file may say.
 
 
-class Fields:
-    """A mapping of a YAML file, with where it lies in there for errors.
+def _pair(value: Any) -> Any:
+    if not isinstance(value, list) or len(value) != 2 or bool in map(type, value):
+        raise ValueError(f"must be two numbers, as in [1.5, 2], not {value!r}")
+    return tuple(value)
 
-    Methods take a field and check it; ``end`` raises ``DataError`` for what nobody took.
-    """
 
-    def __init__(self, path: Path, where: str, given: Any, example: str) -> None:
-        self.path, self.where, self._taken = path, where, set[str]()
+def _among(known: Iterable[str] | Callable[[], Iterable[str]]) -> AfterValidator:
+    """One of these names."""
+
+    def check(value: str) -> str:
+        names = list(known() if callable(known) else known)
+        if value not in names:
+            raise ValueError(f"there is no {value!r}; {suggest(value, names)}")
+        return value
+
+    return AfterValidator(check)
+
+
+SIDES = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
+
+
+def _pieces() -> list[str]:
+    """Furniture that stands by itself; a microwave comes with its counter."""
+    parts = {part.kind for each in FURNITURE_KINDS.values() for part in each.parts}
+    return [kind for kind in FURNITURE_KINDS if kind not in parts]
+
+
+Words = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+Number = Annotated[float, Field(ge=-1000, le=1000)]
+"""Metres or degrees."""
+Spot = Annotated[tuple[Number, Number], Strict(False), BeforeValidator(_pair)]
+"""``[x, y]`` in metres."""
+Heat = Annotated[str, _among(TEMPERATURES)]
+
+
+class Entry(BaseModel):
+    """Fields of a file. A field that is left empty counts as left out."""
+
+    model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
+    example: ClassVar[str] = "words: Put a mug on the desk."
+
+    @model_validator(mode="before")
+    @classmethod
+    def _known(cls, given: Any) -> Any:
         if not isinstance(given, Mapping):
-            raise self.error("", f"must hold fields, as in {example}, not {given!r}")
-        self._given = given
+            raise ValueError(f"must hold fields, as in {cls.example}, not {given!r}")
+        for name in given:
+            if name not in cls.model_fields:
+                raise ValueError(
+                    f"has no field {name!r}; {suggest(str(name), [*cls.model_fields])}"
+                )
+        return {name: value for name, value in given.items() if value is not None}
 
-    def error(self, name: str, problem: str, remedy: str = "") -> DataError:
-        """The error for one of the fields."""
-        parts = [self.where, f"field {name!r}" if name else ""]
+
+class HomeEntry(Entry):
+    """A generated home."""
+
+    example = "home: {rooms: 4, seed: 7}"
+    rooms: int = Field(4, ge=FEWEST, le=MOST)
+    seed: int = Field(0, ge=0, le=10**9)
+    number: int = Field(0, ge=0, le=9999)
+
+
+class PieceEntry(Entry):
+    """A piece of furniture; ``at`` is metres from its room's south-west corner."""
+
+    example = "{kind: desk, at: [2, 1]}"
+    kind: Annotated[str, _among(_pieces)]
+    at: Spot | None = None
+    facing: Annotated[str, _among(SIDES)] = "south"
+
+
+class RoomEntry(Entry):
+    """A rectangle with furniture, which may be given by its kind alone."""
+
+    example = "{name: kitchen, at: [0, 0], size: [4, 3], furniture: [fridge]}"
+    name: Words
+    at: Spot
+    size: Spot
+    furniture: list[PieceEntry] = []
+
+    @field_validator("size")
+    @classmethod
+    def _fair(cls, size: tuple[float, float]) -> tuple[float, float]:
+        if not all(1.5 <= side <= 30 for side in size):
+            raise ValueError(f"must be 1.5 to 30 m each way, not {size[0]:g} x {size[1]:g}")
+        return size
+
+    @field_validator("furniture", mode="before")
+    @classmethod
+    def _by_kind(cls, given: Any) -> Any:
+        listed = given if isinstance(given, list) else []
+        return [{"kind": e} if isinstance(e, str) else e for e in listed] if listed else given
+
+    @property
+    def plan(self) -> PlanRoom:
+        """The room of the floor plan."""
+        (x, y), (wide, deep) = self.at, self.size
+        return PlanRoom(self.name, x, y, round(x + wide, 4), round(y + deep, 4))
+
+
+class DoorEntry(Entry):
+    """A door between two rooms."""
+
+    example = "{between: [kitchen, study], shut: true}"
+    between: list[str] = Field(min_length=2, max_length=2)
+    shut: bool = False
+
+
+class ThingEntry(Entry):
+    """A small thing; ``name`` is what goals call it."""
+
+    example = "{kind: mug, place: counter_top}"
+    kind: Annotated[str, _among(OBJECTS)]
+    place: Words
+    room: str = ""
+    name: str = ""
+    dirty: bool = False
+    sliced: bool = False
+    temperature: Heat | None = None
+
+
+class StartEntry(Entry):
+    """Where the agent starts."""
+
+    example = "start: {room: kitchen}"
+    room: str = ""
+    at: Spot | None = None
+    heading: Number | None = None
+
+
+class TaskEntry(Entry):
+    """A whole file; the conditions of ``goal`` are read once the home is there."""
+
+    words: Words
+    name: Words | None = None
+    home: HomeEntry | None = None
+    rooms: list[RoomEntry] = Field([], min_length=1, max_length=40)
+    doors: list[DoorEntry] | None = None
+    plenty: float = Field(0.0, ge=0, le=50)
+    things: list[ThingEntry] = []
+    goal: list[Any] = []
+    start: StartEntry | None = None
+    rules: Words | None = None
+    max_steps: int = Field(500, ge=1, le=100_000)
+    accepted: Any = None
+
+    @model_validator(mode="after")
+    def _one_home(self) -> TaskEntry:
+        if bool(self.home) == bool(self.rooms):
+            raise ValueError("needs either a 'home' (generated) or 'rooms' (your own), not both")
+        return self
+
+
+class Named(Entry):
+    """A condition on a thing."""
+
+    example = "inside: {thing: mug, place: desk}"
+    thing: Words
+
+
+class Close(Named):
+    """``lit`` and ``near``: within so many metres."""
+
+    distance: Number = 1.5
+
+
+class Besides(Named):
+    """``beside``: in or on the same as another thing."""
+
+    other: Words
+
+
+_STATES: Any = {**dict.fromkeys(FLAGS, (bool | None, None)), "temperature": (Heat | None, None)}
+States: type[Any] = create_model("States", __base__=Named, **_STATES, count=(int, Field(1, ge=1)))
+"""``has``: the states that so many of the things are in."""
+Placed = create_model("Placed", __base__=States, place=(Words, ...), room=(str, ""))
+"""``inside``: in or on a place as well."""
+Carried = create_model("Carried", __base__=Placed, movable=(Words, ...))
+"""``stacked``: in or on something that is in or on a place."""
+CONDITIONS: Mapping[str, type[Any]] = {
+    "inside": Placed,
+    "has": States,
+    "stacked": Carried,
+    "held": Named,
+    "lit": Close,
+    "near": Close,
+    "beside": Besides,
+}
+
+
+E = TypeVar("E", bound=Entry)
+
+
+class Where(NamedTuple):
+    """A file, and the record of it that is being read: ``room 2, furniture 1``."""
+
+    path: Path
+    record: str = ""
+
+    def error(self, problem: str, remedy: str = "", field: str = "") -> DataError:
+        """The error for the record, or for one of its fields."""
+        parts = [self.record, f"field {field!r}" if field else ""]
         return DataError(self.path, ", ".join(part for part in parts if part), problem, remedy)
 
-    def get(self, name: str) -> Any:
-        """The value as it stands; None where there is none."""
-        self._taken.add(name)
-        return self._given.get(name)
-
-    def has(self, name: str) -> bool:
-        """Whether it is given."""
-        return self._given.get(name) is not None
-
-    def text(self, name: str, default: str | None = None) -> str:
-        """Words. Without a ``default`` they must be there."""
-        value = self.get(name)
-        if value is None and default is not None:
-            return default
-        if not isinstance(value, str) or not value.strip():
-            raise self.error(
-                name, "is missing" if value is None else f"must be words, not {value!r}"
-            )
-        return value.strip()
-
-    def flag(self, name: str, default: bool) -> bool:
-        """``true`` or ``false``."""
-        value = self.get(name)
-        if value is not None and not isinstance(value, bool):
-            raise self.error(name, f"must be true or false, not {value!r}")
-        return default if value is None else value
-
-    def count(self, name: str, default: int, least: int = 0, most: int = int(WIDEST)) -> int:
-        """A whole number."""
-        value = self.get(name)
-        if value is None:
-            return default
-        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            problem = f"must be a whole number from {least} to {most}, not {value!r}"
-            raise self.error(name, problem)
-        return value
-
-    def number(self, name: str, default: float | None = None) -> float:
-        """A number; metres or degrees. Without a ``default`` it must be there."""
-        value = self.get(name)
-        if value is None and default is not None:
-            return default
-        if (
-            isinstance(value, bool)
-            or not isinstance(value, int | float)
-            or not abs(value) <= WIDEST
-        ):
-            raise self.error(name, f"must be a number, at most {WIDEST:g}, not {value!r}")
-        return float(value)
-
-    def pair(self, name: str) -> tuple[float, float]:
-        """Two numbers, ``[x, y]`` in metres."""
-        value = self.get(name)
-        pair = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
-        good = [v for v in pair if isinstance(v, int | float) and not isinstance(v, bool)]
-        if len(pair) != 2 or len(good) != 2 or not all(abs(v) <= WIDEST for v in good):
-            raise self.error(name, f"must be two numbers, as in [1.5, 2], not {value!r}")
-        return float(good[0]), float(good[1])
-
-    def list_(self, name: str) -> list[Any]:
-        """A list, empty where it is left out."""
-        value = self.get(name)
-        if value is not None and not isinstance(value, list):
-            raise self.error(name, f"must be a list, a line with '- ' for each, not {value!r}")
-        return value or []
-
-    def among(self, name: str, known: Sequence[str], default: str | None = None) -> str:
-        """One of the names in ``known``."""
-        value = self.text(name, default)
-        if value not in known and value != default:
-            raise self.error(name, f"there is no {value!r}", suggest(value, list(known)))
-        return value
-
-    def inner(self, name: str, example: str) -> Fields:
-        """The fields of a field."""
-        where = ", ".join(part for part in (self.where, f"field {name!r}") if part)
-        return Fields(self.path, where, self.get(name), example)
-
-    def end(self) -> None:
-        """Raises ``DataError`` for the first field that is not known."""
-        for name in self._given:
-            if name not in self._taken:
-                raise self.error(
-                    "", f"has no field {name!r}", suggest(str(name), list(self._taken))
-                )
+    def entry(self, model: type[E], given: Any) -> E:
+        """The entry that some values make. Raises ``DataError`` for the first that does not fit."""
+        try:
+            return model.model_validate(given)
+        except ValidationError as error:
+            first = error.errors()[0]
+        parts = [self.record]
+        for key in first["loc"]:
+            if isinstance(key, int):  # field 'rooms', 0 -> room 1
+                last = parts[-1].removeprefix("field ").strip("'")
+                parts[-1] = f"{last.removesuffix('s')} {key + 1}"
+            else:
+                parts.append(f"field {key!r}")
+        problem = first["msg"].removeprefix("Value error, ")
+        if first["type"] == "missing":
+            problem = "is missing"
+        elif first["type"] != "value_error":
+            problem = f"{problem.replace('Input should', 'must')}, not {first['input']!r}"
+        raise DataError(self.path, ", ".join(part for part in parts if part), problem)
 
 
 # The home of a task file: a generated one, or rooms of one's own; and the things in it.
@@ -183,14 +318,6 @@ class Fields:
 
 TRIES = 40
 """How often furniture without a place is set down anew before it is given up."""
-MOST_ROOMS = 40
-SIDES = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
-PIECES = tuple(
-    kind
-    for kind in FURNITURE_KINDS
-    if not any(part.kind == kind for each in FURNITURE_KINDS.values() for part in each.parts)
-)
-"""Furniture that stands by itself; a microwave comes with its counter."""
 
 
 def digest(value: Any) -> str:
@@ -198,102 +325,54 @@ def digest(value: Any) -> str:
     return hashlib.sha256(json.dumps(value, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
-def read_home(task: Fields) -> Home:
-    """The home that a file asks for by ``home`` or ``rooms``. Its name is made of what they say, so
-    that the file may be called anything."""
-    if task.has("home") == task.has("rooms"):
-        raise task.error(
-            "", "needs either a 'home' (generated) or 'rooms' (your own), and not both"
-        )
-    if task.has("home"):
-        return _generated(task.inner("home", "home: {rooms: 4, seed: 7}"))
-    return _own(task, f"own-{digest([task.get('rooms'), task.get('doors')])}")
-
-
-def _generated(given: Fields) -> Home:
-    rooms = given.count("rooms", 4, FEWEST, MOST)
-    seed, number = given.count("seed", 0, 0, 10**9), given.count("number", 0, 0, 9999)
-    given.end()
-    return home_of(home_name("own", seed, rooms, number))
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A piece of furniture that a file lists; ``at`` and ``facing`` where it says so."""
-
-    kind: str
-    room: int
-    at: tuple[float, float] | None
-    facing: str
-
-
-def _own(task: Fields, name: str) -> Home:
-    listed = task.list_("rooms")
-    if not 1 <= len(listed) <= MOST_ROOMS:
-        raise task.error("rooms", f"must list 1 to {MOST_ROOMS} rooms, not {len(listed)}")
-    example = "{name: kitchen, at: [0, 0], size: [4, 3], furniture: [fridge]}"
-    entries = [Fields(task.path, f"room {n}", e, example) for n, e in enumerate(listed, 1)]
-    rooms = [_room(entry) for entry in entries]
-    for (one, a), (other, b) in combinations(zip(entries, rooms, strict=True), 2):
+def read_home(path: Path, task: TaskEntry, name: str) -> Home:
+    """The home that a file asks for by ``home`` or ``rooms``; the latter is called ``name``."""
+    if task.home:
+        return home_of(home_name("own", task.home.seed, task.home.rooms, task.home.number))
+    rooms = [each.plan for each in task.rooms]
+    for (n, a), (m, b) in combinations(enumerate(rooms, 1), 2):
         if a.name == b.name:
-            raise other.error("name", f"{b.name!r} is the name of two rooms")
-        if min(a.x1, b.x1) - max(a.x0, b.x0) > 0.01 and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.01:
-            raise other.error(
-                "at", f"{b.name} overlaps {a.name}", f"change {one.where} or this one"
+            raise Where(path, f"room {m}").error(
+                f"{b.name!r} is the name of two rooms", field="name"
             )
-    wanted = [each for n, entry in enumerate(entries) for each in _furniture(entry, n)]
-    for entry in entries:
-        entry.end()
-    doors = _doors(task, rooms)
+        if min(a.x1, b.x1) - max(a.x0, b.x0) > 0.01 and min(a.y1, b.y1) - max(a.y0, b.y0) > 0.01:
+            remedy = f"change room {n} or this one"
+            raise Where(path, f"room {m}").error(f"{b.name} overlaps {a.name}", remedy, field="at")
+    doors = _doors(path, task.doors, rooms)
     plan = FloorPlan(tuple(rooms), tuple(door for door, _ in doors))
-    _check_joined(task, rooms, plan.doors)
-    return _furnished(task, name, plan, wanted, [shut for _, shut in doors])
+    reached = {0}
+    for _ in rooms:
+        reached |= {room for door in plan.doors if reached & set(door.rooms) for room in door.rooms}
+    for number, room in enumerate(rooms):
+        if number not in reached:
+            problem = f"no doors lead from {rooms[0].name} to {room.name}"
+            raise Where(path).error(
+                problem, "rooms must touch; list a door between them", field="doors"
+            )
+    pieces = [(number, each) for number, room in enumerate(task.rooms) for each in room.furniture]
+    return _furnished(path, name, plan, pieces, [shut for _, shut in doors])
 
 
-def _room(given: Fields) -> PlanRoom:
-    name, (x, y), (wide, deep) = given.text("name"), given.pair("at"), given.pair("size")
-    if not (1.5 <= wide <= 30 and 1.5 <= deep <= 30):
-        raise given.error("size", f"must be 1.5 to 30 m each way, not {wide:g} x {deep:g}")
-    return PlanRoom(name, x, y, round(x + wide, 4), round(y + deep, 4))
-
-
-def _furniture(room: Fields, number: int) -> list[_Wanted]:
-    found = []
-    for n, given in enumerate(room.list_("furniture"), 1):
-        entry = {"kind": given} if isinstance(given, str) else given
-        piece = Fields(room.path, f"{room.where}, furniture {n}", entry, "{kind: desk, at: [2, 1]}")
-        kind = piece.among("kind", PIECES)
-        at = piece.pair("at") if piece.has("at") else None
-        found.append(_Wanted(kind, number, at, piece.among("facing", tuple(SIDES), "")))
-        piece.end()
-    return found
-
-
-def _doors(task: Fields, rooms: list[PlanRoom]) -> list[tuple[PlanDoor, bool]]:
+def _doors(
+    path: Path, listed: list[DoorEntry] | None, rooms: list[PlanRoom]
+) -> list[tuple[PlanDoor, bool]]:
     """The listed doors and whether each is shut; one in every shared wall where none are listed."""
-    if not task.has("doors"):
-        pairs = combinations(range(len(rooms)), 2)
-        made = [_door(rooms, *pair) for pair in pairs]
-        task.get("doors")
+    if listed is None:
+        made = [_door(rooms, *pair) for pair in combinations(range(len(rooms)), 2)]
         return [(door, False) for door in made if door is not None]
     names = [room.name for room in rooms]
     found = []
-    for n, given in enumerate(task.list_("doors"), 1):
-        entry = Fields(task.path, f"door {n}", given, "{between: [kitchen, study], shut: true}")
-        between = entry.list_("between")
-        for name in between:
-            if name not in names:
-                raise entry.error(
-                    "between", f"there is no room {name!r}", suggest(str(name), names)
-                )
-        if len(set(between)) != 2 or len(between) != 2:
-            raise entry.error("between", f"must name two rooms, not {between!r}")
-        door = _door(rooms, *sorted(names.index(name) for name in between))
-        if door is None:
-            problem = f"{between[0]} and {between[1]} share no wall of {DOOR + 2 * CORNER:g} m"
-            raise entry.error("between", problem)
-        found.append((door, entry.flag("shut", False)))
-        entry.end()
+    for n, entry in enumerate(listed, 1):
+        one, other = entry.between
+        unknown = next((name for name in entry.between if name not in names), None)
+        if unknown is not None:
+            problem = f"there is no room {unknown!r}"
+            raise Where(path, f"door {n}").error(problem, suggest(unknown, names), field="between")
+        door = _door(rooms, *sorted((names.index(one), names.index(other))))
+        if one == other or door is None:
+            problem = f"{one} and {other} share no wall of {DOOR + 2 * CORNER:g} m"
+            raise Where(path, f"door {n}").error(problem, field="between")
+        found.append((door, entry.shut))
     return found
 
 
@@ -311,19 +390,8 @@ def _door(rooms: list[PlanRoom], one: int, other: int) -> PlanDoor | None:
     return None
 
 
-def _check_joined(task: Fields, rooms: list[PlanRoom], doors: tuple[PlanDoor, ...]) -> None:
-    """Every room is reached from the first one."""
-    reached = {0}
-    for _ in rooms:
-        reached |= {room for door in doors if reached & set(door.rooms) for room in door.rooms}
-    for number, room in enumerate(rooms):
-        if number not in reached:
-            problem = f"no doors lead from {rooms[0].name} to {room.name}"
-            raise task.error("doors", problem, "rooms must touch; list a door between them")
-
-
 def _furnished(
-    task: Fields, name: str, plan: FloorPlan, wanted: list[_Wanted], shut: list[bool]
+    path: Path, name: str, plan: FloorPlan, wanted: list[tuple[int, PieceEntry]], shut: list[bool]
 ) -> Home:
     problem = ""
     for attempt in range(TRIES):
@@ -337,36 +405,37 @@ def _furnished(
         if starts:
             return Home(name, scene, layout, starts)
         problem = "somebody on foot does not reach every room and piece of furniture"
-    raise task.error("rooms", problem, "make rooms larger, or list less furniture")
+    raise Where(path).error(problem, "make rooms larger, or list less furniture", field="rooms")
 
 
 def _set_down(
-    rng: random.Random, plan: FloorPlan, wanted: list[_Wanted]
+    rng: random.Random, plan: FloorPlan, wanted: list[tuple[int, PieceEntry]]
 ) -> tuple[list[FurniturePiece], str]:
     """The pieces, those with a place first; and the one that finds no place, as ``a desk in …``."""
     pieces: list[FurniturePiece] = []
-    for each in sorted(wanted, key=lambda each: each.at is None):
-        room = plan.rooms[each.room]
-        here = [piece for piece in pieces if piece.room == each.room]
-        taken: list[Box] = [piece.box for piece in here]
-        kept = [threshold(door) for door in plan.doors if each.room in door.rooms]
-        kept += [box for piece in here for box in front_of(piece)]
+    for number, each in sorted(wanted, key=lambda pair: pair[1].at is None):
+        room = plan.rooms[number]
+        here = [piece for piece in pieces if piece.room == number]
         if each.at is None:
-            piece = find_place(rng, each.kind, each.room, room, taken, kept)
+            kept = [threshold(door) for door in plan.doors if number in door.rooms]
+            kept += [box for piece in here for box in front_of(piece)]
+            taken = [piece.box for piece in here]
+            piece = find_place(rng, each.kind, number, room, taken, kept)
         else:
-            piece = _placed(each, room)
+            piece = _placed(each.kind, each.at, SIDES[each.facing], number, room)
         if piece is None:
             return pieces, f"the {each.kind} in the {room.name}"
         pieces.append(piece)
     return pieces, ""
 
 
-def _placed(wanted: _Wanted, room: PlanRoom) -> FurniturePiece | None:
-    """A piece where the file says (metres from the room's south-west corner), if it fits."""
-    spec, (x, y) = FURNITURE_KINDS[wanted.kind], wanted.at or (0.0, 0.0)
-    front = SIDES[wanted.facing or "south"]
+def _placed(
+    kind: str, at: tuple[float, float], front: tuple[int, int], number: int, room: PlanRoom
+) -> FurniturePiece | None:
+    """A piece where the file says, if it fits."""
+    spec = FURNITURE_KINDS[kind]
     wide, deep = (spec.depth, spec.width) if front[0] else (spec.width, spec.depth)
-    piece = FurniturePiece(wanted.kind, room.x0 + x, room.y0 + y, wide, deep, front, wanted.room)
+    piece = FurniturePiece(kind, room.x0 + at[0], room.y0 + at[1], wide, deep, front, number)
     west, south, east, north = piece.box
     inside = room.x0 <= west and room.y0 <= south and east <= room.x1 and north <= room.y1
     return piece if inside else None
@@ -375,176 +444,126 @@ def _placed(wanted: _Wanted, room: PlanRoom) -> FurniturePiece | None:
 # Small things.
 
 
-def arranged(task: Fields, home: Home) -> tuple[Arrangement, dict[str, str]]:
+def arranged(path: Path, task: TaskEntry, home: Home) -> tuple[Arrangement, dict[str, str]]:
     """The home with the file's things in it, and the ids of those that have a name of their own.
 
     ``plenty`` lays the usual small things about first.
     """
-    plenty = task.number("plenty", 0.0)
-    if not 0 <= plenty <= 50:
-        raise task.error("plenty", f"must lie between 0 and 50, not {plenty:g}")
     rng = random.Random(f"{home.name}/things")
     made = Arrangement(home, {each.id: each for each in home.scene.objects})
-    if plenty:
-        made = arrange(rng, home, plenty)
+    if task.plenty:
+        made = arrange(rng, home, task.plenty)
     named: dict[str, str] = {}
-    for n, given in enumerate(task.list_("things"), 1):
-        entry = Fields(task.path, f"thing {n}", given, "{kind: mug, place: counter_top}")
-        kind = entry.among("kind", tuple(OBJECTS))
-        laid = _laid(rng, made, entry, kind)
-        if name := entry.text("name", ""):
-            if name in named or made.of(name):
-                raise entry.error("name", f"{name!r} means something else already")
-            named[name] = laid.id
-        entry.end()
+    for n, entry in enumerate(task.things, 1):
+        laid = _laid(rng, made, Where(path, f"thing {n}"), entry)
+        if entry.name:
+            if entry.name in named or made.of(entry.name):
+                problem = f"{entry.name!r} means something else already"
+                raise Where(path, f"thing {n}").error(problem, field="name")
+            named[entry.name] = laid.id
     return made, named
 
 
-def _laid(rng: random.Random, made: Arrangement, given: Fields, kind: str) -> HouseObject:
-    spec = OBJECTS[kind]
-    number = 1 + len(made.of(kind))
-    thing = replace(
-        spec.make(f"{kind}|{number}", kind),
-        dirty=given.flag("dirty", False),
-        sliced=given.flag("sliced", False),
-    )
+def _laid(rng: random.Random, made: Arrangement, where: Where, entry: ThingEntry) -> HouseObject:
+    thing = OBJECTS[entry.kind].make(f"{entry.kind}|{1 + len(made.of(entry.kind))}", entry.kind)
     for state, able in (("dirty", "dirtyable"), ("sliced", "sliceable")):
-        if getattr(thing, state) and able not in thing.affordances:
-            raise given.error(state, f"a {kind} is never {state}")
-    laid = made.lay(rng, thing, _spot(made, given, thing))
-    heat = given.among("temperature", TEMPERATURES, laid.temperature)
+        if getattr(entry, state) and able not in thing.affordances:
+            raise where.error(f"a {entry.kind} is never {state}", field=state)
+    thing = replace(thing, dirty=entry.dirty, sliced=entry.sliced)
+    laid = made.lay(rng, thing, _spot(made, where, entry, thing.type))
+    heat = entry.temperature or laid.temperature
     made.objects[laid.id] = replace(laid, temperature=heat)  # type: ignore[arg-type]
     return made.objects[laid.id]
 
 
-def _spot(made: Arrangement, given: Fields, thing: HouseObject) -> HouseObject:
+def _spot(made: Arrangement, where: Where, entry: ThingEntry, thing: str) -> HouseObject:
     """What a thing is to lie in or on: the first piece of that kind (in that room) with space."""
-    kind, room = given.text("place"), given.text("room", "")
-    check_room(made, given, room)
+    kind, room = entry.place, entry.room
+    check_room(made, where, room)
     there = [o for o in made.objects.values() if o.type == kind and room in ("", made.room(o))]
     if not there:
         hint = suggest(kind, sorted({o.type for o in made.objects.values() if o.receptacle}))
-        where = f"the {room}" if room else "the home"
-        raise given.error("place", f"there is no {kind!r} in {where}", hint)
-    fits = [o for o in there if o.receptacle and (not o.accepts or thing.type in o.accepts)]
+        inside = f"the {room}" if room else "the home"
+        raise where.error(f"there is no {kind!r} in {inside}", hint, field="place")
+    fits = [o for o in there if o.receptacle and (not o.accepts or thing in o.accepts)]
     if not fits:
-        raise given.error("place", f"a {thing.type} does not go into or onto a {kind}")
+        raise where.error(f"a {thing} does not go into or onto a {kind}", field="place")
     free = [o for o in fits if made.space(o) > 0]
     if not free:
-        raise given.error("place", f"every {kind} there is full")
+        raise where.error(f"every {kind} there is full", field="place")
     return free[0]
 
 
-def check_room(made: Arrangement, given: Fields, room: str) -> None:
+def check_room(made: Arrangement, where: Where, room: str) -> None:
     """Raises ``DataError`` for a room that is none; empty means any."""
     rooms = [each.name for each in made.home.scene.rooms]
     if room and room not in rooms:
-        raise given.error("room", f"there is no room {room!r}", suggest(room, rooms))
-
-
-GOAL_EXAMPLE = "inside: {thing: mug, place: desk}"
-LAY = "lay one there, as in things: [{{kind: {kind}, place: desk}}]"
-
-
-class _Reader:
-    """Reads conditions about one arrangement; ``named`` are the file's own names of things."""
-
-    def __init__(self, made: Arrangement, named: Mapping[str, str]) -> None:
-        self._made, self._named = made, named
-
-    def ids(self, given: Fields, name: str, room: str = "") -> Ids:
-        """The ids of what a field names."""
-        what = given.text(name)
-        found = [self._named[what]] if what in self._named else [o.id for o in self._made.of(what)]
-        if room:
-            found = [i for i in found if self._made.room(self._made.objects[i]) == room]
-        if not found:
-            known = [*self._named, *sorted({o.type for o in self._made.objects.values()})]
-            where = f"the {room}" if room else "the home"
-            hint = LAY.format(kind=what) if what in OBJECTS else suggest(what, known)
-            raise given.error(name, f"there is no {what!r} in {where}", hint)
-        return tuple(found)
-
-    def places(self, given: Fields) -> Ids:
-        """The receptacles that ``place`` names, of one room where ``room`` says so."""
-        room = given.text("room", "")
-        check_room(self._made, given, room)
-        found = self.ids(given, "place", room)
-        if not self._made.objects[found[0]].receptacle:
-            raise given.error("place", f"nothing goes into or onto a {given.text('place')}")
-        return found
-
-    def parts(self, given: Fields, things: Ids) -> int:
-        """How many of the things it takes."""
-        count = given.count("count", 1, 1)
-        if count > len(things):
-            raise given.error("count", f"asks for {count}, and there are {len(things)}")
-        return count
-
-
-def _traits(given: Fields) -> tuple[Trait, ...]:
-    found: list[Trait] = [(f, given.flag(f, False)) for f in FLAGS if given.has(f)]
-    if given.has("temperature"):
-        found.append(("temperature", given.among("temperature", TEMPERATURES)))
-    return tuple(found)
-
-
-def _inside(read: _Reader, given: Fields) -> GoalCondition:
-    things = read.ids(given, "thing")
-    return Inside(things, read.places(given), _traits(given), read.parts(given, things))
-
-
-def _has(read: _Reader, given: Fields) -> GoalCondition:
-    things, traits = read.ids(given, "thing"), _traits(given)
-    if not traits:
-        raise given.error("", "names no state", f"there are: {', '.join((*FLAGS, 'temperature'))}")
-    return Has(things, traits, read.parts(given, things))
-
-
-def _stacked(read: _Reader, given: Fields) -> GoalCondition:
-    movables = read.ids(given, "movable")
-    return Stacked(read.ids(given, "thing"), movables, read.places(given), _traits(given))
-
-
-READERS: Mapping[str, Callable[[_Reader, Fields], GoalCondition]] = {
-    "inside": _inside,
-    "has": _has,
-    "stacked": _stacked,
-    "held": lambda read, given: Held(read.ids(given, "thing")),
-    "lit": lambda read, given: Lit(read.ids(given, "thing"), given.number("distance", 1.5)),
-    "near": lambda read, given: Near(read.ids(given, "thing"), given.number("distance", 1.5)),
-    "beside": lambda read, given: Beside(read.ids(given, "thing"), read.ids(given, "other")),
-}
+        raise where.error(f"there is no room {room!r}", suggest(room, rooms), field="room")
 
 
 def read_goals(
-    task: Fields, made: Arrangement, named: Mapping[str, str]
+    path: Path, task: TaskEntry, made: Arrangement, named: Mapping[str, str]
 ) -> tuple[GoalCondition, ...]:
     """The conditions that the file lists, at least one."""
-    listed, read = task.list_("goal"), _Reader(made, named)
-    if not listed:
-        raise task.error("goal", "is missing", f"list conditions, as in - {GOAL_EXAMPLE}")
-    return tuple(_condition(task, read, n, given) for n, given in enumerate(listed, 1))
+    if not task.goal:
+        remedy = f"list conditions, as in - {Named.example}"
+        raise Where(path).error("is missing", remedy, field="goal")
+    return tuple(_condition(path, n, e, made, named) for n, e in enumerate(task.goal, 1))
 
 
-def _condition(task: Fields, read: _Reader, number: int, given: object) -> GoalCondition:
-    outer = Fields(task.path, f"goal {number}", given, GOAL_EXAMPLE)
-    kinds = list(given) if isinstance(given, Mapping) else []
-    if len(kinds) != 1:
-        raise outer.error("", f"must be one condition, as in {GOAL_EXAMPLE}")
-    kind = str(kinds[0])
-    if kind not in READERS:
-        raise outer.error("", f"there is no condition {kind!r}", suggest(kind, list(READERS)))
-    inner = Fields(task.path, f"goal {number} ({kind})", outer.get(kind), GOAL_EXAMPLE)
-    condition = READERS[kind](read, inner)
-    inner.end()
-    return condition
+def _condition(
+    path: Path, number: int, given: Any, made: Arrangement, named: Mapping[str, str]
+) -> GoalCondition:
+    where = Where(path, f"goal {number}")
+    if not isinstance(given, Mapping) or len(given) != 1:
+        raise where.error(f"must be one condition, as in {Named.example}")
+    ((kind, inner),) = given.items()
+    if kind not in CONDITIONS:
+        raise where.error(f"there is no condition {kind!r}", suggest(str(kind), list(CONDITIONS)))
+    where = Where(path, f"goal {number} ({kind})")
+    entry: Any = where.entry(CONDITIONS[kind], inner)
+    check_room(made, where, room := getattr(entry, "room", ""))
+
+    def ids(field: str, room: str = "") -> Ids:
+        """The ids of what a field names."""
+        what = getattr(entry, field)
+        found = [named[what]] if what in named else made.ids(what)
+        found = [i for i in found if room in ("", made.room(made.objects[i]))]
+        if not found:
+            inside = f"the {room}" if room else "the home"
+            hint = suggest(what, [*named, *sorted({o.type for o in made.objects.values()})])
+            if what in OBJECTS:
+                hint = f"lay one there, as in things: [{{kind: {what}, place: desk}}]"
+            raise where.error(f"there is no {what!r} in {inside}", hint, field=field)
+        return tuple(found)
+
+    things = ids("thing")
+    if isinstance(entry, Besides):
+        return Beside(things, ids("other"))
+    if isinstance(entry, Close):
+        return (Lit if kind == "lit" else Near)(things, entry.distance)
+    if kind == "held":
+        return Held(things)
+    if entry.count > len(things):
+        problem = f"asks for {entry.count}, and there are {len(things)}"
+        raise where.error(problem, field="count")
+    states = {name: getattr(entry, name) for name in (*FLAGS, "temperature")}
+    traits: tuple[Trait, ...] = tuple((n, v) for n, v in states.items() if v is not None)
+    if kind == "has" and not traits:
+        raise where.error("names no state", f"there are: {', '.join(states)}")
+    if kind == "has":
+        return Has(things, traits, entry.count)
+    places = ids("place", room)
+    if not made.objects[places[0]].receptacle:
+        raise where.error(f"nothing goes into or onto a {entry.place}", field="place")
+    if kind == "inside":
+        return Inside(things, places, traits, entry.count)
+    return Stacked(things, ids("movable"), places, traits)
 
 
 # The dataset.
 
 MARK = "# Checked by the expert; written by `wayword task new`."
-EXAMPLE = "words: Put a mug on the desk."
 MOST_BYTES = 1_000_000
 KIND = "own"
 
@@ -563,8 +582,6 @@ class TaskFile:
 
     path: Path
     case: Case
-    reference: HouseholdReference
-    rules: str
     max_steps: int
     accepted: Mapping[str, Json]
     checksum: str
@@ -578,23 +595,20 @@ class TaskFile:
 def read_task(path: Path) -> TaskFile:
     """The task of a file. Raises ``DataError`` with one line for what is wrong with it."""
     tree = _tree(path)
-    given = Fields(path, "", tree, EXAMPLE)
-    name = given.text("name", path.stem)
-    words = given.text("words")
-    home = read_home(given)
-    made, named = arranged(given, home)
-    goals = read_goals(given, made, named)
-    start = _start(given, home, made)
-    rules = given.text("rules", read_rules("household"))
-    max_steps = given.count("max_steps", 500, 1, 100_000)
-    accepted = given.get("accepted") or {}
-    given.end()
-    episode = Episode(name, words, home.name, start, extra={"rules": rules})
+    entry = Where(path).entry(TaskEntry, tree)
+    # Its name is made of what the file says, so that the file may be called anything.
+    home = read_home(path, entry, f"own-{digest([tree.get('rooms'), tree.get('doors')])}")
+    made, named = arranged(path, entry, home)
+    goals = read_goals(path, entry, made, named)
+    name, rules = entry.name or path.stem, entry.rules or read_rules("household")
+    start = _start(path, entry.start, home, made)
+    episode = Episode(name, entry.words, home.name, start, extra={"rules": rules})
+    accepted = entry.accepted or {}
     steps = accepted.get("steps") if isinstance(accepted, Mapping) else None
     reference = HouseholdReference(name, KIND, goals, steps if isinstance(steps, int) else None)
     case = Case(Task(episode, reference), home, made.scene())
     own = {key: value for key, value in tree.items() if key != "accepted"}
-    return TaskFile(path, case, reference, rules, max_steps, accepted, digest(own))
+    return TaskFile(path, case, entry.max_steps, accepted, digest(own))
 
 
 def accept(path: Path, out: Path | None = None) -> TaskFile:
@@ -605,16 +619,14 @@ def accept(path: Path, out: Path | None = None) -> TaskFile:
     and for one that the expert cannot solve, with the reason.
     """
     task = read_task(path)
-    reference = task.reference
-    world = task.case.world(OwnSettings().make_body())
+    played, reference = _One(task, OwnSettings()), task.case.task.reference
+    world = played.world(task.case.task.episode)
     world.reset(task.case.task.episode)
-    if (
-        isinstance(reference, HouseholdReference)
-        and reference.met(world.state()) == reference.parts()
-    ):
+    assert isinstance(reference, HouseholdReference)
+    if reference.met(world.state()) == reference.parts():
         raise DataError(path, "field 'goal'", "holds already at the start", "ask for a change")
     try:
-        steps = len(OwnTasks.of(task).solve(task.case.task))
+        steps = len(played.solve(task.case.task))
     except PlanningFailed as reason:
         remedy = "see that the home has what it takes, and that no goals contradict"
         raise DataError(path, "", f"the expert cannot solve this: {reason}", remedy) from reason
@@ -643,11 +655,6 @@ class OwnTasks(SourcedTasks[OwnSettings]):
 
     def source(self, split: str) -> EpisodeSource:
         """The file's one task."""
-        task = self._read()
-        vars(self)["max_steps"] = task.max_steps  # this file's own
-        return _One(task, self.settings)
-
-    def _read(self) -> TaskFile:
         task = read_task(self.file)
         again = f"check it with `wayword task new {self.file}`"
         if not task.accepted:
@@ -658,32 +665,24 @@ class OwnTasks(SourcedTasks[OwnSettings]):
         if mark.get("scene") != task.scene:
             problem = "was accepted by another version of Wayword, whose home is a different one"
             raise DataError(self.file, "", problem, again)
-        return task
+        vars(self)["max_steps"] = task.max_steps  # this file's own
+        return _One(task, self.settings)
 
     def training(self) -> Training:
         """Generated household tasks."""
         return Household("generated_train", None, Household.Settings()).training()
 
-    @classmethod
-    def of(cls, task: TaskFile) -> OwnTasks:
-        """The dataset of a file that was just read."""
 
-        class Read(cls):  # type: ignore[misc, valid-type]
-            file = task.path
-
-            def _read(self) -> TaskFile:
-                return task
-
-        return Read("test")
-
-
-class _One:
+class _One(SolvableHousehold):
     """The source of one task."""
+
+    tasks: Sequence[Task]
+    files: Mapping[str, Path]
 
     def __init__(self, task: TaskFile, settings: HomesSettings) -> None:
         self._case, self._body = task.case, settings.make_body()
-        self.tasks: Sequence[Task] = (task.case.task,)
-        self.files: Mapping[str, Path] = {task.path.name: task.path}
+        self.tasks = (task.case.task,)
+        self.files = {task.path.name: task.path}
 
     def world(self, episode: Episode) -> HouseholdWorld:
         """A fresh world."""
@@ -714,29 +713,26 @@ def _tree(path: Path) -> Mapping[str, Any]:
         problem = " ".join(str(error).split())
         raise DataError(path, "", f"is not valid YAML: {problem}") from None
     if not isinstance(tree, Mapping):
-        raise DataError(path, "", f"must hold fields, as in {EXAMPLE}")
+        raise DataError(path, "", f"must hold fields, as in {Entry.example}")
     return tree
 
 
-def _start(task: Fields, home: Home, made: Arrangement) -> dict[str, Json]:
+def _start(path: Path, entry: StartEntry | None, home: Home, made: Arrangement) -> dict[str, Json]:
     """Where the agent starts: a place of its own, a free one of a room, or any free one."""
     rng = random.Random(f"{home.name}/start")
-    if not task.has("start"):
-        task.get("start")
+    if entry is None:
         return start_in(rng, home, KIND)
-    given = task.inner("start", "start: {room: kitchen}")
-    room = given.text("room", "")
-    check_room(made, given, room)
-    places = [at for at in home.starts if room in ("", home.layout.room_at(*at))]
+    where = Where(path, "field 'start'")
+    check_room(made, where, entry.room)
+    places = [at for at in home.starts if entry.room in ("", home.layout.room_at(*at))]
     start = start_in(rng, home, KIND, places)
-    if given.has("at"):
-        x, y = given.pair("at")
+    if entry.at:
+        x, y = entry.at
         if not fits(home.layout, 0.2, (x, y), [True] * len(home.scene.doors)):
-            raise given.error("at", f"nobody can stand at {x:g}, {y:g}")
+            raise where.error(f"nobody can stand at {x:g}, {y:g}", field="at")
         start["poses"]["agent"].update(x=x, y=y)
-    if given.has("heading"):
-        start["poses"]["agent"]["heading"] = given.number("heading") % 360
-    given.end()
+    if entry.heading is not None:
+        start["poses"]["agent"]["heading"] = entry.heading % 360
     return start
 
 

@@ -6,11 +6,12 @@ Source: ALFRED (Shridhar et al. 2020), section 3.1 and the goal conditions of se
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
+from wayword.datasets.procedural.tables import Table
 from wayword.worlds.household.goals import (
     GoalCondition,
     Has,
@@ -195,60 +196,8 @@ def _cooking(thing: str) -> bool:
 #
 # The wording is chosen by the episode's seed; every one names the same things.
 
-SENTENCES: dict[str, tuple[str, ...]] = {
-    PLACE: (
-        "Put {a thing} {on} {the place}.",
-        "Find {a thing} and leave it {on} {the place}.",
-        "Could you move {a thing} to {the place}?",
-        "I want {a thing} {on} {the place}, please.",
-        "Bring {a thing} to {the place} and set it down {on} it.",
-        "Take {a thing} from wherever it is and put it {on} {the place}.",
-    ),
-    LIGHT: (
-        "Look at {a thing} by the light of {the lamp}.",
-        "Pick up {a thing} and switch on {the lamp}.",
-        "Examine {a thing} under {the lamp}.",
-        "Hold {a thing} next to {the lamp} with the light on.",
-        "Take {a thing} to {the lamp} and turn the light on.",
-    ),
-    CLEAN: (
-        "Put {a clean thing} {on} {the place}.",
-        "Wash {a thing} and put it {on} {the place}.",
-        "Rinse {a thing} under the tap, then leave it {on} {the place}.",
-        "{A thing} needs cleaning; afterwards it goes {on} {the place}.",
-        "Clean {a thing} in the sink and take it to {the place}.",
-    ),
-    HEAT: (
-        "Put {a hot thing} {on} {the place}.",
-        "Heat {a thing} in the microwave and put it {on} {the place}.",
-        "Warm up {a thing}, then set it {on} {the place}.",
-        "Microwave {a thing} and leave it {on} {the place}.",
-        "I would like {a warm thing} {on} {the place}.",
-    ),
-    COOL: (
-        "Put {a cold thing} {on} {the place}.",
-        "Chill {a thing} in the fridge and put it {on} {the place}.",
-        "Cool {a thing} down, then set it {on} {the place}.",
-        "Refrigerate {a thing} for a moment and bring it to {the place}.",
-        "I would like {a chilled thing} {on} {the place}.",
-    ),
-    TWO: (
-        "Put two {things} {on} {the place}.",
-        "Find two {things} and leave them {on} {the place}.",
-        "Move a pair of {things} to {the place}.",
-        "Gather two {things} {on} one and the same {place}.",
-        "There should be two {things} {on} {the place}.",
-    ),
-    STACK: (
-        "Put {a thing} {into} {a movable}, and {the movable} {on} {the place}.",
-        "Place {a movable} with {a thing} {into} it {on} {the place}.",
-        "Set {a thing} {into} {a movable} and carry both to {the place}.",
-        "Bring {a movable} holding {a thing} to {the place}.",
-        "I need {a movable} {on} {the place} with {a thing} {into} it.",
-    ),
-}
+SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "chores")
 """Type of task -> its wordings."""
-WORDINGS = min(len(ways) for ways in SENTENCES.values())
 
 SPOKEN = {
     "counter_top": "counter", "sink_basin": "sink", "arm_chair": "armchair", "tv_stand": "TV stand",

@@ -62,11 +62,11 @@ class Household(SourcedTasks[HouseholdSettings]):
 
     Splits ``train``, ``valid_seen``, ``valid_unseen``: ALFRED's own trajectories (Shridhar et al.
     2020), an episode for each annotation, in iTHOR's rooms as their metadata tells of them. See
-    ``sources/alfred/files.py`` for what is inferred. ``omissions`` counts trajectories left out,
+    ``sources/alfred.py`` for what is inferred. ``omissions`` counts trajectories left out,
     by cause.
 
     Success is judged from the final state alone: see
-    ``worlds/household/goals.py``, and ``sources/alfred/episodes.py`` for what each type asks for.
+    ``worlds/household/goals.py``, and ``sources/alfred.py`` for what each type asks for.
     """
 
     name: ClassVar[str] = "household"

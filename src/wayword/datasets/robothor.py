@@ -72,7 +72,7 @@ class Robothor(SolvableSearches):
 
     Episodes, starts, targets, shortest paths and all objects with their boxes are published.
     Walls, free floor and lines of sight are inferred from them: see
-    ``sources/robothor/apartments.py``. Test episodes have no paths, and no objects of their scenes
+    ``sources/robothor.py``. Test episodes have no paths, and no objects of their scenes
     are published, so nothing can be found in them here. Raises ``DataError`` for files that are
     missing or malformed.
     """

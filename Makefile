@@ -3,6 +3,8 @@ PYTHON ?= python3
 UV := .uv/bin/uv
 BIN := .venv/bin
 export UV_PROJECT_ENVIRONMENT := .venv
+# Compiled modules are kept, whatever the shell says: the tests start many short processes.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help install demo test chaos test-vision test-train test-envs test-ray test-stores lint docs bench constraints audit sbom clean weights
 
 help:

@@ -4,7 +4,7 @@ The plain version reads the same connectivity files and computes the same all-pa
 networkx, as the common R2R evaluation scripts do. Both must agree to 1e-9. With ``$WAYWORD_DATA``
 eleven of the R2R scans are used, small and large ones, otherwise generated files of like size.
 
-Loaded anew, half of the time goes into unzipping and parsing, which the plain version does in the
+Loaded anew, most of the time goes into unzipping and parsing, which the plain version does in the
 same way; so the bound is low there, and it is the cache that makes starts fast.
 """
 
@@ -25,7 +25,7 @@ import networkx as nx
 
 from wayword.worlds.indoor import graph as viewpoints
 
-SCANS, FRESH_BOUND, CACHED_BOUND = 11, 7.0, 50.0
+SCANS, FRESH_BOUND, CACHED_BOUND = 11, 5.0, 30.0
 
 
 def plain(path: Path) -> dict[str, dict[str, float]]:

@@ -11,7 +11,7 @@ The package's rules and verdict are used as they are; its view, most of its step
 
 The two take turns, block by block of steps, so that a busy machine blurs both alike; each block's
 best time over the rounds counts. ``python -m benchmarks.gridworld`` prints the ratio for each level
-and exits with 1 where one lies over 1.2: words may cost a fifth of a bare step at most.
+and exits with 1 where one is over 0.5: half the time of a bare step, words included.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from wayword.worlds.babyai.world import BabyAIWorld
 
 LEVELS = ("GoToObj", "GoToLocalS8N7", "GoToObjMaze", "PutNextLocalS6N4", "UnblockPickup", "Synth")
 STEPS, BLOCK, ROUNDS = 400, 20, 25
-LIMIT = 1.2
+LIMIT = 0.5
+"""Measured 0.21 to 0.31: a view that costs twice as much misses it."""
 VERBS = ("move_ahead",) * 5 + ("turn_left", "turn_right", "pick_up", "drop", "toggle")
 
 

@@ -1,7 +1,7 @@
 """Runs of 100,000 and a million episodes: the table, the run taken up again, the page's index.
 
 A random walker plays fifty episodes of generated houses, cut after two steps; their records stand
-under every other id, sealed like all others, as ``benchmarks.viewer`` makes them. Each command is a
+under every other id, as ``benchmarks.viewer`` makes them. Each command is a
 process of its own, and its processor time counts, as the clock of a busy machine says little.
 
 Bounds, for 100,000: the same command again (it finds everything finished, and prints its table)

@@ -11,8 +11,10 @@ A file is entered where a function of it is called; importing it does not count.
     table   the run's row is read from its folder and printed
     view    the page of the run is written
 
-It runs on older trees too (``ENTRIES`` knows where their entry points were), with that tree's own
-Python: ``/path/to/old/.venv/bin/python tools/walk.py``.
+``before`` counts the files of ``open`` that are entered before the first one of ``worlds/``, and
+``no view`` those of all phases but the last. It runs on older trees too (``ENTRIES`` knows where
+their entry points were), with that tree's own Python: ``/path/to/old/.venv/bin/python
+tools/walk.py``.
 """
 
 from __future__ import annotations
@@ -24,8 +26,9 @@ import pkgutil
 import random
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -66,13 +69,13 @@ def entry(name: str) -> Any:
 
 
 @contextmanager
-def entered() -> Iterator[set[str]]:
-    """The files of the package in which a function is called meanwhile."""
-    files: set[str] = set()
+def entered() -> Iterator[dict[str, None]]:
+    """The files of the package in which a function is called meanwhile, in order."""
+    files: dict[str, None] = {}
 
     def called(frame: FrameType, event: str, _: Any) -> None:
         if event == "call" and frame.f_code.co_filename.startswith(SOURCE):
-            files.add(frame.f_code.co_filename)
+            files.setdefault(frame.f_code.co_filename)
 
     sys.setprofile(called)
     try:
@@ -107,8 +110,8 @@ async def step(agent: Any, world: Any, episode: Any) -> None:
     named(agent, "on_feedback", "told")(decision, feedback)
 
 
-def walk(agent_name: str, on: str, data: Path | None, folder: Path) -> dict[str, set[str]]:
-    """Files by phase. The run that is scored and viewed is played beforehand."""
+def walk(agent_name: str, on: str, data: Path | None, folder: Path) -> dict[str, dict[str, None]]:
+    """Files by phase, in the order entered. The run that is scored and viewed is played first."""
     plan = entry("Plan")(
         agent_name, on, "scripted:first", limit=1, max_steps=3, data=data, out=folder
     )
@@ -138,6 +141,12 @@ def walk(agent_name: str, on: str, data: Path | None, folder: Path) -> dict[str,
     return dict(zip(PHASES, (opened, stepped, scored, printed, viewed), strict=True))
 
 
+def before_the_world(files: Iterable[str]) -> int:
+    """The number of files ahead of the first one of ``worlds/``."""
+    inside = (Path(file).relative_to(SOURCE).parts[0] for file in files)
+    return len(list(takewhile(lambda room: room != "worlds", inside)))
+
+
 def main() -> None:
     """Print a row a walk, and with ``--files`` what it enters."""
     parser = argparse.ArgumentParser(description="Files that a walk through one episode enters.")
@@ -145,13 +154,18 @@ def main() -> None:
     parser.add_argument("--files", action="store_true", help="name the files")
     given = parser.parse_args()
     load_everything()
-    print(f"{'walk':32}" + "".join(f"{phase:>7}" for phase in PHASES) + f"{'all':>7}")
+    columns = ("before", *PHASES, "no view", "all")
+    print(f"{'walk':32}" + "".join(f"{column:>8}" for column in columns))
     for agent, generated, published in WALKS:
         on = published if given.data else generated
         with tempfile.TemporaryDirectory() as scratch:
             found = walk(agent, on, given.data, Path(scratch) / "run")
-        counts = [len(found[phase]) for phase in PHASES] + [len(set().union(*found.values()))]
-        print(f"{agent + ' on ' + on:32}" + "".join(f"{count:7}" for count in counts))
+        counts = [before_the_world(found["open"]), *(len(found[phase]) for phase in PHASES)]
+        counts += [
+            len(set().union(*(found[p] for p in PHASES[:-1]))),
+            len(set().union(*found.values())),
+        ]
+        print(f"{agent + ' on ' + on:32}" + "".join(f"{count:8}" for count in counts))
         for phase in PHASES if given.files else ():
             names = sorted(str(Path(file).relative_to(SOURCE)) for file in found[phase])
             print(f"  {phase}: {' '.join(names)}")

@@ -63,7 +63,7 @@ def _register(gymnasium: Any) -> None:
     gymnasium.register(
         id="Wayword-v0",
         entry_point=f"{room}:WaywordEnv",
-        vector_entry_point=f"{room}:WaywordVectorEnv",
+        vector_entry_point=f"{room}:vector",
     )
 
 

@@ -10,12 +10,12 @@ import pytest
 
 from helpers.small_flat import SmallFlat, play_in
 from helpers.small_house import SmallHouse
+from wayword.agents.answers import StrategyRecipe, pattern
 from wayword.agents.discussnav import experts
 from wayword.agents.discussnav.experts import COMPLETION, DECOMPOSITION, Meeting
 from wayword.agents.legal import Legal
 from wayword.agents.prompting import Prompts, answer_tokens
 from wayword.agents.strategies.agents import ReActEmMem
-from wayword.agents.strategies.reading import answer_schema, pattern, read
 from wayword.core.action import STOP, Action, ActionSpace
 from wayword.core.agent import Toolkit
 from wayword.core.model import Prompt, Sampling
@@ -28,7 +28,7 @@ def test_a_long_list_is_a_pattern_that_takes_what_is_listed_alone() -> None:
     listed = [Action(verb, (thing,)) for verb in ("goto", "go_grab") for thing in things]
     listed += [Action("put", ("mug_1", "tea (green)")), STOP]
     space = ActionSpace(listed, ("chat",))
-    schema: Any = answer_schema(read("Action: one", "x"), space, 240)
+    schema: Any = StrategyRecipe("Action: one", "x").schema_for(space, 240)
     assert "enum" not in schema["properties"]["action"]
     form = re.compile(schema["properties"]["action"]["pattern"])
     assert all(form.match(str(action)) for action in listed)
@@ -39,7 +39,7 @@ def test_a_long_list_is_a_pattern_that_takes_what_is_listed_alone() -> None:
 
 
 def test_turns_and_places_by_number_are_answers_too() -> None:
-    schema: Any = answer_schema(read("Action: one", "x"), MENU, 240)
+    schema: Any = StrategyRecipe("Action: one", "x").schema_for(MENU, 240)
     form = re.compile(schema["properties"]["action"]["pattern"])
     for action in ("rotate[-45]", "goto[1.25, -3]", "move_ahead", "rotate[30]", "stop"):
         assert form.match(action), action

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wayword.agents.answers import Reply, fields, items, replies
+from wayword.agents.answers import Reply, StrategyRecipe, fields, items, replies
 from wayword.agents.choice import NamedAnswer, read_choice, read_pick
 from wayword.agents.legal import Legal, pick
-from wayword.agents.strategies.reading import read, read_answer
 from wayword.agents.velma.agent import read_actions
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.model import Completion, Sampling, Usage
@@ -25,7 +24,7 @@ ACTIONS = (
     STOP,
 )
 LEGAL = Legal(ActionSpace(ACTIONS, ("chat",)))
-REACT = read("Thought: why\nAction: what", "react")
+REACT = StrategyRecipe("Thought: why\nAction: what", "react")
 IDS = ("v12", "v13", "hall")
 CUT = "the answer was cut off at 24 tokens; raise max_tokens, or answer in fewer words"
 
@@ -50,7 +49,7 @@ def written(action: Action, form: str) -> str:
 
 
 def outcome(text: str) -> Decision | Rejection:
-    return read_answer(text, REACT, LEGAL).outcome
+    return REACT.decision(text, LEGAL).outcome
 
 
 @pytest.mark.parametrize("form", CALLS)
@@ -129,7 +128,7 @@ def test_an_object_that_does_not_exist_is_unknown() -> None:
 def test_an_answer_that_was_cut_off_says_so(text: str) -> None:
     sampling = Sampling(max_tokens=24)
     (reply,) = replies(Completion((text,), ("length",)), sampling)
-    found = read_answer(reply, REACT, LEGAL).outcome
+    found = REACT.decision(reply, LEGAL).outcome
     assert isinstance(found, Rejection)
     assert (found.kind, found.reason) == ("cut_off", CUT)
 
@@ -137,7 +136,7 @@ def test_an_answer_that_was_cut_off_says_so(text: str) -> None:
 def test_an_action_that_was_whole_before_the_cut_counts() -> None:
     for said in ("Action: goto[mug_1]", "Action: goto mug_1\nNext I wo"):
         (reply,) = replies(Completion((said,), ("length",)), Sampling(max_tokens=24))
-        assert isinstance(read_answer(reply, REACT, LEGAL).outcome, Decision)
+        assert isinstance(REACT.decision(reply, LEGAL).outcome, Decision)
 
 
 def test_what_is_invented_after_a_stop_is_left_out() -> None:

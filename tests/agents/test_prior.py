@@ -14,7 +14,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.datasets.apartments import Apartments
 from wayword.datasets.two_phase import COMMON, TARGETS
 from wayword.models.local import LocalModel
-from wayword.models.parts import fetch, weights
+from wayword.models.parts import weights
 from wayword.perception import similarity as module
 from wayword.perception.similarity import TextSimilarity, similarity
 from wayword.settings import make
@@ -84,13 +84,13 @@ def test_absent_files_name_the_way_out(monkeypatch: pytest.MonkeyPatch, tmp_path
     with pytest.raises(UsageError, match="wayword models fetch minilm") as told:
         similarity()
     assert "\n" not in str(told.value)
-    assert [status.name for status in fetch.statuses() if status.present] == []
+    assert [status.name for status in weights.statuses() if status.present] == []
     (tmp_path / weights.MINILM.file).write_bytes(b"onnx")
     (tmp_path / weights.MINILM_TOKENS.file).write_bytes(b"{}")
     with pytest.raises(UsageError, match="sha256"):
         similarity()
     with pytest.raises(UsageError, match="wrong checksum"):
-        fetch.checked("minilm")
+        weights.checked("minilm")
 
 
 def test_absent_libraries_name_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,11 +105,11 @@ def test_absent_libraries_name_the_way_out(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_it_is_listed_checked_and_no_language_model() -> None:
-    status = {one.name: one for one in fetch.statuses()}["minilm"]
+    status = {one.name: one for one in weights.statuses()}["minilm"]
     assert status.present
     assert status.size == weights.MINILM.size + weights.MINILM_TOKENS.size
-    assert fetch.checked("minilm") == fetch.fetch("minilm") == status.path
-    assert not fetch.writes("minilm")
+    assert weights.checked("minilm") == weights.fetch("minilm") == status.path
+    assert not weights.writes("minilm")
     with pytest.raises(UsageError, match="writes no text"):
         LocalModel("minilm")
     assert module.MINILM.parts == (weights.MINILM, weights.MINILM_TOKENS)

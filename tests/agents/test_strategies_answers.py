@@ -9,14 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wayword.agents.answers import MOST_LISTED, StrategyRecipe
 from wayword.agents.legal import Legal, Refusal
 from wayword.agents.strategies.examples import heading, names, stated
-from wayword.agents.strategies.reading import (
-    MOST_LISTED,
-    answer_schema,
-    read,
-    read_answer,
-)
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.errors import UsageError
 from wayword.models.scripted import smallest
@@ -33,8 +28,8 @@ MENU = ActionSpace(
     ("chat", "stop"),
 )
 LEGAL = Legal(MENU, {Action("goto", ("cellar",))})
-REACT = read("Thought: why\nAction: what", "react")
-EMMEM = read("State:\n  place: a\n  facing: b\n  holding: c\nPlan: d\nAction: e", "emmem")
+REACT = StrategyRecipe("Thought: why\nAction: what", "react")
+EMMEM = StrategyRecipe("State:\n  place: a\n  facing: b\n  holding: c\nPlan: d\nAction: e", "emmem")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +133,7 @@ def test_an_id_with_signs_of_its_own_is_taken_as_written() -> None:
     ],
 )
 def test_free_answers(text: str, action: str, thought: str) -> None:
-    outcome = read_answer(text, REACT, LEGAL).outcome
+    outcome = REACT.decision(text, LEGAL).outcome
     assert isinstance(outcome, Decision)
     assert (str(outcome.action), outcome.thought) == (action, thought)
 
@@ -159,7 +154,7 @@ def test_free_answers(text: str, action: str, thought: str) -> None:
     ],
 )
 def test_free_answers_that_are_no_action(text: str, kind: str) -> None:
-    outcome = read_answer(text, REACT, LEGAL).outcome
+    outcome = REACT.decision(text, LEGAL).outcome
     assert isinstance(outcome, Rejection)
     assert outcome.kind == kind
     assert outcome.reason
@@ -185,7 +180,7 @@ def test_free_answers_that_are_no_action(text: str, kind: str) -> None:
     ],
 )
 def test_json_answers_that_are_no_action(text: str, kind: str) -> None:
-    outcome = read_answer(text, REACT, LEGAL).outcome
+    outcome = REACT.decision(text, LEGAL).outcome
     assert isinstance(outcome, Rejection)
     assert outcome.kind == kind
 
@@ -194,7 +189,7 @@ def test_json_answers_that_are_no_action(text: str, kind: str) -> None:
 def test_no_text_whatever_breaks_the_readers(text: str) -> None:
     for recipe in (REACT, EMMEM):
         for said in (text, f"Action: {text}", f"State: {text}\nAction: goto[{text}]"):
-            answer = read_answer(said, recipe, LEGAL)
+            answer = recipe.decision(said, LEGAL)
             assert isinstance(answer.outcome, Rejection) or answer.outcome.action in MENU
             stated(answer.parts)
 
@@ -207,8 +202,8 @@ def test_long_noise_is_read_in_no_time() -> None:
     began = time.perf_counter()
     for _ in range(20):
         text = "".join(rng.choices(pieces, k=2500))[:8000]
-        read_answer(text, EMMEM, LEGAL)
-        read_answer("Action: " + text, EMMEM, LEGAL)
+        EMMEM.decision(text, LEGAL)
+        EMMEM.decision("Action: " + text, LEGAL)
     assert time.perf_counter() - began < 5
 
 
@@ -221,7 +216,7 @@ def test_long_noise_is_read_in_no_time() -> None:
     ],
 )
 def test_a_state_is_read_from_lines_or_from_one(state: str) -> None:
-    answer = read_answer(f"{state}\nPlan: on\nAction: forward", EMMEM, LEGAL)
+    answer = EMMEM.decision(f"{state}\nPlan: on\nAction: forward", LEGAL)
     assert stated(answer.parts) == {"place": "kitchen", "heading": 45.0, "holding": ["mug_1"]}
 
 
@@ -267,7 +262,7 @@ def test_what_is_not_said_is_none() -> None:
 
 
 def test_the_schema_lists_what_is_legal() -> None:
-    schema = answer_schema(EMMEM, MENU, 240)
+    schema = EMMEM.schema_for(MENU, 240)
     fields = schema["properties"]
     assert list(fields) == ["state", "plan", "action", "argument"]
     assert fields["action"]["enum"] == [
@@ -281,16 +276,16 @@ def test_every_answer_the_schema_allows_is_read() -> None:
     rng = random.Random(0)
     space = ActionSpace(MENU.listed)
     for recipe in (REACT, EMMEM):
-        schema = answer_schema(recipe, space, 240)
+        schema = recipe.schema_for(space, 240)
         for _ in range(50):
             answer = json.dumps(smallest(schema, rng))
-            assert isinstance(read_answer(answer, recipe, Legal(space)).outcome, Decision)
+            assert isinstance(recipe.decision(answer, Legal(space)).outcome, Decision)
 
 
 def test_a_long_menu_is_not_listed() -> None:
     many = ActionSpace(tuple(Action("goto", (str(n),)) for n in range(MOST_LISTED + 1)))
-    assert "enum" not in answer_schema(REACT, many, 240)["properties"]["action"]
-    outcome = read_answer('{"action": "Goto[ 7 ]"}', REACT, Legal(many)).outcome
+    assert "enum" not in REACT.schema_for(many, 240)["properties"]["action"]
+    outcome = REACT.decision('{"action": "Goto[ 7 ]"}', Legal(many)).outcome
     assert outcome == Decision(Action("goto", ("7",)))
 
 
@@ -299,12 +294,12 @@ def test_a_long_menu_is_not_listed() -> None:
 )
 def test_a_recipe_must_end_in_its_action(form: str) -> None:
     with pytest.raises(UsageError, match="recipe mine"):
-        read(form, "mine")
+        StrategyRecipe(form, "mine")
 
 
 def test_what_an_agent_says_it_has_seen_is_not_clipped() -> None:
     seen = "mug_1 on table_1, " * 200
-    asked = read("State:\n  seen: what\nAction: exactly one", "long")
+    asked = StrategyRecipe("State:\n  seen: what\nAction: exactly one", "long")
     said = json.dumps({"state": {"seen": seen}, "action": "stop"})
-    answer = read_answer(said, asked, Legal(ActionSpace((STOP,))))
+    answer = asked.decision(said, Legal(ActionSpace((STOP,))))
     assert answer.parts["seen"] == seen.strip()

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from wayword.agents.team.agent import Team, TeamSettings
-from wayword.agents.team.knowledge import Knowledge
 from wayword.agents.team.messages import (
     KnownSpot,
     Leaving,
@@ -23,7 +22,7 @@ from wayword.agents.team.messages import (
     not_understood,
     parse_all,
 )
-from wayword.agents.team.partner import Partner
+from wayword.agents.team.partner import Knowledge, Partner
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task

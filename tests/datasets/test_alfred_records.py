@@ -10,10 +10,10 @@ import pytest
 
 from helpers.alfred_files import POSES, trajectory, write
 from helpers.invariants import violations
+from helpers.rehearsing import play
 from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.household import Household
-from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import Has, Held, HouseholdReference, Inside, Lit, Stacked
 from wayword.worlds.household.scene import HouseObject
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from helpers.rehearsing import play
 from wayword.core.errors import UsageError
 from wayword.datasets.grounding_homes import KINDS, GroundingHomes
 from wayword.datasets.procedural.homes.chores import spoken
-from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import Beside, HouseholdReference, Near
 from wayword.worlds.household.verbs import LOW_LEVEL
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from helpers.rehearsing import rehearse
 from wayword.datasets.household import Household
 from wayword.datasets.iqa import InteractiveQuestions
 from wayword.datasets.rearrangement import Rearrangement
-from wayword.worlds.household.expert import rehearse
 
 GOLDEN = Path(__file__).with_name("episodes.golden.txt")
 

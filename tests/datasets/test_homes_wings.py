@@ -7,12 +7,12 @@ from itertools import combinations
 
 import pytest
 
+from helpers.rehearsing import play
 from wayword.datasets.grounding_homes import GroundingHomes
 from wayword.datasets.household import Household
 from wayword.datasets.procedural.floorplans import FloorPlan, kind_of
 from wayword.datasets.procedural.homes.furniture import FURNITURE
 from wayword.datasets.procedural.homes.home import CORRIDOR, MOST, draw
-from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import HouseholdReference
 
 

@@ -9,12 +9,12 @@ from collections import Counter
 import pytest
 
 from helpers.invariants import violations
+from helpers.rehearsing import play
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.datasets.household import Household
 from wayword.datasets.procedural.homes.chores import KINDS, SENTENCES, Chore, ask_for, plural
 from wayword.datasets.procedural.homes.episodes import turn
-from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.verbs import LOW_LEVEL
 

@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from helpers.rehearsing import rehearse
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent
 from wayword.core.episode import Episode
@@ -41,7 +42,6 @@ from wayword.datasets.sources.teach.props import able
 from wayword.metrics.household import actions_taken
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.errands import PlannedReference
-from wayword.worlds.household.expert import rehearse
 from wayword.worlds.household.goals import State
 from wayword.worlds.household.observation import HouseholdObservation
 from wayword.worlds.household.scene import Scene

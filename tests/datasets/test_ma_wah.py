@@ -9,6 +9,7 @@ from collections import Counter
 
 import pytest
 
+from helpers.rehearsing import play
 from wayword.core.errors import UsageError
 from wayword.datasets.ma_wah import (
     APART,
@@ -24,7 +25,6 @@ from wayword.datasets.ma_wah import (
     whole,
 )
 from wayword.datasets.procedural.homes.chores import spoken
-from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import Held, HouseholdReference, Inside
 from wayword.worlds.household.verbs import Body
 

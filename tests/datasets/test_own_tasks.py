@@ -68,7 +68,7 @@ def test_a_generated_home_with_the_usual_things_and_an_environment(tmp_path: Pat
         tmp_path, rooms=None, home=home, plenty=1, things=things, goal=goal, max_steps=200
     )
     accept(path)
-    with make(str(path)) as env:
+    with make(str(path), include=["expert_action"]) as env:
         _, info = env.reset()
         over = False
         while not over:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from helpers.invariants import violations
+from helpers.rehearsing import play
 from wayword.datasets.procedural.homes.chores import spoken
 from wayword.datasets.rearrangement import Rearrangement
 from wayword.metrics.household import rearranged
-from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import RearrangementReference
 from wayword.worlds.household.verbs import LOW_LEVEL
 

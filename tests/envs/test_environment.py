@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import pickle
+import json
 import sys
 from functools import cache
 from typing import Any
@@ -13,7 +13,8 @@ import pytest
 
 from wayword.core.dataset import Dataset
 from wayword.core.errors import UsageError
-from wayword.envs import Environment, Info, make
+from wayword.envs import Environment, make
+from wayword.envs.game import INCLUDED, Info
 from wayword.metrics.scoring import score
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -33,6 +34,7 @@ def opened(name: str) -> Dataset:
 
 
 def small(name: str, **options: Any) -> Environment:
+    options = {"include": ["expert_action", "admissible_commands"], **options}
     return make(name, dataset=opened(name), settings=SMALL[name], **options)
 
 
@@ -147,34 +149,33 @@ def test_an_info_stays_true_of_its_own_step(homes: Environment) -> None:
     assert (info["expert_action"], info["admissible_commands"]) == expected
 
 
-def test_nothing_is_planned_before_it_is_read(
+def test_infos_hold_what_was_asked_for_and_nothing_else_is_planned(
     homes: Environment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*given: object) -> None:
         raise AssertionError("planned")
 
     monkeypatch.setattr(type(homes.dataset), "plan", fail)
-    _, info = homes.reset(episode=0)
-    assert "expert_action" in info
-    assert set(info) >= {"expert_action", "admissible_commands", "success", "conditions", "rules"}
-    homes.step("turn_left")
+    _, info = make("household", dataset=homes.dataset).reset(episode=0)
+    assert type(info) is dict
+    assert not set(INCLUDED) & set(info)
     with pytest.raises(AssertionError, match="planned"):
-        info["expert_action"]
+        make("household", dataset=homes.dataset, include=["expert_action"]).reset(episode=0)
 
 
-def test_an_info_is_a_plain_dict_once_pickled_or_copied() -> None:
-    _, info = small("two_phase").reset()
-    plain = pickle.loads(pickle.dumps(info))
-    assert type(plain) is dict
-    assert plain == info.copy() == dict(info)
-    assert info.get("expert_action") == plain["expert_action"] == "go[hallway]"
-    assert info.get("nothing", 3) == 3
-    assert "nothing" not in info
-    assert len(info) == len(plain)
+@pytest.mark.parametrize("name", SMALL)
+def test_an_info_with_everything_is_plain_json(name: str) -> None:
+    env = small(name, include=INCLUDED)
+    _, info = env.reset(episode=0)
+    assert json.loads(json.dumps(info)) == info
+    assert set(INCLUDED) <= set(info)
+    rules = env.clone().step("stop")[4]["rules"]
+    assert rules == info["rules"] == env.view.rules()
 
 
 def test_the_limit_truncates_and_a_finished_episode_takes_no_step(homes: Environment) -> None:
-    env = make("household", dataset=homes.dataset, max_steps=2)
+    include = ["admissible_commands"]
+    env = make("household", dataset=homes.dataset, max_steps=2, include=include)
     env.reset()
     env.step("turn_left")
     *_, ended, cut, info = env.step("turn_left")
@@ -200,7 +201,8 @@ def test_a_missing_library_is_told_with_what_installs_it(
 
 
 def test_menus_take_numbers_and_refuse_those_beyond(homes: Environment) -> None:
-    env = make("household", dataset=homes.dataset, actions="menu")
+    include = ["admissible_commands"]
+    env = make("household", dataset=homes.dataset, actions="menu", include=include)
     seen, info = env.reset()
     assert f"1: {info['admissible_commands'][1]}" in seen
     env.step(1)
@@ -249,6 +251,7 @@ def test_others_play_along_by_an_agent() -> None:
         ({"episodes": -1}, "no episode is left"),
         ({"actions": "buttons"}, "actions='buttons'"),
         ({"vieuw": "text"}, "did you mean 'view'"),
+        ({"include": ["expert"]}, "infos have no 'expert'; did you mean 'expert_action'"),
         ({"episodes": ["nowhere"]}, "no episode 'nowhere'"),
         ({"max_steps": -1}, "max_steps must be at least 1"),
         ({"view": "lgx"}, "objectnav"),

@@ -14,6 +14,7 @@ with warnings.catch_warnings():  # its tests import games of its own by deprecat
     from pettingzoo.test import api_test, parallel_api_test
 
 SMALL = {"settings": {"homes": 1, "episodes": 2, "task": "Coffee"}, "max_steps": 6}
+ADVISED = {**SMALL, "max_steps": 200, "include": ["expert_action"]}
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +52,7 @@ def test_an_answer_that_is_no_action_is_rejected_and_told(turns: WaywordAEC) -> 
 
 def test_who_stops_first_is_paid_for_the_teams_success() -> None:
     """The commander has told all it knows and stops; the follower solves the task."""
-    env = parallel("ma_household", **{**SMALL, "max_steps": 200})
+    env = parallel("ma_household", **ADVISED)
     _, infos = env.reset(seed=0)
     paid, over = dict.fromkeys(env.agents, 0.0), {}
     waiting = 0
@@ -68,7 +69,7 @@ def test_who_stops_first_is_paid_for_the_teams_success() -> None:
 
 
 def test_in_turns_who_stops_first_is_paid_as_well(turns: WaywordAEC) -> None:
-    env = aec("ma_household", **{**SMALL, "max_steps": 200})
+    env = aec("ma_household", **ADVISED)
     env.reset(seed=0)
     paid = dict.fromkeys(env.agents, 0.0)
     asked = dict.fromkeys(env.agents, 0)
@@ -96,7 +97,7 @@ def test_at_the_limit_who_has_stopped_is_terminated_and_others_are_truncated() -
 @pytest.mark.filterwarnings("ignore::UserWarning:pettingzoo")
 def test_menus_have_masks_that_policies_and_the_api_test_draw_by() -> None:
     api_test(aec("ma_household", **SMALL, actions="menu"), num_cycles=20)
-    env = parallel("ma_household", **SMALL, actions="menu")
+    env = parallel("ma_household", **SMALL, actions="menu", include=["admissible_commands"])
     seen, infos = env.reset(seed=0)
     for actor in env.agents:
         mask = seen[actor]["action_mask"]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from wayword.agents import human
-from wayword.agents.answers import Reply, items, one_line
+from wayword.agents.answers import Reply, StrategyRecipe, items, one_line
 from wayword.agents.choice import read_choice
 from wayword.agents.clauses import named
 from wayword.agents.discussnav import experts
@@ -22,8 +22,7 @@ from wayword.agents.legal import Legal, pick, written_out
 from wayword.agents.navgpt.agent import one_sentence
 from wayword.agents.prompting import Prompts
 from wayword.agents.search.lgx import first_word_fits, read_pick
-from wayword.agents.strategies import reading
-from wayword.agents.strategies.reading import read, read_answer
+from wayword.agents.strategies import strategy
 from wayword.agents.strategies.reflecting import read_reflection
 from wayword.agents.team import messages
 from wayword.agents.velma.agent import listed, read_actions
@@ -44,7 +43,8 @@ SPACE = ActionSpace(
 LEGAL = Legal(SPACE)
 LEGAL.read("turn")  # its lists of the menu are made once a step, whatever the answer is
 RECIPES = {
-    name: read(Prompts(reading.__file__)[name], name) for name in ("act", "react", "react_emmem")
+    name: StrategyRecipe(Prompts(strategy.__file__)[name], name)
+    for name in ("act", "react", "react_emmem")
 }
 ACTIONS = [f"go past the lamp number {n}" for n in range(100)]
 PARTS = ["leave the room", "go up the stairs", "stop by the lamp"]
@@ -65,7 +65,7 @@ def _completion(reply: Reply) -> None:
 def _strategy(name: str) -> Callable[[Reply], object]:
     def read_one(reply: Reply) -> object:
         one_line(reply.text, 200)
-        return read_answer(reply, RECIPES[name], LEGAL)
+        return RECIPES[name].decision(reply, LEGAL)
 
     return read_one
 

@@ -12,6 +12,7 @@ from wayword.core.errors import BudgetExhausted, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.middleware.budget import (
     Account,
+    Meter,
     PaidModel,
     Row,
     Totals,
@@ -82,22 +83,18 @@ def test_a_limit_is_told_in_its_own_unit() -> None:
         dear.check()
 
 
-def test_the_mean_of_whole_episodes_is_expected_of_the_next() -> None:
+def test_what_whole_episodes_took_is_expected_of_the_next() -> None:
     account = Account(max_tokens=100)
-    assert account.expected is None
-    played(account, 10)
+    assert account.ended == []
     played(account, 30)
+    played(account, 10)
     played(account, 5, whole=False)
-    assert account.expected == pytest.approx(0.2)
-    other = Account(max_tokens=100)
-    other.expect_share(account.expected)
-    assert other.expected == pytest.approx(0.2)
-    other.expect_share(None)
-    assert other.expected is None
-    other.expect(60, 0.0, episodes=0)
-    assert other.expected is None, "of no episode nothing is learned"
-    other.expect(60, 0.0, episodes=4)
-    assert other.expected == pytest.approx(0.15)
+    assert account.ended == pytest.approx([0.1, 0.3])
+    account.expect([(20, 0.0), (60, 0.0)])
+    assert account.ended == pytest.approx([0.1, 0.2, 0.3, 0.6])
+    account.expect((n * 7919 % 100_000 / 1000, 0.0) for n in range(100_000))
+    assert len(account.ended) <= 512
+    assert sum(account.ended) / len(account.ended) == pytest.approx(0.5, abs=0.2)
 
 
 def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
@@ -113,7 +110,7 @@ def test_no_episode_begins_that_the_rest_would_not_finish() -> None:
         begun(account)  # it would be 115
     fourth.run(account.pay, 40, 0.0)  # more than was kept: nothing is owed to it, nor by it
     third.run(account.end, True)
-    assert account.expected == pytest.approx((0.1 + 0.3 + 0.05) / 3)
+    assert account.ended == pytest.approx([0.05, 0.1, 0.3])
     with pytest.raises(BudgetExhausted):
         begun(account)  # 85 are spent, and 18.75 would be kept
 
@@ -139,57 +136,67 @@ def test_no_episode_begins_once_all_is_spent() -> None:
         begun(account)
 
 
-def test_before_any_has_ended_the_one_that_took_most_may_be_at_its_half() -> None:
-    account = Account(max_tokens=100)
-    first, second, third = begun(account), begun(account), begun(account)
-    first.run(account.pay, 20, 0.0)
-    # Each may take 40: 20 are spent, 20 + 40 owed. 80 for these, and 40 more do not fit.
-
-    async def run() -> None:
-        await asyncio.create_task(account.admit(), context=second)
+async def _admitted(account: Account, episodes: Sequence[Context]) -> int:
+    """How many of these episodes may make a call now."""
+    tasks = [asyncio.create_task(account.admit(), context=each) for each in episodes]
+    await _settle()
+    found = [task for task in tasks if task.done()]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    for _ in found:
         account.landed()
-        waiting = asyncio.create_task(account.admit(), context=third)
-        await _settle()
-        assert not waiting.done()
-        second.run(account.pay, 0, 0.0)
-        second.run(account.end, False)
-        await _settle()
-        assert waiting.done(), "20 spent, 20 owed, 40 needed"
+    return len(found)
 
-    asyncio.run(run())
+
+def test_without_a_limit_of_turns_the_one_that_took_most_may_be_at_its_half() -> None:
+    account = Account(max_tokens=100)
+    episodes = [begun(account) for _ in range(3)]
+    episodes[0].run(account.pay, 20, 0.0)
+    # Each may take 40: 20 are spent, 20 + 40 owed, and 40 more do not fit.
+    assert asyncio.run(_admitted(account, episodes[1:])) == 1
 
 
 def test_before_any_has_ended_an_episode_may_take_all_its_turns() -> None:
-    """Ten turns of a call each, at the first one's cost and four times that while one is known."""
-    account = Account(max_tokens=100_000, turns=10)
-    episodes = [begun(account) for _ in range(10)]
+    """Ten turns at the mean of those so far, and four times that more while one is known."""
+    account = Account(max_tokens=100_000)
+    account.turns = 10
+    episodes = [begun(account) for _ in range(11)]
     episodes[0].run(account.pay, 400, 0.0)
-
-    async def admitted() -> int:
-        tasks = [asyncio.create_task(account.admit(), context=e) for e in episodes[1:]]
-        await _settle()
-        found = [task for task in tasks if task.done()]
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        for _ in found:
-            account.landed()
-        return len(found)
-
-    # 20,000 an episode: the first one's rest and four more fit
-    assert asyncio.run(admitted()) == 4
-    for episode in episodes[1:5]:
-        episode.run(account.pay, 400, 0.0)
-    # five calls are known: 10 × 400 × 1.8 = 7,200 an episode
-    assert asyncio.run(admitted()) == 9
     episodes[0].run(account.stepped)
-    episodes[0].run(account.pay, 2000, 0.0)
-    # its second turn took 2,000 up to now, so a turn may take 2,400
-    assert asyncio.run(admitted()) == 1
+    # 20,000 an episode, 18,000 of the first one's left: four more fit, less what is spent
+    assert asyncio.run(_admitted(account, episodes[1:])) == 4
+    for _ in range(3):
+        episodes[0].run(account.pay, 400, 0.0)
+        episodes[0].run(account.stepped)
+    # four turns deep: twice that more, 12,000 an episode, 7,200 of the first one's left
+    assert asyncio.run(_admitted(account, episodes[1:])) == 7
+    episodes[0].run(account.pay, 8000, 0.0)
+    episodes[0].run(account.stepped)
+    # 1,920 a turn, 53,500 an episode, 26,800 of the first one's left
+    assert asyncio.run(_admitted(account, episodes[1:])) == 1
+
+
+def test_what_nine_of_ten_episodes_need_is_known_after_nine() -> None:
+    account = Account(max_tokens=1000)
+    account.turns = 10
+    for tokens in range(10, 19):
+        episode = begun(account)
+        for _ in range(5):
+            episode.run(account.pay, tokens / 5, 0.0)
+            episode.run(account.stepped)
+        episode.run(account.end, True)
+    rest, deep = account._estimate.rests([]), 1 + 4 / 5**0.5
+    assert rest(Meter(99)) == pytest.approx(0.018)
+    assert rest(Meter(99, 0.010, 5)) == pytest.approx(5 * 0.0028 * deep), "eight are longer"
+    others = [Meter(n, 0.012) for n in range(5)]
+    # ended: 3 of 10 by 12 tokens; five that go on count among those above
+    assert account._estimate.rests(others)(Meter(99)) == pytest.approx(10 * 0.0028 * deep)
 
 
 def test_an_episode_that_waits_to_begin_is_refused_once_the_rest_would_not_finish_it() -> None:
-    account = Account(max_tokens=100, turns=10)
+    account = Account(max_tokens=100)
+    account.turns = 10
     first, second, third = begun(account), begun(account), begun(account)
     first.run(account.pay, 10, 0.0)
 
@@ -217,13 +224,13 @@ def test_an_episode_s_calls_are_its_own() -> None:
     shares = [episode.run(under_way).share for episode in (first, second)]  # type: ignore[union-attr]
     assert shares == pytest.approx([0.4, 0.05])
     first.run(account.end, True)
-    assert (account.expected, first.run(under_way)) == (0.4, None)
+    assert (account.ended, first.run(under_way)) == ([0.4], None)
     first.run(account.pay, 1, 0.0)
-    assert account.expected == 0.4
+    assert account.ended == [0.4]
     first.run(play_as, second.run(under_way))
     first.run(account.pay, 10, 0.0)
     second.run(account.end, True)
-    assert account.expected == pytest.approx((0.4 + 0.05 + 0.1) / 2)
+    assert account.ended == pytest.approx([0.05 + 0.1, 0.4])
 
 
 async def _settle() -> None:
@@ -274,7 +281,7 @@ def test_a_younger_episode_waits_while_an_older_one_needs_what_is_left() -> None
     # 40 of 100 tokens an episode are expected, 50 kept. 30 + 25 are spent and 20 owed to the first;
     # the second would need 50.
     account = Account(max_tokens=100)
-    account.expect(40, 0.0, episodes=1)
+    account.expect([(40, 0.0)])
     first, second = begun(account), begun(account)
     first.run(account.pay, 30, 0.0)
     account.pay(25, 0.0)

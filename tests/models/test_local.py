@@ -16,9 +16,8 @@ from wayword.core.model import Image, Message, Sampling, system, user
 from wayword.models.local import LocalModel, Settings
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts import weights as known
-from wayword.models.parts.fetch import checked, fetch, statuses
 from wayword.models.parts.llamacpp import serve
-from wayword.models.parts.weights import SMOLLM2, verified
+from wayword.models.parts.weights import SMOLLM2, checked, fetch, statuses, verified
 
 pytestmark = pytest.mark.local_model
 

@@ -12,12 +12,12 @@ import pytest
 
 from helpers.alfred_plans import carry_out, picked_up
 from helpers.invariants import violations
+from helpers.rehearsing import play
 from wayword.core.dataset import Task
 from wayword.core.files import find, read_json_lines
 from wayword.core.game import PlanningFailed
 from wayword.datasets.household import Household
 from wayword.datasets.sources.alfred import Alfred
-from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import (
     GoalCondition,
     Has,

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from helpers.rehearsing import rehearse
 from wayword.core.dataset import Task
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.iqa import UNSEEN, InteractiveQuestions, read_questions
-from wayword.worlds.household.expert import rehearse
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.household.world import HouseholdWorld
 

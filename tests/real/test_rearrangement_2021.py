@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from helpers.rehearsing import rehearse
 from wayword.core.dataset import Task
 from wayword.core.errors import DataError, UsageError
 from wayword.core.game import PlanningFailed
 from wayword.datasets.rearrangement import Rearrangement
 from wayword.metrics.household import rearranged
-from wayword.worlds.household.expert import rehearse
 from wayword.worlds.household.goals import RearrangementReference
 
 pytestmark = pytest.mark.real

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from helpers.rehearsing import rehearse
 from wayword.agents.team.agent import Team, TeamSettings
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import DataError
@@ -21,7 +22,6 @@ from wayword.datasets.sources.teach.definitions import (
     read_definitions,
 )
 from wayword.worlds.household.errands import PlannedReference
-from wayword.worlds.household.expert import rehearse
 
 pytestmark = pytest.mark.real
 COUNTS = {

@@ -10,7 +10,8 @@ Three steps, shared by all agents: :class:`Reply` (the text without reasoning an
 :func:`fields` (a JSON object or labelled lines), and a match with what is legal now
 (:mod:`~wayword.agents.legal`): one of some names, or one action. An :class:`AnswerForm` declares
 the fields once: what is asked for, the JSON schema of constrained answers and the reader follow
-from it. Model output is data: it is only ever compared, never run, opened or shown as markup.
+from it. A :class:`StrategyRecipe` is such a form as a text, which ends in an action. Model output
+is data: it is only ever compared, never run, opened or shown as markup.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any, TypeAlias
 
-from wayword.agents.legal import LONGEST, MARKER, unmarked
-from wayword.core.action import Rejection, RejectionKind
+from wayword.agents.legal import LONGEST, MARKER, Legal, Refusal, unmarked
+from wayword.core.action import Action, ActionSpace, Decision, Rejection, RejectionKind
 from wayword.core.episode import Json
+from wayword.core.errors import UsageError
 from wayword.core.model import Completion, Sampling
 
 ENDS = 2 * LONGEST
@@ -73,9 +75,8 @@ class Reply:
         ends = [end for end in map(text.find, stop) if end >= 0]
         if ends:
             text, cut_off = text[: min(ends)], ""
-        if cut_off:
-            unfinished = _UNFINISHED.match(text[::-1])
-            text = text[: len(text) - (unfinished.end() if unfinished else 0)]
+        if cut_off and (unfinished := _UNFINISHED.match(text[::-1])):
+            text = text[: len(text) - unfinished.end()]
         return cls(text[: LONGEST + 1], reasoning, cut_off)
 
     def reject(self, kind: RejectionKind, reason: str, thought: str = "") -> Rejection:
@@ -86,31 +87,27 @@ class Reply:
 
     def unreadable(self) -> Rejection | None:
         """The rejection of an answer with nothing in it, or far too much."""
-        if not self.text.strip():
-            if self.reasoning:
-                return self.reject("empty", "nothing followed the reasoning; answer after it")
-            return self.reject("empty", "the answer was empty")
-        if len(self.text) > LONGEST:
+        if len(self.text) > LONGEST and self.text.strip():
             reason = f"the answer ran to more than {LONGEST:,} characters; be brief"
             return self.reject("too_long", reason)
-        return None
+        after = "nothing followed the reasoning; answer after it"
+        empty = after if self.reasoning else "the answer was empty"
+        return None if self.text.strip() else self.reject("empty", empty)
 
 
 def replies(completion: Completion, sampling: Sampling, setting: str = "max_tokens") -> list[Reply]:
     """Each sample of a completion. ``setting`` names what limits an answer's tokens."""
-    limit = sampling.max_tokens
+    limit, usage = sampling.max_tokens, completion.usage
     if len(completion.texts) == 1:  # a backend may grant more, for reasoning
-        limit = max(limit, completion.usage.completion)
-    cut = f"the answer was cut off at {limit:,} tokens; raise {setting}, or answer in fewer words"
-    thought = completion.usage.reasoning
-    if len(completion.texts) == 1 and thought > completion.usage.completion / 2:
-        cut = (
-            f"the answer was cut off at {limit:,} tokens, {thought:,} of them thought; "
-            "raise model.thinking, or think less"
-        )
+        limit = max(limit, usage.completion)
+    cut = f"the answer was cut off at {limit:,} tokens"
+    out = f"raise {setting}, or answer in fewer words"
+    if len(completion.texts) == 1 and usage.reasoning > usage.completion / 2:
+        cut += f", {usage.reasoning:,} of them thought"
+        out = "raise model.thinking, or think less"
     ends = [*completion.finish, *("" for _ in completion.texts)]
     return [
-        Reply.of(text, sampling.stop, cut if end.lower() in _CUT else "")
+        Reply.of(text, sampling.stop, f"{cut}; {out}" if end.lower() in _CUT else "")
         for text, end in zip(completion.texts, ends, strict=False)
     ]
 
@@ -130,12 +127,11 @@ def _split_reasoning(text: str) -> tuple[str, str]:
     """
     if text.lstrip().startswith("{"):
         return text, ""
-    said: list[str] = []
-    reasoned: list[str] = []
+    said, reasoned = list[str](), list[str]()
     depth = end = 0
     for tag in _TAG.finditer(text):
         piece, end = text[end : tag.start()], tag.end()
-        closing = "/" in (tag.group(1), tag.group(2))
+        closing = "/" in tag.groups()
         if depth:
             reasoned.append(piece)
         elif closing:
@@ -389,13 +385,9 @@ class AnswerForm:
         """The JSON schema of a constrained answer, each field of about ``length`` characters."""
         return _object({field.key: field.schema(length) for field in self.fields})
 
-    def found(self, text: str) -> AnswerFields:
-        """Every value that an answer gives for each field."""
-        return fields(text, [field.key for field in self.fields])
-
     def read(self, text: str) -> Filled | None:
         """The fields of an answer, those it lacks left empty; None where it has none of them."""
-        found = self.found(text)
+        found = fields(text, [field.key for field in self.fields])
         filled = {field.key: field.shaped(found.all(field.key)) for field in self.fields}
         return filled if any(filled.values()) else None
 
@@ -407,3 +399,157 @@ def _object(properties: Mapping[str, Json]) -> dict[str, Json]:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+# StrategyRecipe: an answer form as one text, whose last field is the action.
+#
+# Source: LangSuitE (Jia et al. 2024), section 4 and Appendix G: Act, ReAct, ReAct-EmMem.
+
+ARGUMENT = "argument"
+"""JSON field: what is said, for actions that take free text."""
+MOST_LISTED = 200
+"""A list up to this long is an enumeration; a longer one a pattern, which is shorter by far."""
+MESSAGE = 200
+"""Characters that a message to others may have at least."""
+_LINE = re.compile(r"( *)([A-Za-z]+): *(.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class StrategyAnswer:
+    """What was understood: what came of it, and the parts of its sections by name."""
+
+    outcome: Decision | Rejection
+    parts: Mapping[str, str]
+
+
+class StrategyRecipe(AnswerForm):
+    """What an answer is made of, as one text that is shown to the model as it stands.
+
+    A line a section, ``Label: what to write``; indented lines below one are its parts; the last
+    section is the action. How free answers are read, the JSON schema of constrained ones and the
+    turns of examples follow from it. Raises ``UsageError`` for a text of another form.
+
+        >>> recipe = StrategyRecipe("Thought: what to do next\nAction: exactly one action", "mine")
+        >>> [section.key for section in recipe.sections]
+        ['thought']
+    """
+
+    def __init__(self, text: str, name: str) -> None:
+        found: list[Field] = []
+        for line in text.strip("\n").splitlines():
+            match = _LINE.fullmatch(line.rstrip())
+            if match is None or (match.group(1) and not found):
+                raise UsageError(f"recipe {name}: {line!r} does not read 'Label: what to write'")
+            indent, label, about = match.groups()
+            if indent:
+                found[-1] = replace(found[-1], parts=(*found[-1].parts, (label.lower(), about)))
+            else:
+                found.append(Field(label, about))
+        keys = [field.key for field in found]
+        if not keys or keys[-1] != "action" or len(set(keys)) < len(keys):
+            raise UsageError(f"recipe {name}: the last section, and no other, must be 'Action:'")
+        super().__init__(*found)
+        self.text, self.sections, self.action = text.strip("\n"), self.fields[:-1], self.fields[-1]
+
+    def schema_for(self, space: ActionSpace, length: int) -> Mapping[str, Json]:
+        """The schema that :meth:`decision` reads: the sections, then ``action``.
+
+        ``argument`` is there where some action takes free text; other actions leave it empty.
+        Stopping is an action like the rest: asked for it as a yes or no of its own, the embedded
+        model says yes at the first step (8 of 8 first prompts, against 0 of 6 this way).
+        """
+        if len(space) > MOST_LISTED or space.forms:
+            action = replace(self.action, pattern=pattern(space))
+        else:
+            listed = dict.fromkeys([*map(str, space.listed), *space.open_verbs])
+            action = replace(self.action, choices=listed)
+        spoken = [Field(ARGUMENT, length=max(MESSAGE, length))] if space.open_verbs else []
+        return AnswerForm(*self.sections, action, *spoken).schema(length)
+
+    def decision(self, said: str | Reply, legal: Legal) -> StrategyAnswer:
+        """Read labelled lines, or the JSON object of :meth:`schema_for`: one legal action, or a
+        rejection. Text before the first label counts for the first section."""
+        reply = Reply.of(said)
+        if (unreadable := reply.unreadable()) is not None:
+            return StrategyAnswer(unreadable, {})
+        found = fields(reply.text, [*(field.key for field in self.fields), ARGUMENT])
+        parts = {k: v for s in self.sections for k, v in _parts(found.all(s.key), s).items()}
+        told = [_told(value) for s in self.sections for value in found.all(s.key)]
+        if found.given and self.sections and not (found.is_json and any(told)):
+            told.insert(0, found.before)
+        thought = one_line(" ".join(told))
+        words = [text for text in found.all(self.action.key) if isinstance(text, str)]
+        doubled = bool(words) and isinstance(legal.alone(found.before), Action)
+        outcome: Action | Refusal | None
+        if len(words) > 1 or doubled:
+            outcome = Refusal(
+                "several_actions", "the answer held several actions; give exactly one"
+            )
+        elif words:
+            outcome = _labelled(words[0], found.line(ARGUMENT), legal)
+        elif found.is_json:
+            outcome = Refusal("no_action", "the answer held no field 'action'")
+        elif reply.text.lstrip()[:1] in "[{":
+            outcome = Refusal("no_action", "the answer was not one whole JSON object")
+        else:
+            lacking = "the answer held no line that begins with 'Action:'"
+            outcome = legal.alone(reply.text) or Refusal("no_action", lacking)
+        if isinstance(outcome, Action):
+            return StrategyAnswer(Decision(outcome, thought), parts)
+        return StrategyAnswer(reply.reject(outcome.kind, outcome.reason, thought), parts)
+
+
+def _labelled(words: str, argument: str, legal: Legal) -> Action | Refusal:
+    """The action of its own field. An argument beside it counts where the action needs one."""
+    if argument and legal.speaks(words):
+        return legal.read(f"{words}[{argument}]")
+    outcome = legal.read(words)
+    if argument and isinstance(outcome, Refusal) and "[" not in words:
+        completed = legal.read(f"{words}[{argument}]")
+        return completed if isinstance(completed, Action) else outcome
+    return outcome
+
+
+def _parts(values: Sequence[Json], section: Field) -> dict[str, str]:
+    """The parts of a section: the fields of an object, or ``name: words`` on lines of their own or
+    between semicolons."""
+    names = [name for name, _ in section.parts]
+    edge = rf"(?:^|[;\n])[ \t>*#_\-]{{0,8}}({'|'.join(names)})[ \t*_]{{0,4}}[:=]"
+    found: dict[str, str] = {}
+    for value in values if names else ():
+        if isinstance(value, dict):
+            told = [(name, value[name]) for name in names if name in value]
+        else:
+            marks = list(re.finditer(edge, body := str(value), re.IGNORECASE))
+            ends = [*(mark.start() for mark in marks[1:]), len(body)]
+            pairs = zip(marks, ends, strict=False)
+            told = [(m[1].lower(), body[m.end() : end].strip(" \t\r\n;*")) for m, end in pairs]
+        for name, words in told:
+            found.setdefault(name, one_line(words, LONGEST))
+    return found
+
+
+def _told(value: Json) -> str:
+    if isinstance(value, dict):
+        return "; ".join(f"{name}: {one_line(words, LONGEST)}" for name, words in value.items())
+    return one_line(value, LONGEST) if not isinstance(value, str) else value
+
+
+def pattern(space: ActionSpace) -> str:
+    r"""A regular expression for the listed actions: each verb once, with the words that go in each
+    of its slots. It lets through pairs that are not listed; the reader judges those.
+
+    >>> pattern(ActionSpace((Action("goto", ("a",)), Action("goto", ("b",)), Action("stop"))))
+    '^(goto\\[(a|b)\\]|stop)$'
+    """
+    slots: dict[tuple[str, int], list[dict[str, None]]] = {}
+    for action in space.listed:
+        words = action.arguments
+        options = slots.setdefault((action.name, len(words)), [{} for _ in words])
+        for known, word in zip(options, words, strict=True):
+            known[re.sub(r"([\\.^$*+?()\[\]{}|/])", r"\\\1", word)] = None
+    forms = []
+    for (verb, count), options in slots.items():
+        inside = ", ".join(f"({'|'.join(each)})" for each in options)
+        forms.append(rf"{verb}\[{inside}\]" if count else verb)
+    return f"^({'|'.join(dict.fromkeys([*forms, *space.forms, *space.open_verbs]))})$"

@@ -67,9 +67,9 @@ Name = Annotated[str, typer.Argument(help="A model's name, such as smollm2.")]
 @models.command("list")
 def models_list() -> None:
     """The models that can be had by name, and which are here; those trained here come last."""
-    from wayword.models.parts import fetch, weights
+    from wayword.models.parts import weights
 
-    for status in fetch.statuses():
+    for status in weights.statuses():
         where = status.path or f"not here; run `wayword models fetch {status.name}`"
         typer.echo(f"{status.name}  {status.size / 1e6:.0f} MB  {status.licence}  {where}")
     for name in weights.trained_names():
@@ -80,9 +80,9 @@ def models_list() -> None:
 @models.command("fetch")
 def models_fetch(name: Name = "smollm2") -> None:
     """Bring a model's weights here, checked by their SHA-256."""
-    from wayword.models.parts import fetch
+    from wayword.models.parts import weights
 
-    typer.echo(f"{name}: {fetch.fetch(name)}")
+    typer.echo(f"{name}: {weights.fetch(name)}")
 
 
 @models.command("check")
@@ -91,11 +91,11 @@ def models_check(name: Name = "smollm2") -> None:
     import asyncio
 
     from wayword.core.model import Sampling, user
-    from wayword.models.parts import fetch
+    from wayword.models.parts import weights
     from wayword.models.parts.opening import open_model
 
-    typer.echo(f"{fetch.checked(name)}: the SHA-256 is right")
-    if not fetch.writes(name):
+    typer.echo(f"{weights.checked(name)}: the SHA-256 is right")
+    if not weights.writes(name):
         return
     asked = [user("Name a colour.")]
     model = open_model(f"local:{name.removeprefix('local:')}")

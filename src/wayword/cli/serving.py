@@ -43,7 +43,7 @@ def serve_env(
     port: Port = 8765,
     sessions: Sessions = 64,
 ) -> None:
-    """Serve environments over HTTP and WebSocket, in OpenEnv's messages, until Ctrl-C.
+    """Serve environments over WebSocket, in OpenEnv's messages, until Ctrl-C.
 
     Each WebSocket is a session of its own. A token in $WAYWORD_ENV_TOKEN is asked of every client;
     without one the server listens on this machine only.

@@ -7,7 +7,6 @@ import hashlib
 import io
 import json
 import os
-import re
 import secrets
 import traceback
 import zlib
@@ -16,6 +15,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 from typing import Any, BinaryIO
+from zipfile import BadZipFile
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,20 @@ def keep(path: Path, write: Callable[[BinaryIO], object]) -> None:
     except OSError:
         with suppress(OSError):
             partial.unlink(missing_ok=True)
+
+
+def keep_arrays(path: Path, **arrays: NDArray[Any]) -> None:
+    """Write a cache file of named arrays; see :func:`keep`."""
+    keep(path, lambda file: np.savez(file, allow_pickle=False, **arrays))
+
+
+def kept_arrays(path: Path) -> dict[str, NDArray[Any]] | None:
+    """The arrays of a cache file, None where it is missing or damaged."""
+    try:
+        with path.open("rb") as file, np.load(file) as arrays:
+            return dict(arrays)
+    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
+        return None
 
 
 def remembered(name: str, sources: Iterable[Path], make: Callable[[], Any]) -> Any:
@@ -225,14 +239,11 @@ def parsed(text: bytes | str) -> Any:
     return json.loads(text, parse_constant=_no_number)
 
 
-def read_json(path: Path, without: re.Pattern[bytes] | None = None) -> Any:
-    """A JSON file, plain or gzipped; what matches ``without`` is cut out before it is parsed.
-
-    Raises ``DataError``.
-    """
+def read_json(path: Path) -> Any:
+    """A JSON file, plain or gzipped. Raises ``DataError``."""
     text = read_bytes(path)
     try:
-        return parsed(without.sub(b"", text) if without else text)
+        return parsed(text)
     except (ValueError, RecursionError) as error:
         raise DataError(path, "", f"is not valid JSON ({error})", "fetch it again") from error
 

@@ -13,7 +13,6 @@ when it is used: ``gymnasium``, ``pettingzoo``, ``openenv``, ``mcp``, ``trl``, `
 from __future__ import annotations
 
 from wayword.envs.environment import Environment, Options, make
-from wayword.envs.game import Info
 from wayword.envs.rewards import Reward
 
-__all__ = ["Environment", "Info", "Options", "Reward", "make"]
+__all__ = ["Environment", "Options", "Reward", "make"]

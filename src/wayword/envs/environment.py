@@ -1,7 +1,7 @@
 """Environment: one actor's episodes of a dataset, with ``reset`` and ``step``.
 
 >>> from wayword.envs import make
->>> env = make("houses", episodes=3)
+>>> env = make("houses", episodes=3, include=["expert_action"])
 >>> observation, info = env.reset(seed=0)
 >>> while info["expert_action"]:
 ...     observation, reward, terminated, truncated, info = env.step(info["expert_action"])
@@ -27,7 +27,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step, Trajectory
-from wayword.envs.game import LAZY, Info, Moment, TaskGame
+from wayword.envs.game import Info, TaskGame, included
 from wayword.envs.prompts import AgentPrompts, Background
 from wayword.envs.rewards import Meter, Reward, reward
 from wayword.envs.views import Actions, Said, Structured, View, Words
@@ -55,6 +55,7 @@ class Options:
     view_settings: Mapping[str, Any] = field(default_factory=dict)
     data: Path | str | None = None
     seed: int = 0
+    include: Sequence[str] = ()
 
     @property
     def plan(self) -> Plan:
@@ -73,8 +74,9 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
     ``conditions``, ``progress``, ``cost``, or weights of terms (:mod:`wayword.envs.rewards`).
     ``episodes``: the first so many, or these ids. ``max_steps``: instead of the dataset's own.
     In tasks for several ``actor`` is whom one plays, the first by default, and ``others`` the
-    agent of everybody else. ``seed`` is that of agents, as ``wayword run --seed``. ``dataset`` may
-    be one that is open already: environments can share it.
+    agent of everybody else. ``seed`` is that of agents, as ``wayword run --seed``. ``include``
+    names what infos hold besides. ``dataset`` may be one that is open already: environments can
+    share it.
 
     Raises ``UsageError`` for a name or option that does not exist.
     """
@@ -96,13 +98,15 @@ class Environment:
 
     ``info`` holds ``success`` (whether the episode ended and was solved), ``rejected`` and
     ``rejection`` (why the answer was no legal action), ``status`` (of the last feedback),
-    ``episode``, ``actor``, ``steps``, ``reward_terms``; and, worked out when read,
+    ``episode``, ``actor``, ``steps``, ``reward_terms``; and what ``include`` names of
     ``expert_action``, ``admissible_commands``, ``conditions`` (met, of how many), ``distance``
-    (metres or links to the goal) and ``rules`` (what a policy is told once).
+    (metres or links to the goal) and ``rules`` (what a policy is told once). They cost time: an
+    expert plans anew after each step that is not its own.
     """
 
     def __init__(self, options: Options, dataset: Dataset | None = None) -> None:
         self.options, self.reward = options, reward(options.reward)
+        self.include = included(options.include)
         if options.actions not in get_args(Actions):
             raise UsageError(f"actions={options.actions!r} must be 'text' or 'menu'")
         self.dataset = dataset if dataset is not None else open_dataset(options.plan)
@@ -311,18 +315,18 @@ class Environment:
         game = self.game
         refused = last.decision if last and isinstance(last.decision, Rejection) else None
         standing = game.standing() if game.ended else None
-        ready: dict[str, Json] = {
+        return {
             "episode": game.task.episode.id,
             "actor": self.actor,
             "steps": game.taken[self.actor],
-            "success": standing is not None and standing.success,
+            "success": standing is not None and bool(standing.success),
             "rejected": refused is not None,
             "rejection": refused.reason if refused else "",
             "status": last.feedback.status if last else "",
             "reward_terms": dict(terms),
             **self._view.extra(),
+            **game.told(self.actor, self.include, self._view.rules),
         }
-        return Info(ready, LAZY, Moment(game, self.actor, self._view.rules))
 
 
 def _whole(name: str, given: SupportsIndex, wanted: str) -> int:

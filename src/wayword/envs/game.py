@@ -1,19 +1,17 @@
 """The game that environments step: an episode of a task, its standing and its expert.
 
-Environments are views of it. What they give next to an observation (:class:`Info`) is computed when
-it is read.
+Environments are views of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from typing import Self
 
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Json
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, suggest
 from wayword.core.game import ActionPlan, Game, PlanningFailed, copied
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import World
@@ -21,6 +19,17 @@ from wayword.metrics.scoring import Judged, Standing, scorer
 
 EXPERT_SOLUTIONS = ("shortest", "expert")
 """Solutions that can be planned from wherever one is; a published path cannot."""
+INCLUDED = ("admissible_commands", "conditions", "distance", "expert_action", "rules")
+"""What ``include`` may add to an info."""
+Info = dict[str, Json]
+
+
+def included(names: Sequence[str]) -> tuple[str, ...]:
+    """The names, checked. Raises ``UsageError`` for one that infos cannot hold."""
+    for name in names:
+        if name not in INCLUDED:
+            raise UsageError(f"include: infos have no {name!r}; {suggest(name, list(INCLUDED))}")
+    return tuple(names)
 
 
 class TaskGame(Game):
@@ -85,12 +94,24 @@ class TaskGame(Game):
         other._ahead = {who: left and list(left) for who, left in self._ahead.items()}
         return other
 
-    def rebuilt(self, turns: int) -> TaskGame:
-        """A game of the same episode after its first ``turns``, played again from the start."""
-        other = TaskGame(self.dataset, self.task, self.max_steps or 0)
-        for step in self.trajectory.steps[:turns]:
-            other.act(step.actor, step.decision)
-        return other
+    def told(self, actor: str, include: Sequence[str], rules: Callable[[], str]) -> Info:
+        """The part of an info that ``include`` asks for."""
+        info: Info = {}
+        for name in include:
+            if name == "rules":
+                info[name] = rules()
+            elif name == "expert_action":
+                info[name] = self.expert_action(actor)
+            elif name == "admissible_commands":
+                over = self.over(actor)
+                info[name] = [] if over else [str(each) for each in self.space(actor).listed]
+            elif (standing := self.standing()) is None:
+                info[name] = None
+            elif name == "conditions":
+                info[name] = [standing.met, standing.parts]
+            else:  # a float, so that distances of several environments fit in one array
+                info[name] = None if standing.distance is None else float(standing.distance)
+        return info
 
     def _planned(self, actor: str) -> list[Action] | None:
         """The expert's actions from here to its end, the last one first."""
@@ -154,106 +175,3 @@ class _Expert:
         decision = step.decision
         own = step.actor == self._actor and isinstance(decision, Decision)
         return own and getattr(decision, "action", None) == self._action
-
-
-LAZY = ("admissible_commands", "conditions", "distance", "expert_action", "rules")
-"""What is told besides, worked out when it is read."""
-
-
-class Info(dict[str, Json]):
-    """What an environment tells beside an observation: a dict, parts of it made when read.
-
-    ``info["expert_action"]`` plans, which takes milliseconds, and nothing is planned before. Going
-    over all items works everything out. It stays true of its own step: read after later steps, it
-    plays the episode again up to there.
-    """
-
-    def __init__(self, ready: Mapping[str, Json], lazy: Sequence[str], ask: Callable[[str], Json]):
-        super().__init__(ready)
-        self._lazy, self._ask = tuple(lazy), ask
-
-    def __missing__(self, key: str) -> Json:
-        if key not in self._lazy:
-            raise KeyError(key)
-        self[key] = value = self._ask(key)
-        return value
-
-    def __contains__(self, key: object) -> bool:
-        return dict.__contains__(self, key) or key in self._lazy
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(dict.fromkeys((*dict.keys(self), *self._lazy)))
-
-    def __len__(self) -> int:
-        return len(list(iter(self)))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and dict(self.items()) == dict(other.items())
-
-    def __repr__(self) -> str:
-        left = [name for name in self._lazy if not dict.__contains__(self, name)]
-        return f"Info({dict.__repr__(self)}, when read: {', '.join(left) or 'nothing'})"
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return dict, (dict(self.items()),)
-
-    def get(self, key: str, default: Json = None) -> Json:
-        """The value of a key, worked out where need be."""
-        if key not in self:
-            return default
-        return self[key]
-
-    def keys(self) -> Any:
-        """Every key, read before or not."""
-        return dict.fromkeys(self).keys()
-
-    def values(self) -> Any:
-        """Every value: works everything out."""
-        return self._whole.values()
-
-    def items(self) -> Any:
-        """Every key and value: works everything out."""
-        return self._whole.items()
-
-    def copy(self) -> dict[str, Json]:
-        """A plain dict: works everything out."""
-        return self._whole
-
-    @property
-    def _whole(self) -> dict[str, Json]:
-        return {key: self[key] for key in self}
-
-    def only(self, keys: Sequence[str]) -> dict[str, Json]:
-        """A plain dict of what is ready and of these keys."""
-        found = dict(dict.items(self))
-        for key in keys:
-            found[key] = self[key]
-        return found
-
-
-class Moment:
-    """A game after some turns, for what is read about it later. ``rules`` says how it is played."""
-
-    def __init__(self, game: TaskGame, actor: str, rules: Callable[[], str]) -> None:
-        self._game, self._actor, self._rules = game, actor, rules
-        self._turns = len(game.trajectory.steps)
-
-    def __call__(self, name: str) -> Json:
-        """One of ``LAZY``."""
-        if name == "rules":
-            return self._rules()
-        game = self._then
-        if name == "expert_action":
-            return game.expert_action(self._actor)
-        if name == "admissible_commands":
-            over = game.over(self._actor)
-            return [] if over else [str(action) for action in game.space(self._actor).listed]
-        standing = game.standing()
-        if standing is None:
-            return None
-        return standing.distance if name == "distance" else [standing.met, standing.parts]
-
-    @cached_property
-    def _then(self) -> TaskGame:
-        later = len(self._game.trajectory.steps) > self._turns
-        return self._game.rebuilt(self._turns) if later else self._game

@@ -2,7 +2,7 @@
 
     import gymnasium
 
-    env = gymnasium.make("wayword:Wayword-v0", dataset="household:generated_test")
+    env = gymnasium.make("wayword:Wayword-v0", dataset="houses", include=["expert_action"])
     observation, info = env.reset(seed=0)
     observation, reward, terminated, truncated, info = env.step(info["expert_action"])
 
@@ -18,18 +18,20 @@ they also hold ``action_mask``, for policies that choose a number.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import sys
+import threading
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.dataset import Dataset
 from wayword.core.episode import Json
-from wayword.core.errors import UsageError, missing
+from wayword.core.errors import missing
 from wayword.envs.environment import Environment, make
 from wayword.envs.game import Info
-from wayword.envs.vector import SyncVector, WorkerVector
 
 try:
     import gymnasium
@@ -122,14 +124,21 @@ def as_text(observation: Json) -> str:
 
 
 class WaywordEnv(gymnasium.Env[str, Any]):
-    """One actor's episodes. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`."""
+    """One actor's episodes. ``env.unwrapped.inner`` is the :class:`~.environment.Environment`.
+
+    ``shared`` is a dataset that is open already.
+    """
 
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - as Gymnasium has it
 
     def __init__(
-        self, dataset: str = "houses", render_mode: str | None = None, **options: Any
+        self,
+        dataset: str = "houses",
+        render_mode: str | None = None,
+        shared: Dataset | None = None,
+        **options: Any,
     ) -> None:
-        self.inner: Environment = make(dataset, **options)
+        self.inner: Environment = make(dataset, dataset=shared, **options)
         self.render_mode = render_mode
         self.observation_space = FreeText()
         self._menu = self.inner.options.actions == "menu"
@@ -176,155 +185,42 @@ class WaywordEnv(gymnasium.Env[str, Any]):
         return info
 
     def _admissible(self) -> Sequence[str]:
-        return _legal(self.inner) if self.inner.said or self._shown else ()
+        """The actions that are legal now; none before the first episode and after an end."""
+        if not (self.inner.said or self._shown):
+            return ()
+        game, actor = self.inner.game, self.inner.actor
+        return [str(action) for action in game.space(actor).listed] if game.active(actor) else ()
 
 
-def _legal(env: Environment) -> Sequence[str]:
-    """The actions that are legal now; none where the episode is over."""
-    game, actor = env.game, env.actor
-    return [str(action) for action in game.space(actor).listed] if game.active(actor) else ()
+def vector(
+    num_envs: int,
+    dataset: str = "houses",
+    parallel: bool = False,
+    autoreset_mode: str = "NextStep",
+    **options: Any,
+) -> gymnasium.vector.VectorEnv[Any, Any, Any]:
+    """Gymnasium's ``SyncVectorEnv``, or with ``parallel`` its ``AsyncVectorEnv``: what
+    ``gymnasium.make_vec`` opens.
 
-
-class WaywordVectorEnv(gymnasium.vector.VectorEnv[Any, Any, Any]):
-    """Environments that share a dataset: what ``gymnasium.make_vec`` opens.
-
-    They run in this process, or with ``workers`` in so many others. Infos are arrays with a mask
-    ``_key`` beside each, as Gymnasium's own. Of what is worked out when read they hold what
-    ``include`` names. ``autoreset`` is ``next`` or ``same`` (step).
+    All environments share one dataset, which processes inherit where they can be forked. A seed is
+    counted up from one environment to the next; without one each of n plays every n-th episode.
     """
+    # A process with threads cannot be forked safely, and macOS has no safe fork at all.
+    forked = sys.platform == "linux" and threading.active_count() == 1
+    shared = make(dataset, **options).dataset if forked or not parallel else None
 
-    def __init__(
-        self,
-        num_envs: int,
-        dataset: str = "houses",
-        include: Sequence[str] = (),
-        workers: int = 0,
-        autoreset: Literal["next", "same"] = "next",
-        **options: Any,
-    ) -> None:
-        if autoreset not in MODES:
-            raise UsageError(f"autoreset={autoreset!r} must be 'next' or 'same'")
-        self.metadata = {"autoreset_mode": MODES[autoreset]}
-        self.num_envs = num_envs
-        self._menu = options.get("actions") == "menu"
-        # The menu's length, for its mask and for samples.
-        self._include = tuple(dict.fromkeys((*include, *(("admissible_commands",) * self._menu))))
-        options = {**options, "autoreset": autoreset}
-        self.inner: SyncVector | WorkerVector
-        if workers:
-            self.inner = WorkerVector(
-                dataset, num_envs, workers=workers, include=self._include, **options
-            )
-        else:
-            self.inner = SyncVector(dataset, num_envs, **options)
-        self._asked_for = frozenset(include)
-        self._latest: Sequence[Any] = ()
-        self.single_observation_space = FreeText()
-        self.observation_space = gymnasium.spaces.Tuple([FreeText() for _ in range(num_envs)])
-        each = [partial(self._choices, number) for number in range(num_envs)]
-        if self._menu:
-            self.single_action_space, self.action_space = MenuNumber(), Menus(each)
-        else:
-            self.single_action_space = FreeText()
-            self.action_space = gymnasium.spaces.Tuple([FreeText(own) for own in each])
+    def opened(number: int) -> WaywordEnv:
+        env = WaywordEnv(dataset, shared=shared, **options)
+        env.inner.share(number, num_envs)
+        return env
 
-    def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> Any:
-        """Begin an episode in each; a seed is counted up from one to the next, or each has its own
-        in a list. Raises ``UsageError`` for any option."""
-        if options:
-            raise UsageError(f"vectors take no reset options, got {', '.join(map(repr, options))}")
-        seen, infos = self.inner.reset(seed)
-        return tuple(map(as_text, seen)), self._infos(infos)
-
-    def step(self, actions: Any) -> Any:
-        """One answer for each: texts, or for ``actions="menu"`` numbers."""
-        said = [int(n) for n in actions] if self._menu else [str(text) for text in actions]
-        seen, rewards, ended, cut, infos = self.inner.step(said)
-        texts = tuple(map(as_text, seen))
-        return texts, np.array(rewards), np.array(ended), np.array(cut), self._infos(infos)
-
-    def close_extras(self, **named: Any) -> None:
-        """Close all of them."""
-        self.inner.close()
-
-    def _choices(self, number: int) -> Sequence[str]:
-        if isinstance(self.inner, SyncVector):
-            return _legal(self.inner.envs[number]) if self._latest else ()
-        told = self._latest[number] if self._latest else {}
-        return told.get("admissible_commands") or ()
-
-    def _infos(self, infos: Sequence[Any]) -> dict[str, Any]:
-        self._latest = [i.only(self._include) if isinstance(i, Info) else i for i in infos]
-        return stacked([self._told(info) for info in self._latest])
-
-    def _told(self, info: Mapping[str, Any]) -> dict[str, Any]:
-        """An environment's info by Gymnasium's names."""
-        told = {NAMES.get(key, key): value for key, value in info.items()}
-        if self._menu:
-            told["action_mask"] = mask_of(len(told["admissible_commands"]))
-            if "admissible_commands" not in self._asked_for:
-                del told["admissible_commands"]
-        if "final_info" in told:
-            final = told["final_info"]
-            given = final.only(self._include) if isinstance(final, Info) else final
-            told |= {"final_info": self._told(given), "final_obs": as_text(told["final_obs"])}
-        return told
-
-
-MODES = {
-    "next": gymnasium.vector.AutoresetMode.NEXT_STEP,
-    "same": gymnasium.vector.AutoresetMode.SAME_STEP,
-}
-NAMES = {"episode": "episode_id", "final_observation": "final_obs"}
-"""Our names of what an info holds -> those in Gymnasium."""
-
-
-class Menus(gymnasium.spaces.MultiDiscrete):
-    """A number of each environment's menu. A sample without masks takes listed ones."""
-
-    def __init__(self, each: Sequence[Choices | None]) -> None:
-        super().__init__(np.full(len(each), MENU))
-        self._each = [MenuNumber(choices) for choices in each]
-
-    def sample(self, mask: Any = None, probability: Any = None) -> Any:
-        """Listed numbers, or what Gymnasium draws by masks or probabilities."""
-        drawn = mask is not None or probability is not None
-        listed = mask if drawn else tuple(space.mask() for space in self._each)
-        return super().sample(listed, probability)
-
-    def __deepcopy__(self, memo: Any) -> Menus:
-        return Menus([space.choices for space in self._each])
-
-    def __reduce__(self) -> Any:
-        return Menus, ([None] * len(self._each),)
-
-
-NUMBERS: Mapping[type, tuple[type, ...]] = {bool: (bool,), int: (int,), float: (int, float)}
-"""Type of an array -> what its values may be."""
-
-
-def stacked(infos: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Infos of several environments as Gymnasium holds them: an array a key, and under ``_key``
-    which of them have it. Numbers are told apart by all values, as a distance may be missing."""
-    found: dict[str, Any] = {}
-    for key in dict.fromkeys(key for info in infos for key in info):
-        there = np.array([key in info for info in infos])
-        values = [info.get(key) for info in infos]
-        found[key], found[f"_{key}"] = _column(values, there), there
-    return found
-
-
-def _column(values: Sequence[Any], there: NDArray[np.bool_]) -> Any:
-    """One key's values; those that are not there are 0, None or empty."""
-    given = [value for value, has in zip(values, there, strict=True) if has]
-    if all(isinstance(value, dict) for value in given):
-        return stacked([value or {} for value in values])
-    if all(isinstance(value, np.ndarray) for value in given):
-        empty = np.zeros_like(given[0])
-        return np.stack([empty if value is None else value for value in values])
-    for kind, taken in NUMBERS.items():
-        if all(type(value) in taken for value in given):
-            return np.array([kind(0) if value is None else value for value in values], dtype=kind)
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+    each = [partial(opened, number) for number in range(num_envs)]
+    if parallel:
+        return gymnasium.vector.AsyncVectorEnv(
+            each, shared_memory=False, context="fork" if forked else "spawn",
+            autoreset_mode=autoreset_mode,
+        )  # fmt: skip
+    envs = gymnasium.vector.SyncVectorEnv(each, autoreset_mode=autoreset_mode)
+    if options.get("actions") != "menu":  # each samples its own legal actions
+        envs.action_space = gymnasium.spaces.Tuple([env.action_space for env in envs.envs])
+    return envs

@@ -30,15 +30,16 @@ def play(name: str, options: dict[str, Any], dataset: Dataset) -> Any:
 
     async def solve(state: TaskState, generate: Generate) -> TaskState:
         env = make(name, dataset=dataset, **options)
-        seen, info = env.reset(episode=str(state.sample_id))
-        state.messages = [ChatMessageSystem(content=info["rules"]), ChatMessageUser(content=seen)]
+        seen, _ = env.reset(episode=str(state.sample_id))
+        rules = ChatMessageSystem(content=env.view.rules())
+        state.messages = [rules, ChatMessageUser(content=seen)]
         over = False
         while not over:
             state = await generate(state)
             said = state.output.completion
             if not isinstance(state.messages[-1], ChatMessageAssistant):
                 break
-            seen, _, ended, cut, info = await asyncio.to_thread(env.step, said)
+            seen, _, ended, cut, _ = await asyncio.to_thread(env.step, said)
             over = ended or cut
             state.messages.append(ChatMessageUser(content=str(seen)))
         state.metadata["scores"] = await asyncio.to_thread(_scores, env)
@@ -91,55 +92,22 @@ def opened(
     )
 
 
-@task
-def r2r(split: str = "val_seen", **options: Any) -> Task:
-    """Room-to-Room."""
-    return opened("r2r", split, **options)
+def _task(dataset: str, split: str, about: str) -> Any:
+    """The task of a dataset, under its name."""
+
+    def made(split: str = split, **options: Any) -> Task:
+        return opened(dataset, split, **options)
+
+    made.__name__, made.__doc__ = dataset, about
+    return task(made)
 
 
-@task
-def houses(split: str = "test", **options: Any) -> Task:
-    """Routes through generated houses."""
-    return opened("houses", split, **options)
-
-
-@task
-def towns(split: str = "test", **options: Any) -> Task:
-    """Routes through generated towns."""
-    return opened("towns", split, **options)
-
-
-@task
-def household(split: str = "generated_test", **options: Any) -> Task:
-    """Household tasks of ALFRED's types."""
-    return opened("household", split, **options)
-
-
-@task
-def rearrangement(split: str = "", **options: Any) -> Task:
-    """Things to put back."""
-    return opened("rearrangement", split, **options)
-
-
-@task
-def iqa(split: str = "", **options: Any) -> Task:
-    """Questions about homes."""
-    return opened("iqa", split, **options)
-
-
-@task
-def grounding(split: str = "test", **options: Any) -> Task:
-    """Levels of BabyAI."""
-    return opened("grounding", split, **options)
-
-
-@task
-def apartments(split: str = "test", **options: Any) -> Task:
-    """A described thing to find."""
-    return opened("apartments", split, **options)
-
-
-@task
-def two_phase(split: str = "test", **options: Any) -> Task:
-    """LGX's two-phase test."""
-    return opened("two_phase", split, **options)
+r2r = _task("r2r", "val_seen", "Room-to-Room.")
+houses = _task("houses", "test", "Routes through generated houses.")
+towns = _task("towns", "test", "Routes through generated towns.")
+household = _task("household", "generated_test", "Household tasks of ALFRED's types.")
+rearrangement = _task("rearrangement", "", "Things to put back.")
+iqa = _task("iqa", "", "Questions about homes.")
+grounding = _task("grounding", "test", "Levels of BabyAI.")
+apartments = _task("apartments", "test", "A described thing to find.")
+two_phase = _task("two_phase", "test", "LGX's two-phase test.")

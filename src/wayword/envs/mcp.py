@@ -127,9 +127,9 @@ class Sitting:
             raise UsageError("every episode was played; the run folder is complete")
         if name in self._recorder:
             raise UsageError(f"episode {name!r} was played before; begin without an id")
-        seen, info = self._env.reset(episode=name)
+        seen, _ = self._env.reset(episode=name)
         self._seen, self._playing = str(seen), True
-        return f"{info['rules']}\n\n{seen}"
+        return f"{self._env.view.rules()}\n\n{seen}"
 
     def look(self) -> str:
         """What you were told last, again. Costs nothing."""

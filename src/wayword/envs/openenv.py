@@ -9,11 +9,10 @@
         observation, reward, terminated, truncated, info = env.step("turn_left")
 
 A WebSocket at ``/ws`` is one session with an environment of its own: messages ``reset``, ``step``,
-``state`` and ``close``, each with its ``data``. Over HTTP ``POST /reset`` opens a session and
-``POST /step`` goes on with it (``session_id``). An action is ``{"text": ...}``; an observation has
+``state`` and ``close``, each with its ``data``. An action is ``{"text": ...}``; an observation has
 ``text`` (or ``messages``) and ``metadata``, which is ``info``. A reset's ``include`` names what
-else is told: ``["expert_action"]``. OpenEnv's own clients work unchanged; a token goes into the
-``Authorization`` header, or before the path: ``http://127.0.0.1:8765/TOKEN``.
+infos hold besides: ``["expert_action"]``. OpenEnv's own clients work unchanged; a token goes into
+the ``Authorization`` header, or before the path: ``http://127.0.0.1:8765/TOKEN``.
 
 Format: openenv-core 0.3, ``env_server/http_server.py`` and ``env_client.py``.
 """
@@ -23,10 +22,9 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from starlette.applications import Starlette
@@ -37,22 +35,14 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, WaywordError
-from wayword.core.loopback import (
-    BadRequest,
-    asked_from_here,
-    is_loopback,
-    json_object,
-    read_object,
-)
+from wayword.core.loopback import BadRequest, asked_from_here, is_loopback, json_object
 from wayword.envs.environment import Environment, make
-from wayword.envs.game import LAZY, Info
+from wayword.envs.game import Info, included
 
 MOST = 64
 """Sessions at once."""
 MOST_BYTES = 2**20
 """Bytes of a request's body or a message."""
-IDLE = 900.0
-"""Seconds after which a session over HTTP that nobody asks is let go."""
 
 
 @dataclass
@@ -60,16 +50,13 @@ class Session:
     """One environment, asked by one client at a time."""
 
     env: Environment
-    include: Sequence[str] = ()
-    touched: float = field(default_factory=time.monotonic)
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def reset(self, data: Mapping[str, Json]) -> dict[str, Json]:
         """Begin an episode by ``seed``, ``episode_id``, or the next."""
         include, seed, episode = (data.get(key) for key in ("include", "seed", "episode_id"))
         if not isinstance(include, list | None) or not isinstance(episode, str | int | None):
             raise UsageError('a reset is {"seed": 0, "episode_id": "ID", "include": ["NAME"]}')
-        self.include = [name for name in LAZY if name in (include or ())]
+        self.env.include = included(include or ())
         seen, info = self.env.reset(seed, episode)
         return self._told(seen, info, None, False)
 
@@ -97,7 +84,7 @@ class Session:
         shown = {"text": seen} if isinstance(seen, str) else {"messages": seen}
         if isinstance(seen, dict):
             shown = {"fields": seen}
-        told = {**shown, "metadata": info.only(self.include)}
+        told = {**shown, "metadata": info}
         return {"observation": told, "reward": reward, "done": done}
 
 
@@ -107,30 +94,24 @@ class Server:
     def __init__(self, name: str, token: str = "", most: int = MOST, **options: Any) -> None:
         self._name, self._token, self._most, self._options = name, token, most, options
         self._shared = make(name, **options).dataset
-        self._sessions: dict[str, Session] = {}
         self._open = 0
 
     def app(self) -> Starlette:
         """The application, for any ASGI server."""
         pages = [
-            ("/reset", self._reset, ["POST"]),
-            ("/step", self._step, ["POST"]),
-            ("/state", self._state, ["GET"]),
-            ("/schema", self._schema, ["GET"]),
-            ("/metadata", self._metadata, ["GET"]),
-            ("/health", self._health, ["GET"]),
+            ("/schema", self._schema),
+            ("/metadata", self._metadata),
+            ("/health", self._health),
         ]
         routes: list[Any] = []
         for before in ("", "/{token}"):
-            routes += [Route(before + at, page, methods=how) for at, page, how in pages]
+            routes += [Route(before + at, page) for at, page in pages]
             routes.append(WebSocketRoute(f"{before}/ws", self._talk))
         return Starlette(routes=routes, exception_handlers={WaywordError: _refused})
 
     def session(self) -> Session:
         """A new session. Raises ``UsageError`` where there are too many."""
-        if self._open + len(self._sessions) >= self._most:
-            self._drop_idle()
-        if self._open + len(self._sessions) >= self._most:
+        if self._open >= self._most:
             raise UsageError(f"there are {self._most} sessions already; close one first")
         return Session(make(self._name, dataset=self._shared, **self._options))
 
@@ -187,34 +168,6 @@ class Server:
         except WaywordError as error:
             return _error("EXECUTION_ERROR", str(error))
 
-    async def _reset(self, request: Request) -> Response:
-        data = await self._body(request)
-        name = str(data.get("session_id") or "")
-        session = self._sessions.get(name)
-        if session is None:
-            session, name = self.session(), secrets.token_urlsafe(12)
-            self._sessions[name] = session
-        return await self._carried_out(name, session, session.reset, data)
-
-    async def _step(self, request: Request) -> Response:
-        data = await self._body(request)
-        name, session = self._found(data.get("session_id"))
-        action = data.get("action")
-        given = action if isinstance(action, Mapping) else {}
-        return await self._carried_out(name, session, session.step, given)
-
-    async def _carried_out(self, name: str, session: Session, work: Any, data: Any) -> Response:
-        async with session.lock:
-            session.touched = time.monotonic()
-            found = await asyncio.to_thread(work, data)
-        found["observation"]["metadata"]["session_id"] = name
-        return JSONResponse(found)
-
-    async def _state(self, request: Request) -> Response:
-        self._check(request)
-        _, session = self._found(request.query_params.get("session_id"))
-        return JSONResponse(session.state())
-
     async def _schema(self, request: Request) -> Response:
         self._check(request)
         words = {"type": "object", "properties": {"text": {"type": "string"}}}
@@ -231,28 +184,9 @@ class Server:
     async def _health(self, request: Request) -> Response:
         return JSONResponse({"status": "healthy"})
 
-    async def _body(self, request: Request) -> dict[str, Json]:
-        self._check(request)
-        return await read_object(request.stream(), MOST_BYTES)
-
     def _check(self, request: Request) -> None:
         if not self.allowed(request):
             raise Forbidden("this server asks for its token")
-
-    def _found(self, name: Any) -> tuple[str, Session]:
-        """A session by its id; without one the only one there is."""
-        if not name and len(self._sessions) == 1:
-            name = next(iter(self._sessions))
-        session = self._sessions.get(str(name))
-        if session is None:
-            raise UsageError(f"there is no session {name!r}; POST /reset opens one")
-        return str(name), session
-
-    def _drop_idle(self) -> None:
-        now = time.monotonic()
-        for name, session in list(self._sessions.items()):
-            if now - session.touched > IDLE and not session.lock.locked():
-                self._sessions.pop(name).env.close()
 
 
 class Forbidden(UsageError):

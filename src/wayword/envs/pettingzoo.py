@@ -11,7 +11,7 @@ for an observation. With ``actions="menu"`` actions are numbers, and observation
 
 The reward is each actor's own by the same terms; success is everybody's. An actor that has stopped
 waits for the others: it is asked nothing more, and is terminated with them, as it can be paid for
-the team's success only then. Infos hold what environments tell, worked out when read.
+the team's success only then. Infos hold what ``include`` names besides.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 from wayword.core.dataset import Task
 from wayword.core.errors import UsageError, missing
 from wayword.envs.environment import make
-from wayword.envs.game import LAZY, Info, Moment, TaskGame
+from wayword.envs.game import Info, TaskGame
 from wayword.envs.rewards import Meter, reward
 from wayword.envs.views import Structured, Words
 
@@ -96,13 +96,13 @@ class _Table:
     def info(self, actor: str, rejected: bool = False) -> Info:
         """What is told beside an observation."""
         game, standing = self.game, self.game.standing() if self.game.ended else None
-        ready = {
+        return {
             "episode": game.task.episode.id,
             "steps": game.taken[actor],
-            "success": standing is not None and standing.success,
+            "success": standing is not None and bool(standing.success),
             "rejected": rejected,
+            **game.told(actor, self.inner.include, self.views[actor].rules),
         }
-        return Info(ready, LAZY, Moment(game, actor, self.views[actor].rules))
 
     def legal(self, actor: str) -> Sequence[str]:
         """The actions an actor may choose from."""

@@ -43,8 +43,8 @@ def prompts(
     env = make(name, episodes=count, **options)
     rows = []
     for task in env.tasks:
-        seen, info = env.reset(episode=task.episode.id)
-        told, rules = [str(seen)], info["rules"]
+        told = [str(env.reset(episode=task.episode.id)[0])]
+        rules = env.view.rules()
         for action in opening:
             told += [f"> {action}", str(env.step(action)[0])]
         messages = [{"role": "system", "content": rules}] if rules else []

@@ -50,7 +50,7 @@ class WaywordEnv(vf.MultiTurnEnv):
         env = state["wayword"]
         seen, reward, ended, cut, info = await asyncio.to_thread(env.step, said)
         state["total"] += reward
-        state["told"] = info.only(())
+        state["told"] = info
         told = [vf.UserMessage(content=str(seen))]
         if ended or cut:
             state["over"], state["final_env_response"] = True, told

@@ -7,13 +7,12 @@ what is trained here is asked the same by ``wayword run`` (see :mod:`wayword.env
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Literal, Protocol
 
+from wayword.agents.answers import StrategyRecipe
 from wayword.agents.legal import Legal, written_out
 from wayword.agents.prompting import Prompts
 from wayword.agents.strategies import strategy
-from wayword.agents.strategies.reading import StrategyRecipe, read, read_answer
 from wayword.agents.strategies.strategy import REMEMBERED, instruction, system_text
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
@@ -68,16 +67,16 @@ class Words:
     def __init__(self, actor: str, actions: Actions = "text") -> None:
         self._actor, self._menu = actor, actions == "menu"
         self._prompts = Prompts(strategy.__file__)
-        self._recipe: StrategyRecipe = read(self._prompts["act"], "act")
+        self._recipe = StrategyRecipe(self._prompts["act"], "act")
         self._earlier: set[Action] = set()
         self._feedback = ""
         self._begun = False
+        self._rules = ""
 
     def begin(self, game: TaskGame) -> None:
         self._game = game
         self._perceiver = game.dataset.perceiver()
         self._verbalizer: Verbalizer = generic.verbalizer(game.observation(self._actor))
-        self._rules = _once(self._system)
 
     def observe(self) -> Json:
         seen, voice = self._game.observation(self._actor), self._verbalizer
@@ -106,7 +105,7 @@ class Words:
         exact = written_out(words, space)
         if exact is not None:
             return Decision(exact)
-        found = read_answer(words, self._recipe, Legal(space, self._earlier)).outcome
+        found = self._recipe.decision(words, Legal(space, self._earlier)).outcome
         if len(space) <= REMEMBERED:  # by now they are listed anyway
             self._earlier.update(space.listed)
         return found
@@ -116,14 +115,16 @@ class Words:
         self._feedback = generic.feedback(step.feedback, self._verbalizer)
 
     def rules(self) -> str:
-        return self._rules()
+        if not self._rules:
+            self._rules = self._system()
+        return self._rules
 
     def extra(self) -> dict[str, Json]:
         return {}
 
     def clone(self, game: TaskGame) -> View | None:
         other = type(self)(self._actor, "menu" if self._menu else "text")
-        other._begun, other._feedback = self._begun, self._feedback
+        other._begun, other._feedback, other._rules = self._begun, self._feedback, self._rules
         other._earlier = set(self._earlier)
         other.begin(game)
         return other
@@ -133,8 +134,9 @@ class Words:
         return [] if over else list(self._game.space(self._actor).listed)
 
     def _system(self) -> str:
-        """Worked out from a game at its start, so that it does not hang on when it is asked for."""
-        game = self._game.rebuilt(0) if self._begun else self._game
+        game = self._game
+        if self._begun:  # the rules are those of the start, whenever they are asked for
+            game = TaskGame(game.dataset, game.task, 1)
         space, episode = game.space(self._actor), game.task.episode.as_told(self._actor)
         form = self._prompts.fill("answer_free", form=self._recipe.text)
         return system_text(self._prompts, self._verbalizer, form, episode, self._actor, space)
@@ -165,15 +167,3 @@ class Structured(Words):
         if isinstance(other, Structured):
             other._last = dict(self._last)
         return other
-
-
-def _once(make: Callable[[], str]) -> Callable[[], str]:
-    """A function that works its text out at its first call."""
-    made: list[str] = []
-
-    def get() -> str:
-        if not made:
-            made.append(make())
-        return made[0]
-
-    return get

@@ -32,8 +32,14 @@ from wayword.core.model import (
 )
 from wayword.models.parts.decoding import choice_grammar, longest, thought_apart, tightened
 from wayword.models.parts.llamacpp import Engine, EngineSettings, rank
-from wayword.models.parts.requantise import faster, trained_window
-from wayword.models.parts.weights import KNOWN, located, shipped, verified
+from wayword.models.parts.weights import (
+    KNOWN,
+    faster,
+    located,
+    shipped,
+    trained_window,
+    verified,
+)
 
 _Result = TypeVar("_Result")
 

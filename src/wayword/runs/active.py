@@ -71,10 +71,10 @@ def add_earlier(account: Account, run: RunFolder) -> Spending:
     """Count what earlier sessions of the run spent, and log what is spent from now on."""
     finished = run.index
     before = list(sessions(run.path))
-    read, written, costs = map(finished.column, ("prompt_tokens", "completion_tokens", "cost"))
-    tokens = int(np.nansum(read) + np.nansum(written))
-    dollars = float(np.nansum(costs))
-    account.expect(tokens, dollars, len(finished))
+    columns = map(finished.column, ("prompt_tokens", "completion_tokens", "cost"))
+    read, written, costs = (np.nan_to_num(column) for column in columns)
+    tokens, dollars = int(read.sum() + written.sum()), float(costs.sum())
+    account.expect(zip((read + written).tolist(), costs.tolist(), strict=True))
     tokens += sum(s.dropped_tokens for s in before)
     dollars += sum(s.dropped_dollars for s in before)
     spending = Spending(run.path, (tokens, dollars))

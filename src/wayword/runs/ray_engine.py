@@ -137,7 +137,8 @@ class _Crew:
             "max_dollars": account.max_dollars,
             "tokens": account.tokens,
             "dollars": account.dollars,
-            "share": account.expected,
+            "ended": list(account.ended),
+            "turns": account.turns,
         }
         here = ray.get_runtime_context().get_node_id()
         near = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(here, soft=False)

@@ -17,6 +17,7 @@ from typing import Any
 
 from wayword.core.errors import BudgetExhausted, ModelUnusable, WaywordError
 from wayword.core.rollout import rollout
+from wayword.core.trajectory import Step
 from wayword.models.middleware.budget import Account, Meter, Row, play_as, under_way
 from wayword.models.middleware.rate import Limiter
 from wayword.runs import config as configs
@@ -42,13 +43,14 @@ class Ended:
 class Bank:
     """The run's account, in a process of its own. Its calls are answered in the order they come.
 
-    ``share`` is what episodes of earlier sessions took of the budget, on average.
+    ``ended`` is what episodes of earlier sessions took of the budget, ``turns`` an episode's limit.
     """
 
     def __init__(self, account: Mapping[str, Any], per_minute: float) -> None:
-        share = account["share"]
-        self._account = Account(**{k: v for k, v in account.items() if k != "share"})
-        self._account.expect_share(share)
+        given = dict(account)
+        ended, turns = given.pop("ended"), given.pop("turns")
+        self._account = Account(**given)
+        self._account.ended[:], self._account.turns = ended, turns
         self._per_minute = per_minute
         self._limiters: dict[str, Limiter] = {}
         self._meters: dict[int, tuple[str, Meter]] = {}
@@ -77,9 +79,14 @@ class Bank:
             play_as(meter)
             self._account.end(whole)
 
-    async def admit(self, player: str, episode: int) -> str:
-        """Wait for the turn of a call; why it may not be made, or nothing."""
-        play_as(self._meters.get(episode, ("", None))[1])
+    async def admit(self, player: str, episode: int, turns: int) -> str:
+        """Wait for the turn of a call; why it may not be made, or nothing.
+
+        The episode has played so many ``turns``."""
+        meter = self._meters.get(episode, ("", None))[1]
+        play_as(meter)
+        while meter is not None and meter.turns < turns:
+            self._account.stepped()
         try:
             await self._account.admit()
         except BudgetExhausted as error:
@@ -179,7 +186,8 @@ class SharedAccount(Account):
 
     async def admit(self) -> None:
         meter = under_way()
-        if refusal := await self._bank.admit.remote(self._player, meter.number if meter else 0):
+        number, turns = (meter.number, meter.turns) if meter else (0, 0)
+        if refusal := await self._bank.admit.remote(self._player, number, turns):
             raise BudgetExhausted(refusal)
 
     async def reserve(self, row: Row) -> None:
@@ -253,7 +261,12 @@ class Player:
             name, was, now = found
             return where, f"would play another run: {name!r} is {now!r} there, and {was!r} here"
         self._moves = moves = Moves(plan.max_steps or dataset.max_steps, trail=40)
-        self._setup = setup_of(plan, dataset, agent, self._models, moves.stepped)
+
+        def stepped(episode: str, step: Step) -> None:
+            account.stepped()
+            moves.stepped(episode, step)
+
+        self._setup = setup_of(plan, dataset, agent, self._models, stepped)
         return where, ""
 
     async def play(self, number: int) -> Played | Ended:

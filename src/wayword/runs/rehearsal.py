@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wayword.agents.strategies.reading import ARGUMENT
+from wayword.agents.answers import ARGUMENT
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, estimated_tokens
 from wayword.models.scripted import smallest
 from wayword.models.servers.profile import Profile, profile_of

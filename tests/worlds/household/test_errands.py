@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from helpers.rehearsing import play
 from helpers.two_in_a_flat import TwoInAFlat
 from wayword.core.action import Action, Decision
 from wayword.core.dataset import Task
@@ -14,7 +15,6 @@ from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.errands import Errands
-from wayword.worlds.household.expert import play
 from wayword.worlds.household.goals import (
     GoalCondition,
     Has,

@@ -10,9 +10,9 @@ import pytest
 
 from helpers.rooms_scenes import act, flat, free_poses, random_house, start
 from wayword.worlds.household.builder import SceneBuilder
-from wayword.worlds.household.lattice import field, lattice, path
 from wayword.worlds.household.layout import Layout, obstacle
-from wayword.worlds.household.low import LOW
+from wayword.worlds.household.motions import LOW
+from wayword.worlds.household.route import field, lattice, path
 from wayword.worlds.household.verbs import Body
 
 BODIES = (

@@ -12,8 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wayword.core.errors import DataError
-from wayword.worlds.street.graph import StreetGraph, build, load
-from wayword.worlds.street.hops import Hops
+from wayword.worlds.street.graph import Hops, StreetGraph, build, load
 
 NODES = "aa,117,40.7,-73.9,seen\nbb,118,40.8,-73.8,unseen\ncc,119,40.9,-73.7,gone\n"
 LINKS = "aa,10,bb\nbb,190,aa\nbb,300,cc\naa,200,cc\n"

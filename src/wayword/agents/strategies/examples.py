@@ -13,8 +13,8 @@ import zlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+from wayword.agents.answers import ARGUMENT, StrategyRecipe
 from wayword.agents.prompting import Turn
-from wayword.agents.strategies.reading import ARGUMENT, StrategyRecipe
 from wayword.core.action import Action
 from wayword.core.agent import Demonstration, Demonstrations
 from wayword.core.episode import Episode, Json
@@ -28,10 +28,8 @@ from wayword.verbalize import generic
 PLACE, FACING, HOLDING = "place", "facing", "holding"
 """The parts of a section that are compared with the truth; a recipe may have all or some."""
 
-_POINTS = {"north": 0.0, "east": 90.0, "south": 180.0, "west": 270.0}
-_BETWEEN = {"northeast": 45.0, "southeast": 135.0, "southwest": 225.0, "northwest": 315.0}
-_LETTERS = {"n": 0.0, "ne": 45.0, "e": 90.0, "se": 135.0, "s": 180.0, "sw": 225.0, "w": 270.0}
-_HEADINGS = {**_POINTS, **_BETWEEN, **_LETTERS, "nw": 315.0}
+_NAMES = "north northeast east southeast south southwest west northwest n ne e se s sw w nw"
+_HEADINGS = {name: n * 45.0 % 360 for n, name in enumerate(_NAMES.split())}
 _DEGREES = re.compile(r"(?<![\w.])(-?\d{1,4}(?:\.\d{1,6})?)\s*(?:°|deg|$)", re.IGNORECASE)
 _WORDS = re.compile(r"\b(north|south)?[\s\-]?(east|west)?\b", re.IGNORECASE)
 _NOTHING = {"", "nothing", "none", "no", "empty", "empty handed", "no object", "no objects"}
@@ -61,14 +59,9 @@ def heading(words: str) -> float | None:
     degrees = _DEGREES.search(words.strip())
     if degrees:
         return absolute(float(degrees.group(1)))
+    points = ("".join(filter(None, match.groups())).lower() for match in _WORDS.finditer(words))
     short = words.strip(" .").lower()
-    if short in _HEADINGS:
-        return _HEADINGS[short]
-    for match in _WORDS.finditer(words):
-        point = "".join(group.lower() for group in match.groups() if group)
-        if point:
-            return _HEADINGS[point]
-    return None
+    return _HEADINGS.get(short if short in _HEADINGS else next(filter(None, points), ""))
 
 
 def names(words: str) -> list[str]:
@@ -121,8 +114,7 @@ def turns(
         seen, space = game.observation(me), game.space(me)
         if decision.action not in space:
             raise Unshowable(f"it takes actions that {me} does not have; set dataset.actions=all")
-        told = tell(seen, feedback)
-        told = f"{opening}\n\n{told}" if not found else told
+        told = tell(seen, feedback) if found else f"{opening}\n\n{tell(seen, feedback)}"
         spoken = space.open_verbs if constrained else None
         reason = reasons[number] if reasons else ""
         found.append((told, answer(decision.action, seen, recipe, spoken, reason)))
@@ -151,8 +143,7 @@ def fitting(
     With no room known, short ones are looked for and the shortest found are taken. Raises
     ``Unshowable`` where too few are found.
     """
-    shown: list[list[Turn]] = []
-    longer: list[list[Turn]] = []
+    shown, longer = list[list[Turn]](), list[list[Turn]]()
     seen: set[str] = set()
     why = ""
     left = COMFORTABLE if room is None else room
@@ -200,24 +191,20 @@ def from_file(path: Path) -> list[list[Turn]]:
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"examples_file={path}: cannot be read: {error}") from None
     if path.suffix in (".yaml", ".yml"):
-        found = _from_yaml(path, text)
+        import yaml
+
+        try:
+            given = yaml.safe_load(text)
+            found = [[(str(t["told"]), str(t["said"])) for t in example] for example in given]
+        except (yaml.YAMLError, TypeError, KeyError):
+            problem = "is no list of examples, each a list of {told: …, said: …}"
+            raise UsageError(f"{path}: {problem}") from None
     else:
         lines = [(n, line) for n, line in enumerate(text.splitlines(), 1) if line.strip()]
         found = [_from_line(path, n, line) for n, line in lines]
     if not found:
         raise UsageError(f"{path}: holds no example; `wayword export` writes some")
     return found
-
-
-def _from_yaml(path: Path, text: str) -> list[list[Turn]]:
-    import yaml
-
-    try:
-        given = yaml.safe_load(text)
-        return [[(str(t["told"]), str(t["said"])) for t in example] for example in given]
-    except (yaml.YAMLError, TypeError, KeyError):
-        problem = "is no list of examples, each a list of {told: …, said: …}"
-        raise UsageError(f"{path}: {problem}") from None
 
 
 def _from_line(path: Path, number: int, line: str) -> list[Turn]:
@@ -253,7 +240,11 @@ def answer(
         elif thought:
             stated[section.key] = thought
     if spoken is not None:
-        return json.dumps({**stated, **_fields(action, spoken)}, ensure_ascii=False)
+        said = action.name in spoken and bool(action.arguments)
+        fields = {**stated, recipe.action.key: action.name if said else str(action)}
+        if spoken:
+            fields[ARGUMENT] = action.arguments[0] if said else ""
+        return json.dumps(fields, ensure_ascii=False)
     lines = []
     for section in recipe.sections:
         told = stated.get(section.key)
@@ -285,11 +276,3 @@ def unknown(recipe: StrategyRecipe) -> list[str]:
         for name, _ in (section.parts or (("", ""),))
         if name not in told
     ]
-
-
-def _fields(action: Action, spoken: Sequence[str]) -> dict[str, str]:
-    said = action.name in spoken and bool(action.arguments)
-    fields = {"action": action.name if said else str(action)}
-    if spoken:
-        fields[ARGUMENT] = action.arguments[0] if said else ""
-    return fields

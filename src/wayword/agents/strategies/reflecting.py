@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from wayword.agents.answers import AnswerForm, Field, Reply
+from wayword.agents.answers import AnswerForm, Field, Reply, fields
 from wayword.agents.legal import LONGEST
 from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core.agent import Toolkit
@@ -31,6 +31,7 @@ ECHO = 60
 """A lesson whose first so many characters stand in the question is the question once more."""
 WORDS: Mapping[bool | None, str] = {True: "solved", False: "failed", None: "unknown"}
 """What stands for a verdict in a prompt's name, and in the answer of a model that judges itself."""
+_FIRST_WORD = re.compile(r"^\W*(\w*)")
 LESSON = AnswerForm(Field("Lesson"))
 SELF_JUDGED = AnswerForm(Field("Verdict", choices=(WORDS[False], WORDS[True])), *LESSON.fields)
 
@@ -101,26 +102,22 @@ class ReflectingStrategy(Strategy):
         if judged:
             self._toolkit.note("self_judged", actor=self._actor, trial=trial, succeeded=True)
             return False
+        again = found.lesson[:ECHO] in " ".join(self._now.split())
+        lacking = []
         if self._judging == "self" and judged is None:
-            self._reject(reply, trial, "the answer held no verdict of its own")
+            lacking.append("the answer held no verdict of its own")
         if not found.lesson:
-            self._reject(reply, trial, "the answer held no lesson")
-        elif found.lesson[:ECHO] in " ".join(self._now.split()):
-            self._reject(reply, trial, "the lesson repeated the question")
-        else:
+            lacking.append("the answer held no lesson")
+        elif again:
+            lacking.append("the lesson repeated the question")
+        for why in lacking:
+            refused = reply.reject("no_action", why)
+            told = {"reason": refused.reason, "said": refused.said}
+            self._toolkit.note("reflection_rejected", actor=self._actor, trial=trial, **told)
+        if found.lesson and not again:
             self._lessons.append((trial, found.lesson))
             self._toolkit.note("lesson", actor=self._actor, trial=trial, lesson=found.lesson)
         return True
-
-    def _reject(self, reply: Reply, trial: int, why: str) -> None:
-        rejected = reply.reject("no_action", why)
-        self._toolkit.note(
-            "reflection_rejected",
-            actor=self._actor,
-            trial=trial,
-            reason=rejected.reason,
-            said=rejected.said,
-        )
 
     def _opening(self, episode: Episode) -> str:
         """The task, and below it what was learnt of it."""
@@ -140,21 +137,11 @@ def read_reflection(said: str | Reply, labelled: bool) -> Reflection:
     Unless they must be ``labelled``, an answer without either is a lesson as a whole.
     """
     reply = Reply.of(said)
-    found = SELF_JUDGED.found(reply.text)
+    found = fields(reply.text, ("verdict", "lesson"))
     lessons = [text for text in found.all("lesson") if isinstance(text, str)]
     if not found.given and not labelled and reply.text.lstrip()[:1] not in ("{", "["):
         lessons = [reply.text[:LONGEST]]
-    own = [_verdict(str(value)) for value in found.all("verdict")]
-    return Reflection(own[0] if len(set(own)) == 1 else None, _brief(" ".join(lessons[:1])))
-
-
-def _verdict(words: str) -> bool | None:
-    """Whether the first word is ``solved``, None where it is not ``failed`` either."""
-    first = re.match(r"\W*(\w*)", words.lower())
-    said = first.group(1) if first else ""
-    return {WORDS[True]: True, WORDS[False]: False}.get(said)
-
-
-def _brief(lesson: str) -> str:
-    """On one line, and no longer than what is kept."""
-    return " ".join(lesson.split())[:LESSON_LENGTH].strip(" *_")
+    lesson = " ".join(" ".join(lessons[:1]).split())[:LESSON_LENGTH].strip(" *_")
+    firsts = {_FIRST_WORD.findall(str(value).lower())[0] for value in found.all("verdict")}
+    verdicts = {WORDS[True]: True, WORDS[False]: False}
+    return Reflection(verdicts.get(firsts.pop()) if len(firsts) == 1 else None, lesson)

@@ -13,12 +13,12 @@ Source: LangSuitE (Jia et al. 2024), sections 4 and 5; ReAct (Yao et al. 2022).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Literal
 
-from wayword.agents.answers import Reply, one_line, replies
+from wayword.agents.answers import Reply, StrategyRecipe, one_line, replies
 from wayword.agents.legal import Legal
 from wayword.agents.prompting import (
     Conversation,
@@ -30,14 +30,7 @@ from wayword.agents.prompting import (
     window_known,
 )
 from wayword.agents.strategies import examples
-from wayword.agents.strategies import reading as recipe
 from wayword.agents.strategies.examples import FACING, HOLDING, PLACE, stated
-from wayword.agents.strategies.reading import (
-    StrategyAnswer,
-    StrategyRecipe,
-    answer_schema,
-    read_answer,
-)
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode, Json
@@ -48,19 +41,14 @@ from wayword.core.world import Feedback, Observation
 from wayword.verbalize import generic
 from wayword.verbalize.generic import SelfState, Verbalizer
 
-# The system message: who the agent is, the world's rules, its actions, the task, the form.
-#
-# Texts are files named for the world's voice (``rules_rooms.txt``, ``actions_rooms.txt``). Rules
-# of the task come with the episode, as ``episode.extra["rules"]``: one text, or one for each actor
-# by name. What actors are told apart from each other is in ``episode.extra["instructions"]``.
-
 _SIGNATURE = re.compile(r"([a-z_]+)(?:\[([^\]]*)\])?")
 
 
 def system_text(
     prompts: Prompts, voice: Verbalizer, form: str, episode: Episode, actor: str, space: ActionSpace
 ) -> str:
-    """Everything that stays the same for an episode; empty parts leave no gap."""
+    """What stays the same for an episode: who the agent is, the world's rules, the task's own, the
+    actions, the form of an answer. Rules and actions are files named for the world's family."""
     told = voice.briefing(space)
     blocks = [prompts["agent"], prompts.fill(f"rules_{voice.name}", **told)]
     others = [name for name in episode.actors if name != actor]
@@ -78,7 +66,7 @@ def instruction(episode: Episode, actor: str) -> str:
 
 
 def task_rules(episode: Episode, actor: str) -> str:
-    """What the episode tells of its task's own rules, empty for nothing."""
+    """The rules of an episode's own task: ``episode.extra["rules"]``, one text or one an actor."""
     given = episode.extra.get("rules", "")
     return str(given.get(actor, "") if isinstance(given, Mapping) else given).strip()
 
@@ -88,29 +76,24 @@ def actions(catalogue: str, space: ActionSpace) -> str:
 
     A line reads ``put[object, receptacle]: put down what you hold``.
     """
-    listed = dict.fromkeys([*(action.name for action in space.listed), *space.open_verbs])
-    lines = [line for line in catalogue.splitlines() if line.strip()]
     shapes = {(action.name, bool(action.arguments)) for action in space.listed}
-    told = [line for line in lines if _has(line, space, shapes)]
-    described = {_verb(line) for line in told}
-    return "\n".join([*told, *(verb for verb in listed if verb not in described)])
-
-
-def _verb(line: str) -> str:
-    match = _SIGNATURE.match(line)
-    return match.group(1) if match else ""
-
-
-def _has(line: str, space: ActionSpace, shapes: Set[tuple[str, bool]]) -> bool:
-    """Whether the verb can ever be used so. ``shapes``: listed verbs, and if with arguments."""
-    if (match := _SIGNATURE.match(line)) is None:
-        return False
-    verb, slots = match.groups()
-    count = len(slots.split(",")) if slots else 0
-    if verb in space.open_verbs:  # it wants words: who is asked a question does not just stop
-        return count > 0
-    taken = (Action(verb, (word,) * count) in space for word in ("x", "0"))  # names, or numbers
-    return (verb, count > 0) in shapes or any(taken)
+    told: list[str] = []
+    described: set[str] = set()
+    for line in catalogue.splitlines():
+        if (match := _SIGNATURE.match(line)) is None:
+            continue
+        verb, slots = match.groups()
+        count = len(slots.split(",")) if slots else 0
+        if verb in space.open_verbs:  # it wants words: who is asked a question does not just stop
+            usable = count > 0
+        else:
+            taken = (Action(verb, (word,) * count) in space for word in ("x", "0"))  # or a number
+            usable = (verb, count > 0) in shapes or any(taken)
+        if usable:
+            told.append(line)
+            described.add(verb)
+    verbs = dict.fromkeys([*(action.name for action in space.listed), *space.open_verbs])
+    return "\n".join([*told, *(verb for verb in verbs if verb not in described)])
 
 
 def knowable(asked: StrategyRecipe, own: SelfState, owner: type) -> StrategyRecipe:
@@ -120,7 +103,7 @@ def knowable(asked: StrategyRecipe, own: SelfState, owner: type) -> StrategyReci
     parts = {f"{name}:" for name, there in known.items() if not there}
     lines = asked.text.splitlines()
     kept = [line for line in lines if not (line[:1] == " " and line.split()[0] in parts)]
-    return asked if kept == lines else recipe.read("\n".join(kept), owner.__name__)
+    return asked if kept == lines else StrategyRecipe("\n".join(kept), owner.__name__)
 
 
 REMEMBERED = 200
@@ -189,7 +172,7 @@ class Strategy(Agent):
         self._answer = answer_tokens(settings.max_tokens, toolkit, 1000)
         self._prompts = Prompts(__file__, settings.prompts)
         name, inline = type(self).__name__, ":" in self.recipe
-        self._recipe = recipe.read(self.recipe if inline else self._prompts[self.recipe], name)
+        self._recipe = StrategyRecipe(self.recipe if inline else self._prompts[self.recipe], name)
         self._episode: Episode | None = None
         self._actor = ""
         self._conversation: Conversation | None = None
@@ -200,23 +183,25 @@ class Strategy(Agent):
         self._now = self._said = self._feedback = ""
 
     async def begin(self, episode: Episode) -> None:
-        """Read the episode, or begin it anew. Actions that the dataset gives away at the start are
-        taken first."""
+        """Read the episode. Actions that the dataset gives away at the start are taken first."""
         self._episode, self._conversation = episode, None
         self._earlier.clear()
         self._now = self._said = self._feedback = ""
         self._given = [str(word) for word in episode.extra.get("opening", ())]
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        """Tell, ask, read."""
         if self._given:
             return Decision(Action(self._given.pop(0)))
         chat = self._chat(observation, space)
         legal = Legal(space, self._earlier)
         self._now = self._told(observation, self._feedback, bool(chat.turns), space)
-        reply = await self._ask(self._fitted(chat), space)
-        answer = read_answer(reply, self._recipe, legal)
-        self._note_state(answer)
+        schema = self._recipe.schema_for(space, self._length) if self._constrained else None
+        stop = () if self._constrained else STOPS
+        reply = await self._complete(self._fitted(chat), schema, stop)
+        answer = self._recipe.decision(reply, legal)
+        asked = {name for section in self._recipe.sections for name, _ in section.parts}
+        if asked & {PLACE, FACING, HOLDING}:  # also where nothing was: silence is no right answer
+            self._toolkit.note(STATE, **stated(answer.parts))
         if len(space) <= REMEMBERED:
             self._earlier.update(space.listed)
         refused = isinstance(answer.outcome, Rejection)
@@ -296,43 +281,43 @@ class Strategy(Agent):
         return self._task(episode)
 
     def _examples(self) -> list[Turn]:
-        """The examples' turns, worked out once a run where they are the same for all episodes."""
+        """The examples' turns, read or drawn once a run where they are the same for all episodes.
+        Drawn ones take at most half of a context that is known."""
         settings, own = self._settings, self._settings.examples_file
         if not (settings.shots or own):
             return []
         seed = examples.drawn_by(settings.examples, settings.draw, self._episode)
+        known = window_known(settings.context, self._toolkit)
 
-        def told() -> list[Turn]:
-            drawn = examples.from_file(Path(own)) if own else self._drawn(seed)
+        def shown(example: Demonstration) -> list[Turn]:
+            return examples.turns(
+                example,
+                self._recipe,
+                lambda seen, feedback: self._told(seen, feedback, bool(feedback), None),
+                self._task(example.episode),
+                self._constrained,
+                self._actor if self._actor in example.episode.actors else "",
+                settings.thoughts,
+            )
+
+        def every_turn() -> list[Turn]:
+            room = self._context / 2 * self._rate.characters_per_token if known else None
+            draw = self._toolkit.demonstrations
+            try:
+                drawn = (
+                    examples.from_file(Path(own)) if own
+                    else examples.fitting(draw, shown, settings.shots, seed, room)
+                )  # fmt: skip
+            except examples.Unshowable as why:
+                context = f"half of a prompt's {self._context:,} tokens"
+                raise UsageError(f"{why} in {context}; raise context, or lower shots") from None
             return [turn for example in drawn for turn in example]
 
         key = type(self).__name__, settings, self._actor, seed
-        shown = self._toolkit.shared.once(_EXAMPLES, key, told)
-        if not window_known(settings.context, self._toolkit):
-            self._context += int(examples.letters(shown) / self._rate.characters_per_token)
-        return shown
-
-    def _drawn(self, seed: int) -> list[list[Turn]]:
-        """As many examples as asked for, in at most half of a context that is known."""
-        known = window_known(self._settings.context, self._toolkit)
-        room = self._context / 2 * self._rate.characters_per_token if known else None
-        count, draw = self._settings.shots, self._toolkit.demonstrations
-        try:
-            return examples.fitting(draw, self._shown, count, seed, room)
-        except examples.Unshowable as why:
-            context = f"half of a prompt's {self._context:,} tokens"
-            raise UsageError(f"{why} in {context}; raise context, or lower shots") from None
-
-    def _shown(self, example: Demonstration) -> list[Turn]:
-        return examples.turns(
-            example,
-            self._recipe,
-            lambda seen, feedback: self._told(seen, feedback, bool(feedback), None),
-            self._task(example.episode),
-            self._constrained,
-            self._actor if self._actor in example.episode.actors else "",
-            self._settings.thoughts,
-        )
+        turns = self._toolkit.shared.once(_EXAMPLES, key, every_turn)
+        if not known:
+            self._context += int(examples.letters(turns) / self._rate.characters_per_token)
+        return turns
 
     def _told(
         self, observation: Observation, feedback: str, begun: bool, space: ActionSpace | None
@@ -354,10 +339,6 @@ class Strategy(Agent):
             self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
         gap = self._prompts.fill("dropped", count=str(chat.dropped)) if chat.dropped else ""
         return chat.messages(self._now, gap)
-
-    async def _ask(self, messages: list[Message], space: ActionSpace) -> Reply:
-        schema = answer_schema(self._recipe, space, self._length) if self._constrained else None
-        return await self._complete(messages, schema, () if self._constrained else STOPS)
 
     @property
     def _length(self) -> int:
@@ -385,9 +366,3 @@ class Strategy(Agent):
         written = sum(len(message.content) for message in messages)
         self._rate.learn(written, completion.usage.prompt)
         return replies(completion, sampling)[0]
-
-    def _note_state(self, answer: StrategyAnswer) -> None:
-        """Write down what was stated, also where nothing was: silence is no right answer."""
-        asked = {name for section in self._recipe.sections for name, _ in section.parts}
-        if asked & {PLACE, FACING, HOLDING}:
-            self._toolkit.note(STATE, **stated(answer.parts))

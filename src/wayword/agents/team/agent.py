@@ -6,14 +6,13 @@ origins, TEACh (Padmakumar et al. 2022) and C-WAH (Zhang et al. 2023).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.agents.team.commander import Commander
 from wayword.agents.team.follower import Follower
 from wayword.agents.team.partner import Partner
-from wayword.agents.team.role import Brief, Role
+from wayword.agents.team.role import Brief
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
@@ -23,7 +22,8 @@ from wayword.worlds.household.goals import HouseholdReference
 from wayword.worlds.household.observation import HouseholdObservation
 from wayword.worlds.household.world import HouseholdWorld
 
-ROLES: dict[str, Callable[[Brief], Role]] = {
+Role = Partner | Commander | Follower
+ROLES: dict[str, type[Role]] = {
     "partner": Partner,
     "commander": Commander,
     "follower": Follower,
@@ -73,22 +73,18 @@ class Team(Agent):
         self, observation: HouseholdObservation, space: ActionSpace
     ) -> Decision | Rejection:
         if self._role is None:
-            self._role = self._cast(observation.actor)
+            episode, actor = self._episode, observation.actor
+            name = episode.extra.get("roles", {}).get(actor, "partner")
+            if name not in ROLES:
+                known = suggest(name, list(ROLES))
+                raise UsageError(f"episode {episode.id}: {actor} has the role {name!r}; {known}")
+            parts = episode, self._reference, self._world, self._toolkit, self._settings.talk
+            self._role = ROLES[name](Brief(actor, *parts))
         return self._role.act(observation, space)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if self._role is not None:
             self._role.on_feedback(decision, feedback)
-
-    def _cast(self, actor: str) -> Role:
-        name = self._episode.extra.get("roles", {}).get(actor, "partner")
-        if name not in ROLES:
-            raise UsageError(
-                f"episode {self._episode.id}: {actor} has the role {name!r}; "
-                f"{suggest(name, list(ROLES))}"
-            )
-        parts = (self._episode, self._reference, self._world, self._toolkit, self._settings.talk)
-        return ROLES[name](Brief(actor, *parts))
 
 
 agent = Team

@@ -53,8 +53,9 @@ class Commander:
 
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
         """Say the next thing once the last was answered; turn on the spot until then."""
-        heard = next((s for s in map(parse, self._texts(observation)) if s is not None), None)
-        unread = [text for text in self._texts(observation) if not is_reply(text)]
+        texts = [m.text for m in observation.messages if m.sender == self._follower]
+        heard = next((said for said in map(parse, texts) if said is not None), None)
+        unread = [text for text in texts if not is_reply(text)]
         if heard is None and unread and self._brief.talk:
             return Decision(Action("chat", (not_understood("commander", unread[-1]),)))
         if self._waiting and heard is None:
@@ -64,28 +65,21 @@ class Commander:
         except StopIteration:
             return Decision(STOP)
         self._waiting = not isinstance(said, AllDone)
-        return Decision(Action("chat", (self._addressed(said),)))
+        to_all = len(self._followers) == 1 or not self._waiting
+        text = str(said) if to_all else addressed(self._follower, said)
+        return Decision(Action("chat", (text,)))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """It hears of everything by message."""
 
     def _script(self) -> Talk:
-        if not self._brief.talk:
-            return
-        for number, order in enumerate(self._reference.plan):
-            yield from self._have(order, number)
-        yield AllDone()
-
-    def _have(self, order: Order, number: int) -> Talk:
-        """Have an order carried out, if by several attempts; followers take turns at both."""
-        for attempt in range(REPEATS):
-            failed, self._follower = False, self._turn(order, number + attempt)
-            for command in self._commands(order):
-                failed = yield from self._say(command)
-                if failed:
+        for number, order in enumerate(self._reference.plan if self._brief.talk else ()):
+            for attempt in range(REPEATS):
+                self._follower = self._turn(order, number + attempt)
+                if not (yield from self._fails(order)):
                     break
-            if not failed:
-                return
+        if self._brief.talk:
+            yield AllDone()
 
     def _turn(self, order: Order, number: int) -> str:
         """Whose turn it is: that of the one who holds what the order is about, else the next."""
@@ -94,17 +88,15 @@ class Commander:
         holder = next((name for name, held in hands.items() if about & set(held)), None)
         return holder or self._followers[number % len(self._followers)]
 
-    def _addressed(self, said: Utterance) -> str:
-        """With several followers a name goes before what is said to one of them."""
-        alone = len(self._followers) == 1 or isinstance(said, AllDone)
-        return str(said) if alone else addressed(self._follower, said)
-
-    def _texts(self, observation: HouseholdObservation) -> Iterator[str]:
-        """What the follower said that is at it."""
-        return (m.text for m in observation.messages if m.sender == self._follower)
+    def _fails(self, order: Order) -> Generator[Utterance, Utterance, bool]:
+        """Have an order carried out; True if one of its commands failed, the last one given."""
+        for command in self._commands(order):
+            if (yield from self._say(command)):
+                return True
+        return False
 
     def _say(self, command: Command) -> Generator[Utterance, Utterance, bool]:
-        """Give a command, answer what is asked about it; whether it failed."""
+        """Give a command and answer what is asked about it; True if it failed."""
         said: Utterance = command
         while True:
             heard = yield said
@@ -129,9 +121,7 @@ class Commander:
                 yield from self._slice(order.thing, order.other)
         elif order.deed in ("on", "off"):
             if self._is("on", order.thing) != (order.deed == "on"):
-                yield self._command(
-                    "switch on" if order.deed == "on" else "switch off", order.thing
-                )
+                yield self._command(f"switch {order.deed}", order.thing)
         elif self._is("open", order.thing) != (order.deed == "open"):
             yield self._command("open" if order.deed == "open" else "close", order.thing)
 
@@ -140,8 +130,10 @@ class Commander:
         if int(things.inside[self._number(thing)]) == self._number(place):
             return
         yield from self._doors(place)
-        for lid in self._lids(place):
-            yield self._command("open", lid)
+        holders = [k for k in things.holders(self._number(place)) if k < things.first_actor]
+        for k in reversed(holders):  # what the place is shut in, the outermost first
+            if things.encloses[k] and not things.open[k]:
+                yield self._command("open", self._world.layout.ids[k])
         where, room = self._place(thing)
         _, to_room = self._place(place)
         yield Command("bring", self._name(thing), where, room, self._name(place), to_room)
@@ -167,10 +159,8 @@ class Commander:
     def _side(self, door: str) -> str:
         """The room that a door is said to be in: one that the follower can walk into, and the same
         whenever the door is named, as long as that holds."""
-        scene = self._world.layout.scene
-        rooms = next(each.rooms for each in scene.doors if each.id == door)
-        before = [self._sides[door]] if door in self._sides else []
-        sides = [*before, *rooms]
+        rooms = next(each.rooms for each in self._world.layout.scene.doors if each.id == door)
+        sides = [*([self._sides[door]] if door in self._sides else []), *rooms]
         near = [r for r in sides if self._world.route(self._follower, r) is not None]
         self._sides[door] = (near or sides or [""])[0]
         return self._sides[door]
@@ -190,13 +180,6 @@ class Commander:
         room = self._world.layout.room_at(float(things.x[i]), float(things.y[i]))
         held = things.holders(i)[-1:] and things.holders(i)[-1] >= things.first_actor
         return ("" if at is None or held else self._name(self._world.layout.ids[at])), room
-
-    def _lids(self, thing: str) -> list[str]:
-        """What a thing is shut in, the outermost first."""
-        things = self._things
-        holders = [k for k in things.holders(self._number(thing)) if k < things.first_actor]
-        shut = [k for k in reversed(holders) if things.encloses[k] and not things.open[k]]
-        return [self._world.layout.ids[k] for k in shut]
 
     @property
     def _things(self) -> Things:

@@ -48,42 +48,33 @@ class Follower:
         self._fresh: set[str] = set()
         self._feedback = Feedback()
         self._life = self._live()
-        self._begun, self._turns = False, True
+        self._turns = True
 
     def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
-        """The next action of what it is about. Raises ``UsageError`` for a body that walks by
-        single steps alone."""
-        self._look(observation)
+        """Raises ``UsageError`` for a body that walks by single steps alone."""
+        begun = self._view is not None
+        self._view = observation
+        self._note(_names(observation))
+        heard = [heard_by(self._me, message.text) for message in observation.messages]
+        for text in (text for text in heard if text is not None):
+            if (said := parse(text)) is not None:
+                self._heard.append(said)
+            elif not is_reply(text):
+                self._unread.append(text)
         self._turns = Action("turn_right") in space
-        if not self._begun:
-            self._begun = True
-            if Action("goto", (self._me,)) not in space:
-                raise UsageError(
-                    f"{self._me} goes about things by high-level actions; set dataset.actions=all"
-                )
-            return Decision(next(self._life))
-        return Decision(self._life.send(self._feedback))
+        if not begun and Action("goto", (self._me,)) not in space:
+            raise UsageError(
+                f"{self._me} goes about things by high-level actions; set dataset.actions=all"
+            )
+        return Decision(self._life.send(self._feedback) if begun else next(self._life))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """What came of it."""
         self._feedback = feedback
 
     @property
     def _now(self) -> HouseholdObservation:
         assert self._view is not None
         return self._view
-
-    def _look(self, observation: HouseholdObservation) -> None:
-        """Take in what is in view, and what was said."""
-        self._view = observation
-        self._note(_names(observation))
-        told = [heard_by(self._me, message.text) for message in observation.messages]
-        for text in told:
-            said = None if text is None else parse(text)
-            if said is not None:
-                self._heard.append(said)
-            elif text is not None and not is_reply(text):
-                self._unread.append(text)
 
     def _note(self, names: Iterable[str]) -> None:
         for name in names:
@@ -106,34 +97,18 @@ class Follower:
         yield STOP
 
     def _obey(self, command: Command) -> Attempt:
-        if command.verb in ("take", "bring"):
-            trouble = yield from self._take(command)
-            if trouble or command.verb == "take":
+        if command.verb not in ("take", "bring"):
+            verbs = {"switch on": "toggle_on", "switch off": "toggle_off"}
+            return (yield from self._work(command, "goto", verbs.get(command.verb, command.verb)))
+        if not self._holds(command.thing):
+            for held in self._now.holding:  # put down first
+                yield Action("drop", (held.name,))
+            trouble = yield from self._work(command, "go_grab")
+            if trouble:
                 return trouble
-            return (yield from self._put(command))
-        verb = {"switch on": "toggle_on", "switch off": "toggle_off"}.get(
-            command.verb, command.verb
-        )
-        return (yield from self._work(command, "goto", verb))
-
-    def _take(self, command: Command) -> Attempt:
-        """Have the thing in the hands; what else is in them is put down first."""
-        if self._holds(command.thing):
+        if command.verb == "take":
             return ""
-        for held in self._now.holding:
-            yield Action("drop", (held.name,))
-        return (yield from self._work(command, "go_grab"))
-
-    def _put(self, command: Command) -> Attempt:
-        """Bring what is held where it belongs."""
-        there = Command("open", command.to, room=command.to_room)
-        trouble = ""
-        for again in (False, True):
-            trouble = yield from self._find(there, again)
-            trouble = trouble or (yield from self._do("go_put", command.to))
-            if not trouble:
-                return ""
-        return trouble
+        return (yield from self._work(Command("open", command.to, room=command.to_room), "go_put"))
 
     def _work(self, command: Command, *verbs: str) -> Attempt:
         """Find a thing and do something with it; look for it again where it is not there."""

@@ -56,13 +56,12 @@ class SentenceForm:
     def render(self, fields: Mapping[str, str]) -> str:
         """The sentence with these fields."""
 
-        def kept(part: re.Match[str]) -> str:
-            filled = all(fields[name] for name, _ in _FIELD.findall(part.group(1)))
-            return part.group(1) if filled else ""
+        def filled(part: re.Match[str]) -> str:
+            return part[1] if all(fields[name] for name, _ in _FIELD.findall(part[1])) else ""
 
         parts, before = self._template, ""
         while parts != before:  # from the innermost parts outwards
-            parts, before = _INNER.sub(kept, parts), parts
+            parts, before = _INNER.sub(filled, parts), parts
         return parts.format_map(fields)
 
     def read(self, sentence: str) -> dict[str, str] | None:
@@ -150,16 +149,13 @@ class AllDone(Sentence):
 
 
 Utterance = Command | WhereQuestion | WhereAnswer | Trouble | Done | AllDone
-UTTERANCES: tuple[type[Utterance], ...] = get_args(Utterance)
 
 
 def parse(text: str) -> Utterance | None:
     """The one sentence of a commander or follower, None for any other text."""
     text = text.strip() if len(text) <= LONGEST_ACTION else ""
-    return _read(text[:-1], [kind for kind in UTTERANCES if text.endswith(kind.end)])
-
-
-_TO = re.compile(r"(follower\w*|commander): (.+)", re.DOTALL)
+    kinds: tuple[type[Utterance], ...] = get_args(Utterance)
+    return _read(text[:-1], [kind for kind in kinds if text.endswith(kind.end)])
 
 
 def addressed(name: str, sentence: Sentence) -> str:
@@ -173,10 +169,10 @@ def heard_by(name: str, text: str) -> str | None:
     >>> heard_by("follower_2", "follower_2: Done."), heard_by("follower", "follower_2: Done.")
     ('Done.', None)
     """
-    match = _TO.fullmatch(text)
+    match = re.fullmatch(r"(follower\w*|commander): (.+)", text, re.DOTALL)
     if match is None:
         return text
-    return match.group(2) if match.group(1) == name else None
+    return match[2] if match[1] == name else None
 
 
 # Partners, several sentences a message.
@@ -244,7 +240,6 @@ class MakeWay(Sentence):
 
 
 Saying = KnownSpot | Taking | Put | Leaving | Searched | MakeWay
-SAYINGS: tuple[type[Saying], ...] = get_args(Saying)
 
 
 def parse_all(text: str) -> tuple[Saying, ...]:
@@ -252,8 +247,9 @@ def parse_all(text: str) -> tuple[Saying, ...]:
     quotes sentences and says none of them."""
     if is_reply(text) or len(text) > LONGEST_ACTION:
         return ()
+    kinds: tuple[type[Saying], ...] = get_args(Saying)
     sentences = re.split(r"[.!?](?:\s+|$)", text)
-    return tuple(said for each in sentences if (said := _read(each.strip(), SAYINGS)) is not None)
+    return tuple(said for each in sentences if (said := _read(each.strip(), kinds)) is not None)
 
 
 # What cannot be read.

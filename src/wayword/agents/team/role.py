@@ -1,16 +1,12 @@
-"""A role in a team: what a scripted actor is given before it starts, and what it does."""
+"""The brief of a scripted actor: what it is given before it starts."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
 
-from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.episode import Episode
-from wayword.core.world import Feedback
 from wayword.worlds.household.goals import HouseholdReference
-from wayword.worlds.household.observation import HouseholdObservation
 from wayword.worlds.household.world import HouseholdWorld
 
 
@@ -28,15 +24,3 @@ class Brief:
     world: HouseholdWorld
     toolkit: Toolkit
     talk: bool = True
-
-
-class Role(Protocol):
-    """One actor's script, built as ``cls(brief)`` at its first turn."""
-
-    def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
-        """Decide."""
-        ...
-
-    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """What came of it."""
-        ...

@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
+from bisect import bisect_left, bisect_right, insort
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -29,12 +30,21 @@ from wayword.models.middleware.prices import Price
 _Answer = TypeVar("_Answer", Completion, Choice)
 
 _SLACK = 1.25
-"""Episodes differ, so a little more than their mean is kept for each one under way."""
-
+"""Episodes differ, so a little more than a typical one is kept for the next."""
 
 _SCARCE = 4.0
 """The next calls may cost so many times more again than the only one known, half of that where two
-are known, and so on: what a reasoning model writes differs tenfold from call to call."""
+are known, and so on: what a reasoning model writes differs tenfold from call to call. Likewise the
+next turns of an episode, as histories grow; of those the root of the deepest so far counts."""
+
+_CERTAIN = 0.9
+"""Share of the episodes under way that are expected to end within what is kept for them."""
+
+_RETAINED = 256
+"""Ended episodes whose cost is retained, twice as many at most."""
+
+_STALLED = 1.0
+"""Seconds after which a call that waits for older episodes goes out, where no call is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,13 +92,91 @@ class Totals:
 
 @dataclass(slots=True)
 class Meter:
-    """Share of the budget that an episode under way has taken, and its present turn of that.
+    """Share of the budget that an episode under way has taken, and the turns it has played.
 
     ``number`` counts the episodes of a run from 1."""
 
     number: int
     share: float = 0.0
-    turn: float = 0.0
+    turns: int = 0
+
+
+class Estimate:
+    """The share of the budget that episodes take, by what ended ones took and others have taken.
+
+    The first episodes to end are the shortest, so those under way count as longer than what they
+    have taken (the estimator of Kaplan and Meier, with one more episode that never ends). What
+    nine of ten episodes would need is known after nine ended ones at the earliest. Until then, and
+    for longer episodes than any known, each is expected to play all of its ``limit`` turns.
+    """
+
+    def __init__(self) -> None:
+        self.ended: list[float] = []
+        self.limit = 0
+        self._most = self._paid = 0.0
+        self._turns, self._deepest = 0, 1
+
+    def add(self, share: float) -> None:
+        """Count an episode that has ended."""
+        insort(self.ended, share)
+        if len(self.ended) > 2 * _RETAINED:
+            del self.ended[::2]
+
+    def paid(self, meter: Meter, share: float) -> None:
+        """Count a call of an episode."""
+        meter.share += share
+        self._paid += share
+        self._most = max(self._most, meter.share)
+
+    def stepped(self, meter: Meter) -> None:
+        """Count a turn of an episode."""
+        meter.turns += 1
+        self._turns += 1
+        self._deepest = max(self._deepest, meter.turns)
+
+    @property
+    def typical(self) -> float:
+        """The share that an episode takes on average, and a little more."""
+        return _SLACK * sum(self.ended) / max(1, len(self.ended))
+
+    @property
+    def usual(self) -> float:
+        """The share that three of four episodes do not pass, and a little more."""
+        return _SLACK * self.ended[len(self.ended) * 3 // 4] if self.ended else 0.0
+
+    def rests(self, running: Iterable[Meter]) -> Callable[[Meter], float]:
+        """How much more an episode may take, from all that are under way."""
+        taken = sorted(meter.share for meter in running if meter.share)
+        ends, lasting = list[float](), list[float]()
+        part, left = 1.0, 1 + len(self.ended) + len(taken)
+        for place, share in enumerate(self.ended):
+            part *= 1.0 - 1.0 / (left - place - bisect_left(taken, share))
+            ends.append(share)
+            lasting.append(-part)
+
+        def rest(meter: Meter) -> float:
+            place = bisect_right(ends, meter.share)
+            now = -lasting[place - 1] if place else 1.0
+            end = bisect_left(lasting, (_CERTAIN - 1.0) * now - 1e-9, place)
+            return min(
+                self._turns_left(meter),
+                ends[end] - meter.share if end < len(ends) else float("inf"),
+            )
+
+        return rest
+
+    def _turns_left(self, meter: Meter) -> float:
+        """The share that an episode may take up to its last turn."""
+        if not self.limit:
+            return max(2.0 * self._most - meter.share, 0.5 * meter.share)
+        turn = max(self._paid / max(1, self._turns), meter.share / max(1, meter.turns))
+        return max(0, self.limit - meter.turns) * turn * (1.0 + _SCARCE * self._deepest**-0.5)
+
+    def surely(self) -> float:
+        """A share that hardly any episode passes, without a look at those under way."""
+        if len(self.ended) * (1.0 - _CERTAIN) >= 1.0:
+            return 2.0 * max(self.ended[-1], self._most)
+        return 2.0 * self._turns_left(Meter(0)) if self.limit and self._paid else float("inf")
 
 
 _EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
@@ -122,10 +210,11 @@ class Account:
     where calls grow dearer.
 
     An episode that is cut short has been paid for in vain. So no episode begins (``begin``) that
-    the rest of the budget cannot be expected to finish, and when those under way would together
-    need more than is left, the youngest wait until an older one has ended. While none has ended,
-    an episode is expected to take ``turns`` times the dearest turn so far, and more while few calls
-    are known: few episodes make their first call then, and the others wait.
+    the rest of the budget cannot be expected to finish. Episodes under way go before new ones: a
+    call goes out only if the budget carries what all older episodes may still need and what its
+    own one may (:class:`Estimate`). So few episodes make their first call while little is known,
+    and where those under way need more than is left, the youngest wait. ``turns`` is the limit of
+    an episode's turns, 0 for none.
     """
 
     max_tokens: int | None = None
@@ -137,19 +226,15 @@ class Account:
     retries: int = 0
     flying: int = 0
     late: int = 0
-    turns: int = 0
     ledger: Ledger | None = field(default=None, repr=False)
     on_retried: Callable[[int], None] | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
-    _shares: float = field(default=0.0, repr=False, compare=False)
-    _ended: int = field(default=0, repr=False, compare=False)
     _running: dict[int, Meter] = field(default_factory=dict, repr=False, compare=False)
     _begun: int = field(default=0, repr=False, compare=False)
     _turn: asyncio.Event | None = field(default=None, repr=False, compare=False)
     _waiting: list[int] = field(default_factory=list, repr=False, compare=False)
     _dearest: float | None = field(default=None, repr=False, compare=False)
-    _most: float = field(default=0.0, repr=False, compare=False)
-    _turn_most: float = field(default=0.0, repr=False, compare=False)
+    _estimate: Estimate = field(default_factory=Estimate, repr=False, compare=False)
     _unsettled: tuple[int, float] = (0, 0.0)
 
     @property
@@ -162,18 +247,23 @@ class Account:
         return self._share(self.tokens + tokens, self.dollars + dollars)
 
     @property
-    def expected(self) -> float | None:
-        """The share of the budget that an episode takes on average; None where none has ended."""
-        return self._shares / self._ended if self._ended else None
+    def turns(self) -> int:
+        """The limit of an episode's turns; 0 for none."""
+        return self._estimate.limit
 
-    def expect_share(self, share: float | None) -> None:
-        """Take over what another account expects."""
-        self._shares, self._ended = (0.0, 0) if share is None else (share, 1)
+    @turns.setter
+    def turns(self, limit: int) -> None:
+        self._estimate.limit = limit
 
-    def expect(self, tokens: int, dollars: float, episodes: int) -> None:
-        """Tell what ``episodes`` of an earlier session took, as a first guess at the next ones."""
-        if episodes:
-            self._shares, self._ended = self._share(tokens, dollars) / episodes, 1
+    @property
+    def ended(self) -> list[float]:
+        """The shares of the budget that ended episodes took, the smallest first."""
+        return self._estimate.ended
+
+    def expect(self, episodes: Iterable[tuple[float, float]]) -> None:
+        """Count tokens and dollars of episodes of an earlier session as a guess at the next."""
+        for tokens, dollars in episodes:
+            self._estimate.add(self._share(tokens, dollars))
 
     def begin(self) -> None:
         """Count the caller's episode as under way: its calls are those made in this context.
@@ -181,7 +271,8 @@ class Account:
         Raises ``BudgetExhausted`` where the rest of the budget would not see it through.
         """
         self.check()
-        self._check_rest(self._running.values())
+        need = self._estimate.typical
+        self._check_rest(sum(max(0.0, need - m.share) for m in self._running.values()) + need)
         self._begun += 1
         meter = Meter(self._begun)
         self._running[meter.number] = meter
@@ -191,22 +282,22 @@ class Account:
         """The caller's episode has ended; ``whole`` says that it was played to its end."""
         meter = _EPISODE.get()
         if meter is not None and self._running.pop(meter.number, meter) and whole:
-            self._shares += meter.share
-            self._ended += 1
+            self._estimate.add(meter.share)
         _EPISODE.set(None)
         self._wake()
 
     def stepped(self) -> None:
         """Note that a turn of the caller's episode has ended."""
         if (meter := _EPISODE.get()) is not None:
-            meter.turn = 0.0
+            self._estimate.stepped(meter)
 
     async def admit(self) -> None:
         """Wait while older episodes, or calls under way, need what is left.
 
         Raises ``BudgetExhausted`` once it is spent, and for the first call of an episode that the
-        rest would not finish. A call of the oldest episode waits for other calls alone, so there is
-        always one that goes on.
+        rest would not finish. A call of the oldest episode waits for other calls alone. While no
+        call is under way, the oldest one that waits goes out after a second: what the older
+        episodes do may itself wait for it (the same question in the cache).
         """
         own = _EPISODE.get()
         self._check_call(own)
@@ -217,8 +308,15 @@ class Account:
                 while not self._may_go(own):
                     if self._turn is None or self._turn.is_set():
                         self._turn = asyncio.Event()
-                    await self._turn.wait()
+                    stalled = False
+                    try:
+                        async with asyncio.timeout(_STALLED):
+                            await self._turn.wait()
+                    except TimeoutError:
+                        stalled = not self.flying and number == min(self._waiting)
                     self._check_call(own)
+                    if stalled:
+                        break
             finally:
                 self._waiting.remove(number)
                 self._wake()
@@ -282,12 +380,8 @@ class Account:
                 self.late += 1
         share = self._share(tokens, cost)
         self._dearest = max(share, self._dearest or 0.0)
-        meter = _EPISODE.get()
-        if meter is not None:
-            meter.share += share
-            meter.turn += share
-            self._most = max(self._most, meter.share)
-            self._turn_most = max(self._turn_most, meter.turn)
+        if (meter := _EPISODE.get()) is not None:
+            self._estimate.paid(meter, share)
         self.write(Row(tokens, cost, call))
 
     def _share(self, tokens: float, dollars: float) -> float:
@@ -298,34 +392,21 @@ class Account:
             shares.append(dollars / self.max_dollars if self.max_dollars > 0 else 1.0)
         return max(shares)
 
-    def _need(self) -> float:
-        """The share of the budget that an episode is expected to take in all."""
-        if self._ended:
-            # the first to end are the shortest, so those that have taken more count with them
-            mean = self._shares / self._ended
-            longer = [meter.share for meter in self._running.values() if meter.share > mean]
-            return _SLACK * (self._shares + sum(longer)) / (self._ended + len(longer))
-        # nothing is known of whole episodes: the one that has taken most may be at its half
-        turns = self.turns * self._turn_most * (1.0 + _SCARCE / max(1, self.calls))
-        return max(2.0 * self._most, turns)
-
     def _check_call(self, own: Meter | None) -> None:
         """Raises ``BudgetExhausted`` where no call, or not the first one of an episode, is paid."""
         self.check()
-        if own is not None and not own.share and next(iter(self._running.values()), None) is own:
-            self._check_rest(meter for meter in self._running.values() if meter.share)
+        oldest = next(iter(self._running.values()), None)
+        known = self.used and self._estimate.ended
+        if own is None or own.share or own is not oldest or not known:
+            return
+        rest = self._estimate.rests(self._running.values())
+        owed = sum(rest(meter) for meter in self._running.values() if meter.share)
+        self._check_rest(owed + min(self._estimate.usual, rest(own)))
 
-    def _check_rest(self, running: Iterable[Meter]) -> None:
-        """Raises ``BudgetExhausted`` where the rest would not finish an episode next to these.
-
-        While none has ended that is not known: their calls wait instead.
-        """
-        if self.used and self._ended:
-            need = self._need()
-            owed = sum(max(0.0, need - meter.share) for meter in running)
-            if self.used + owed + need > 1.0:
-                line = f"the rest of {self._limit()} would not finish another episode"
-                raise BudgetExhausted(line)
+    def _check_rest(self, need: float) -> None:
+        """Raises ``BudgetExhausted`` where less is left than an episode is known to need."""
+        if self.used and self._estimate.ended and self.used + need > 1.0:
+            raise BudgetExhausted(f"the rest of {self._limit()} would not finish another episode")
 
     def _wake(self) -> None:
         if self._turn is not None:
@@ -349,16 +430,18 @@ class Account:
 
     def _fits(self, own: Meter | None) -> bool:
         """Whether this episode can go on beside the older ones, by what each may still need."""
-        if own is None:
+        oldest = next(iter(self._running.values()), None)
+        if own is None or own is oldest:
             return True
-        need, owed = self._need(), 0.0
-        if self.used + len(self._running) * need <= 1.0:
+        if self.used + len(self._running) * self._estimate.surely() <= 1.0:
             return True
+        rest = self._estimate.rests(self._running.values())
+        owed = 0.0
         for meter in self._running.values():  # in the order they began
+            owed += rest(meter)
             if meter is own:
-                return not owed or self.used + owed + max(0.0, need - own.share) <= 1.0
-            owed += max(0.0, need - meter.share)
-        return True
+                break
+        return self.used + owed <= 1.0
 
     def _limit(self) -> str:
         """The tighter limit, in words."""

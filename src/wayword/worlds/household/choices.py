@@ -79,7 +79,7 @@ class KnownActions:
         options: dict[Slot, Sequence[int]] = {
             "held": hands,
             "place": [i for i in (*known, *people) if i not in hands],
-            "receptacle": [i for i in known if possible.receives(i)],
+            "receptacle": [i for i in known if things.receives(i)],
         }
         able: dict[str, list[int]] = {}
         for i in known:
@@ -122,7 +122,9 @@ class Possible:
         self._near: dict[int, bool] = {}
         self.checks: Mapping[str, Callable[..., bool]] = {
             "pick_up": lambda i: self._free() and i not in hands and self._reaches(i),
-            "put": lambda i, r: self._reaches(r) and self._open(r) and self._goes(i, r),
+            "put": lambda i, r: (
+                self._reaches(r) and not self._things.closed(r) and self._goes(i, r)
+            ),
             "open": self._opens,
             "close": lambda i: self._reaches(i) and bool(self._things.open[i]),
             "toggle_on": self._starts,
@@ -136,10 +138,6 @@ class Possible:
             "go_put": lambda r: bool(hands) and self._goes(hands[-1], r),
         }
 
-    def receives(self, i: int) -> bool:
-        """Whether things can be put in or on a thing."""
-        return i < self._things.objects and bool(self._things.specs[i].receptacle)
-
     def _free(self) -> bool:
         return len(self._hands) < self._me.body.inventory_capacity
 
@@ -151,24 +149,18 @@ class Possible:
             self._near[i] = there and house.distance(me, i) <= me.body.manipulation_distance
         return self._near[i]
 
-    def _open(self, r: int) -> bool:
-        return not self._things.encloses[r] or bool(self._things.open[r])
-
     def _goes(self, i: int, r: int) -> bool:
         """Whether a held thing may lie there, and there is room as far as one sees."""
         things = self._things
-        spec = things.specs[r]
-        fits = not spec.accepts or things.type(i) in spec.accepts
-        full = spec.capacity and self._reaches(r) and len(things.contents(r)) >= spec.capacity
-        return fits and not full and i != r and i not in things.holders(r)
+        full = things.specs[r].capacity and self._reaches(r) and things.full(r)
+        return things.fits(i, r) and not full and i != r and i not in things.holders(r)
 
     def _opens(self, i: int) -> bool:
         running = self._things.on[i] and self._things.encloses[i]
         return self._reaches(i) and not self._things.open[i] and not running
 
     def _starts(self, i: int) -> bool:
-        ajar = self._things.encloses[i] and self._things.open[i]
-        return self._reaches(i) and not self._things.on[i] and not ajar
+        return self._reaches(i) and not self._things.on[i] and not self._things.ajar(i)
 
     def _cuts(self, i: int) -> bool:
         knife = any(self._things.does(k, "slicer") for k in self._hands)

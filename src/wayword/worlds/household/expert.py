@@ -19,7 +19,16 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed, ReasonedPlan
 from wayword.core.world import World
-from wayword.worlds.household.errands import TOOLS, Errands, PlannedReference, carry_out, cheapest
+from wayword.worlds.household.errands import (
+    ANSWERING,
+    HIGH_NEEDED,
+    TOOLS,
+    Errands,
+    HighErrands,
+    PlannedReference,
+    carry_out,
+    cheapest,
+)
 from wayword.worlds.household.goals import (
     AnswerReference,
     Beside,
@@ -35,9 +44,6 @@ from wayword.worlds.household.goals import (
     Stacked,
     Trait,
 )
-from wayword.worlds.household.high_errands import NEEDED as HIGH_NEEDED
-from wayword.worlds.household.high_errands import HighErrands
-from wayword.worlds.household.reasons import ANSWERING
 from wayword.worlds.household.verbs import LOW_LEVEL, VERBS
 from wayword.worlds.household.world import HouseholdWorld
 
@@ -82,41 +88,11 @@ def _solve(errands: Errands, reference: HouseholdReference) -> ActionPlan:
     yield STOP
 
 
-def play(
-    world: HouseholdWorld, actor: str, reference: HouseholdReference, high: bool = False
-) -> list[Action]:
-    """The expert's actions, the stop included, carried out in a world that was reset."""
-    return [decision.action for decision in _played(world, actor, reference, high)]
-
-
-def _played(
-    world: HouseholdWorld, actor: str, reference: HouseholdReference, high: bool
-) -> list[Decision]:
-    turns = Game(world).follow(actor, solve(world, actor, reference, high))
-    return [decision for decision, _ in turns if isinstance(decision, Decision)]
-
-
 def able_bodies(episode: Episode, actors: Sequence[str]) -> Episode:
     """The episode with bodies for these actors that do all there is to do, without a limit."""
     given = episode.start.get("bodies", {})
     more = {a: {**given.get(a, {}), "actions": list(VERBS), "step_limit": 0} for a in actors}
     return replace(episode, start={**episode.start, "bodies": {**given, **more}})
-
-
-def rehearse(
-    world: HouseholdWorld, episode: Episode, reference: HouseholdReference, high: bool = False
-) -> list[Action]:
-    """The expert's actions for an episode, with a body that is able to do all there is to do, or
-    with its own where that walks by ``high``-level actions."""
-    return [decision.action for decision in _rehearsed(world, episode, reference, high)]
-
-
-def _rehearsed(
-    world: HouseholdWorld, episode: Episode, reference: HouseholdReference, high: bool
-) -> list[Decision]:
-    actor = reference.worker if isinstance(reference, PlannedReference) else episode.actors[0]
-    world.reset(episode if high else able_bodies(episode, [actor]))
-    return _played(world, actor, reference, high)
 
 
 def walks_high(world: HouseholdWorld, actor: str) -> bool:
@@ -156,7 +132,13 @@ class SolvableHousehold(Dataset):
         world, reference = self.world(task.episode), task.reference
         if not isinstance(reference, HouseholdReference) or not isinstance(world, HouseholdWorld):
             raise UsageError(f"episode {task.episode.id} has no goals in a house")
-        decisions = _rehearsed(world, task.episode, reference, how == "errands")
+        high, episode = how == "errands", task.episode
+        actor = episode.actors[0]
+        if isinstance(reference, PlannedReference):
+            actor = reference.worker
+        world.reset(episode if high else able_bodies(episode, [actor]))
+        turns = Game(world).follow(actor, solve(world, actor, reference, high))
+        decisions = [decision for decision, _ in turns if isinstance(decision, Decision)]
         if reference.met(world.now()) < reference.parts():
             raise PlanningFailed("the expert's actions do not meet the goals")
         return decisions

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,9 +99,6 @@ class Actor:
     low_level: int = 0
     stopped: bool = False
     answer: str | None = None
-
-
-Saved = tuple[dict[str, NDArray[Any]], list[tuple[Any, ...]]]
 
 
 class House:
@@ -208,30 +204,26 @@ class House:
 
     def attempt(self, deed: Callable[[], dict[str, Json]]) -> dict[str, Json]:
         """Do several things or none: all is as before where one of them fails."""
-        saved = self._save()
+        things, people = (
+            self.things.snapshot(),
+            [
+                (
+                    *(a.x, a.y, a.heading, list(a.hands), a.view, a.room, a.low_level),
+                    *(a.known.copy(), a.seen_x.copy(), a.seen_y.copy(), a.seen_in.copy()),
+                    len(a.names.order),
+                )
+                for a in self.actors.values()
+            ],
+        )
         try:
             return deed()
         except Fail:
-            self._restore(saved)
+            self.things.restore(things)
+            for a, record in zip(self.actors.values(), people, strict=True):
+                a.x, a.y, a.heading, a.hands, a.view, a.room, a.low_level = record[:7]
+                a.known, a.seen_x, a.seen_y, a.seen_in = record[7:11]
+                a.names.forget(record[11])
             raise
-
-    def _save(self) -> Saved:
-        people = [
-            (
-                *(a.x, a.y, a.heading, list(a.hands), a.view, a.room, a.low_level),
-                *(a.known.copy(), a.seen_x.copy(), a.seen_y.copy(), a.seen_in.copy()),
-                len(a.names.order),
-            )
-            for a in self.actors.values()
-        ]
-        return self.things.snapshot(), people
-
-    def _restore(self, saved: Saved) -> None:
-        self.things.restore(saved[0])
-        for a, record in zip(self.actors.values(), saved[1], strict=True):
-            a.x, a.y, a.heading, a.hands, a.view, a.room, a.low_level = record[:7]
-            a.known, a.seen_x, a.seen_y, a.seen_in = record[7:11]
-            a.names.forget(record[11])
 
 
 # From a view to the observation an actor is given.

@@ -102,6 +102,28 @@ class Things:
         """Whether a thing has an affordance."""
         return affordance in self.affordances(i)
 
+    def receives(self, i: int) -> bool:
+        """True if things can be put in or on a thing."""
+        return i < self.objects and bool(self.specs[i].receptacle)
+
+    def fits(self, i: int, r: int) -> bool:
+        """True if a receptacle takes things of that type, full or not."""
+        accepts = self.specs[r].accepts
+        return not accepts or self.type(i) in accepts
+
+    def full(self, r: int) -> bool:
+        """True if nothing more fits into a receptacle."""
+        capacity = self.specs[r].capacity
+        return bool(capacity) and len(self.contents(r)) >= capacity
+
+    def closed(self, i: int) -> bool:
+        """True if a thing encloses its contents and is shut."""
+        return bool(self.encloses[i]) and not self.open[i]
+
+    def ajar(self, i: int) -> bool:
+        """True if a thing encloses its contents when shut, and is open."""
+        return bool(self.encloses[i] and self.open[i])
+
     def type(self, i: int) -> str:
         """A thing's type, ``door`` for doors."""
         return self.specs[i].type if i < self.objects else "door"

@@ -37,10 +37,9 @@ from wayword.core.geometry import absolute
 from wayword.core.world import Feedback, World
 from wayword.worlds.household import verbs as st
 from wayword.worlds.household.choices import HouseholdActions, household_actions, useful
-from wayword.worlds.household.high import HIGH
 from wayword.worlds.household.house import Actor, Fail, House, observation, records, report
 from wayword.worlds.household.layout import Layout, fits
-from wayword.worlds.household.low import LOW, primitive
+from wayword.worlds.household.motions import HIGH, LOW, primitive, run
 from wayword.worlds.household.observation import Answerer, HouseholdObservation
 from wayword.worlds.household.route import route_into, route_to, shut_doors
 from wayword.worlds.household.scene import Room, Scene
@@ -232,7 +231,7 @@ class HouseholdWorld(World):
         if verb in LOW:
             return primitive(self.house, me, verb, *words)
         if verb in HIGH:
-            return self.house.attempt(lambda: HIGH[verb](self.house, me, *words))
+            return run(self.house, me, verb, *words)
         if verb == "chat":
             return self._chat(me, words[0])
         if verb == "ask":

@@ -10,8 +10,6 @@ Source: Matterport3DSimulator, ``connectivity/README.md``.
 from __future__ import annotations
 
 import hashlib
-import json
-import re
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,15 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError
-from wayword.core.files import keep, read_json
+from wayword.core.files import keep_arrays, kept_arrays, read_json
 from wayword.core.geometry import absolute, bearings, elevations
 
 CACHE_VERSION = 1
 SMALL = 100
 """Viewpoints up to which Floyd-Warshall's plain loop is taken instead of a search from every place:
 it needs no scipy, whose import takes longer than all other work on a generated house."""
-_VISIBLE = re.compile(rb'"visible"\s*:\s*\[[^\]]*\]\s*,')
-"""Half of every connectivity file, and never read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +93,11 @@ class ViewpointGraph:
             raise ValueError(f"no way from {start} to {end} in {self.scan}")
         path = [start]
         while path[-1] != end:
-            here = path[-1]
+            lengths = {n.viewpoint: n.distance for n in self.neighbors(path[-1])}
             path.append(
                 min(
-                    self.neighbours[here],
-                    key=lambda n: self.bearing(here, n)[2] + self.distance(n, end),
+                    self.neighbours[path[-1]],  # in the file's order, which decides between equals
+                    key=lambda n: lengths[n] + self.distance(n, end),
                 )
             )
         return path
@@ -112,8 +108,14 @@ def build(
 ) -> ViewpointGraph:
     """A graph with its distances. ``edges`` (E, 2) must list both directions."""
     lengths = np.linalg.norm(positions[edges[:, 0]] - positions[edges[:, 1]], axis=1)
-    all_pairs = by_tables if len(ids) < SMALL else by_searches
     return ViewpointGraph(scan, ids, positions, edges, all_pairs(len(ids), edges, lengths))
+
+
+def all_pairs(
+    count: int, edges: NDArray[np.int32], lengths: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Distances (count, count) from each place to each along directed ``edges`` (E, 2)."""
+    return (by_tables if count < SMALL else by_searches)(count, edges, lengths)
 
 
 def by_tables(
@@ -153,16 +155,17 @@ def load(path: Path, cache: Path | None = None) -> ViewpointGraph:
         digest = hashlib.sha1(path.read_bytes()).hexdigest()[:16]
     except OSError as error:
         raise DataError(path, "", f"cannot be read ({error.strerror})") from error
-    stored = cache / f"{scan}-{CACHE_VERSION}-{digest}.graph"
-    graph = _from_cache(scan, stored)
-    if graph is None:
-        graph = _parse(scan, path)
-        _to_cache(graph, stored)
+    stored = cache / f"{scan}-{CACHE_VERSION}-{digest}.npz"
+    if kept := kept_arrays(stored):
+        return ViewpointGraph(scan, tuple(kept.pop("ids").tolist()), **kept)
+    graph = _parse(scan, path)
+    arrays = {name: getattr(graph, name) for name in ("positions", "edges", "distances")}
+    keep_arrays(stored, ids=np.array(graph.ids), **arrays)
     return graph
 
 
 def _parse(scan: str, path: Path) -> ViewpointGraph:
-    records: list[dict[str, Any]] = read_json(path, without=_VISIBLE)
+    records: list[dict[str, Any]] = read_json(path)
     kept = [i for i, record in enumerate(records) if _field(path, i, record, "included")]
     poses = [_field(path, i, records[i], "pose") for i in kept]
     try:
@@ -182,44 +185,3 @@ def _field(path: Path, number: int, record: Any, name: str) -> Any:
         return record[name]
     except (KeyError, TypeError, IndexError):
         raise DataError(path, f"record {number}, field {name!r}", "is missing") from None
-
-
-# A cached graph is one array file: names (32 bytes each), then positions, edges and distances.
-# One read and no unzipping makes the second start of a command fast.
-
-
-def _to_cache(graph: ViewpointGraph, stored: Path) -> None:
-    header = json.dumps({"ids": graph.ids, "edges": len(graph.edges)}).encode()
-    blob = b"".join(
-        [
-            len(header).to_bytes(8, "little"),
-            header,
-            graph.positions.tobytes(),
-            graph.distances.tobytes(),
-            graph.edges.tobytes(),
-        ]
-    )
-    keep(stored, lambda file: file.write(hashlib.sha1(blob).digest() + blob))
-
-
-def _from_cache(scan: str, stored: Path) -> ViewpointGraph | None:
-    try:
-        data = stored.read_bytes()
-    except OSError:
-        return None
-    digest, blob = data[:20], data[20:]
-    if hashlib.sha1(blob).digest() != digest:
-        return None
-    size = int.from_bytes(blob[:8], "little")
-    header = json.loads(blob[8 : 8 + size])
-    ids, count = tuple(header["ids"]), len(header["ids"])
-    floats = np.frombuffer(blob, np.float64, count * 3 + count * count, 8 + size)
-    edges = np.frombuffer(blob, np.int32, header["edges"] * 2, 8 + size + floats.nbytes)
-    positions, distances = floats[: count * 3], floats[count * 3 :]
-    return ViewpointGraph(
-        scan,
-        ids,
-        positions.reshape(count, 3),
-        edges.reshape(-1, 2),
-        distances.reshape(count, count),
-    )

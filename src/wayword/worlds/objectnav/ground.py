@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.geometry import Point, grid_index, grid_indices, segment_distances, string_pull
-from wayword.worlds.household.lattice import within
 from wayword.worlds.household.layout import DOORWAY, SLACK
+from wayword.worlds.household.route import within
 from wayword.worlds.household.scene import Scene
 
 Bools = NDArray[np.bool_]

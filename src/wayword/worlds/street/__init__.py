@@ -1,8 +1,6 @@
 """Street graphs of panoramas.
 
-text    the published text files, read fast
-graph   panoramas and links
-hops    distances in links
+graph   panoramas and links, distances in links
 moves   the transition functions; a path as actions, actions as a path
 world   state, rules, observation
 """

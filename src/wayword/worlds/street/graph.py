@@ -10,29 +10,171 @@ and 2022 (Map2seq, the seen and unseen areas).
 
 from __future__ import annotations
 
-import gzip
-import io
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn
-from zipfile import BadZipFile
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from wayword.core.errors import DataError
-from wayword.core.files import keep
-from wayword.worlds.street.hops import Hops
+from wayword.core.files import keep_arrays, kept_arrays, read_bytes
+from wayword.worlds.indoor.graph import all_pairs
 
 AREAS = ("", "seen", "unseen", "gone")
 """Area of a panorama: used in training, held out, or no longer available from the service."""
 
 CACHE_VERSION = 2
 _ARRAYS = ("offsets", "targets", "headings", "yaw", "positions", "areas")
+
+
+# Distances in links.
+#
+# Nearly every panorama of a street graph stands in a row between two junctions (28,056 of
+# Touchdown's 29,641 have two exits, each a street in both directions). So only the others, the
+# hubs, are searched: a distance is a panorama's distance to an end of its row, that end's distance
+# to another hub, and that hub's distance to the other panorama. A pair costs a few array look-ups.
+
+Floats = NDArray[np.float64]
+
+
+class Hops:
+    """Directed distances in links.
+
+        >>> hops = Hops(np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]))
+        >>> hops([0, 2, 1], 2).tolist()
+        [2.0, 0.0, 1.0]
+
+    ``offsets`` (N + 1,) and ``targets`` (E,) list the links out of each panorama in turn. Links
+    may be one-way. Distances between hubs are computed when a pair first needs them.
+    """
+
+    def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
+        rows = _Rows(offsets, targets)
+        self._row = np.array(rows.row)
+        self._ends = np.array(rows.ends, np.intp)  # (2, N): the hubs at both ends of the row
+        self._gaps = np.array(rows.gaps, np.float32)  # (2, N): links from there to the panorama
+        self._links = rows.links
+
+    @cached_property
+    def _table(self) -> NDArray[np.float32]:
+        """(H, H) distances to (rows) and from (columns) hubs."""
+        links = [(hub, to, n) for hub, ends in enumerate(self._links) for to, n in ends.items()]
+        table = np.array(links, np.int32).reshape(-1, 3)
+        found = all_pairs(len(self._links), table[:, :2], table[:, 2].astype(np.float64))
+        return np.ascontiguousarray(found.T, np.float32)
+
+    def __call__(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
+        """Links on a shortest path from each of ``starts`` to each of ``ends`` (broadcast).
+
+        inf where there is none.
+        """
+        start, end = np.asarray(starts), np.asarray(ends)
+        start = start.reshape((1,) * (end.ndim - start.ndim) + start.shape)
+        end = end.reshape((1,) * (start.ndim - end.ndim) + end.shape)
+        into, out = self._ends[:, end], self._ends[:, start]
+        between = self._table[into, out[:, None]]  # (2, 2, *shape): each end of one to each of both
+        best = (between + self._gaps[:, start][:, None] + self._gaps[:, end]).min(axis=(0, 1))
+        return self._along(best, start, end)
+
+    def table(self, starts: ArrayLike, ends: ArrayLike) -> Floats:
+        """Links from each of ``starts`` (L,) to each of ``ends`` (R,): an (L, R) array.
+
+        Faster than pair by pair where many of ``starts`` are in the same rows, as in a walk.
+        """
+        start, end = np.asarray(starts), np.asarray(ends)
+        into = self._ends[:, end]
+        hubs: dict[int, int] = {}  # a walk passes few of them
+        which = [hubs.setdefault(hub, len(hubs)) for hub in self._ends[:, start].ravel().tolist()]
+        between = self._table[into[:, None], np.array(list(hubs))[:, None]]
+        away = (between + self._gaps[:, None, end]).min(axis=0)
+        by_end = away[which].reshape(2, len(start), len(end))
+        by_end += self._gaps[:, start, None]
+        return self._along(by_end.min(axis=0), start[:, None], end)
+
+    def _along(self, best: NDArray[np.float32], start: Any, end: Any) -> Floats:
+        """``best`` or, within one row, the links along it where these are fewer."""
+        same = self._row[start] == self._row[end]
+        if same.any():
+            along = np.abs(self._gaps[0, start] - self._gaps[0, end])
+            best = np.where(same, np.minimum(best, along), best)
+        found: Floats = best.astype(np.float64)
+        return found
+
+
+class _Rows:
+    """The row of each panorama, and the links between hubs.
+
+    ``row``: the number of the row, a negative one of its own for each hub. ``ends``: the hubs at
+    both ends of the row, numbered in the order in which they were met (for a hub, itself twice).
+    ``gaps``: the links to these ends. ``links``: for each hub the hubs that a row or a single link
+    leads to, and the number of links to each.
+    """
+
+    def __init__(self, offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> None:
+        count = len(offsets) - 1
+        self._inner = _in_a_row(offsets, targets).tolist()
+        self._exits = [part.tolist() for part in np.split(targets, offsets[1:-1])] if count else []
+        self.row = [0] * count
+        self.ends = [0] * count, [0] * count
+        self.gaps = [0] * count, [0] * count
+        self.links: list[dict[int, int]] = []
+        self._hubs: dict[int, int] = {}
+        hubs = [place for place in range(count) if not self._inner[place]]
+        for place in hubs:
+            self._hub(place)
+        for place in hubs:
+            self._follow(place)
+        for place in range(count):  # a ring without any junction: opened at one panorama
+            if self._inner[place] and not self.row[place]:
+                self._inner[place] = False
+                self._hub(place)
+                self._follow(place)
+
+    def _hub(self, place: int) -> None:
+        number = self._hubs[place] = len(self.links)
+        self.links.append({})
+        self.row[place] = -1 - number
+        self.ends[0][place] = self.ends[1][place] = number
+
+    def _follow(self, hub: int) -> None:
+        """Walk along each row and single link that starts at a hub, up to the next hub."""
+        for step in self._exits[hub]:
+            if self.row[step] > 0:  # walked from its other end
+                continue
+            chain = [hub, step]
+            while self._inner[chain[-1]]:
+                one, other = self._exits[chain[-1]]
+                chain.append(other if one == chain[-2] else one)
+            length, number = len(chain) - 1, hub * len(self.row) + step + 1
+            first, last = self._hubs[hub], self._hubs[chain[-1]]
+            for gap, place in enumerate(chain[1:-1], 1):
+                self.row[place] = number
+                self.ends[0][place], self.ends[1][place] = first, last
+                self.gaps[0][place], self.gaps[1][place] = gap, length - gap
+            self._link(first, last, length)
+            if length > 1:
+                self._link(last, first, length)
+
+    def _link(self, first: int, last: int, length: int) -> None:
+        known = self.links[first].get(last, length)
+        self.links[first][last] = min(known, length)
+
+
+def _in_a_row(offsets: NDArray[np.int32], targets: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """True for panoramas with just two neighbors, each linked in both directions."""
+    count = len(offsets) - 1
+    sources = np.repeat(np.arange(count, dtype=np.int64), np.diff(offsets))
+    links, backs = sources * count + targets, targets * np.int64(count) + sources
+    both = np.isin(links, backs) & (sources != targets)
+    neighbors = np.bincount(np.unique(links[both]) // max(count, 1), minlength=count)
+    arrivals = np.bincount(targets, minlength=count)
+    return np.asarray((neighbors == 2) & (np.diff(offsets) == 2) & (arrivals == 2))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,198 +264,90 @@ def load(nodes: Path, links: Path, cache: Path | None = None, name: str = "") ->
     is no finite number. Headings are rounded to whole degrees, as the released navigators do.
     """
     name = name or links.parent.name
-    raw = [_read(path) for path in (nodes, links)]
-    key = "-".join(f"{zlib.crc32(part):08x}{len(part):x}" for part in raw)
-    stored = cache / f"street-{CACHE_VERSION}-{key}.npz" if cache else None
-    if stored and (cached := _cached(name, stored)):
-        return cached
-    texts = [(path, _unzip(path, part)) for path, part in zip((nodes, links), raw, strict=True)]
-    graph = _parse(name, *texts)
+    stored = None
+    with suppress(OSError):  # reading them below says what is wrong
+        raw = [path.read_bytes() for path in (nodes, links)]
+        key = "-".join(f"{zlib.crc32(part):08x}{len(part):x}" for part in raw)
+        stored = cache / f"street-{CACHE_VERSION}-{key}.npz" if cache else None
+    if stored and (arrays := kept_arrays(stored)):
+        return StreetGraph(name, arrays.pop("names").tobytes(), **arrays)
+    graph = _parse(name, (nodes, read_bytes(nodes)), (links, read_bytes(links)))
     if stored:
-        arrays: dict[str, Any] = {field: getattr(graph, field) for field in _ARRAYS}
-        arrays["names"] = np.frombuffer(graph.names, np.uint8)
-        keep(stored, lambda file: np.savez(file, **arrays))
+        arrays = {field: getattr(graph, field) for field in _ARRAYS}
+        keep_arrays(stored, names=np.frombuffer(graph.names, np.uint8), **arrays)
     return graph
-
-
-def _cached(name: str, stored: Path) -> StreetGraph | None:
-    """The graph in a cache file, None where the file is missing or damaged."""
-    try:
-        with stored.open("rb") as file, np.load(file) as arrays:
-            return StreetGraph(
-                name, arrays["names"].tobytes(), **{field: arrays[field] for field in _ARRAYS}
-            )
-    except (OSError, ValueError, KeyError, EOFError, BadZipFile):
-        return None
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        problem = error.strerror or str(error)
-        raise DataError(path, "", f"cannot be read ({problem})", "fetch it again") from error
-
-
-def _unzip(path: Path, raw: bytes) -> bytes:
-    if path.suffix != ".gz":
-        return raw
-    try:
-        return gzip.decompress(raw)
-    except (OSError, EOFError, zlib.error) as error:
-        raise DataError(path, "", f"is not whole ({error})", "fetch it again") from error
-
-
-def whole_degrees(heading: float) -> int:
-    """A heading rounded to whole degrees in [0, 360). Raises ``ValueError`` for NaN and inf."""
-    if not math.isfinite(heading):
-        raise ValueError(f"{heading!r} is no heading")
-    return round(heading) % 360
 
 
 _Text = tuple[Path, bytes]
 
 
 def _parse(name: str, nodes: _Text, links: _Text) -> StreetGraph:
-    """A graph from the texts of its two files."""
-    places, index, areas = _panoramas(nodes[0], _trimmed(nodes[1]))
-    sources, headings, targets = _links(links[0], _trimmed(links[1]), nodes[0], index)
+    """A graph from the texts of its two files. Raises ``DataError`` naming the line at fault."""
+    path, index = nodes[0], dict[str, int]()
+    places: list[list[float]] = []
+    areas: list[int] = []
+    for where, (panorama, *values) in _rows(*nodes):
+        if not panorama or panorama in index:
+            problem = f"is listed twice: {panorama!r}" if panorama else "is empty"
+            raise DataError(path, f"{where}, field 'panorama'", problem)
+        index[panorama] = len(index)
+        fields = zip(("yaw", "lat", "lng"), values, strict=False)
+        places.append([_number(path, where, field, value) for field, value in fields])
+        if len(values) == 4 and values[3] not in AREAS:
+            problem = f"is none of seen, unseen, gone: {values[3]!r}"
+            raise DataError(path, f"{where}, field 'area'", problem)
+        areas.append(AREAS.index(values[3]) if len(values) == 4 else 0)
+    if not index:
+        raise DataError(path, "", "holds no panorama", "fetch it again")
+    path, found = links[0], list[tuple[int, int, int]]()
+    taken: dict[tuple[str, int], str] = {}
+    for where, (start, degrees, end) in _rows(*links, 3):
+        for field, panorama in (("from", start), ("to", end)):
+            if panorama not in index:
+                problem = f"{panorama!r} is not among the panoramas of {nodes[0].name}"
+                raise DataError(path, f"{where}, field {field!r}", problem)
+        heading = round(_number(path, where, "heading", degrees)) % 360
+        if (start, heading) in taken:
+            way = taken[start, heading]
+            problem = f"{heading} degrees is already the way of {way} out of {start!r}"
+            raise DataError(path, f"{where}, field 'heading'", problem)
+        taken[start, heading] = where
+        found.append((index[start], index[end], heading))
+    sources, targets, headings = np.array(found, np.int32).reshape(-1, 3).T
     order = np.argsort(sources, kind="stable")
     offsets = np.zeros(len(index) + 1, np.int32)
     np.cumsum(np.bincount(sources, minlength=len(index)), out=offsets[1:])
+    table = np.array(places)
     return StreetGraph(
         name,
-        b"\n".join(index),
+        "\n".join(index).encode(),
         offsets,
         targets[order],
-        headings[order],
-        places["yaw"].astype(np.float32),
-        np.stack([places["lat"], places["lng"]], axis=1),
-        areas,
+        headings[order].astype(np.int16),
+        table[:, 0].astype(np.float32),
+        table[:, 1:].copy(),
+        np.array(areas, np.int8),
     )
 
 
-def _panoramas(
-    path: Path, text: bytes
-) -> tuple[NDArray[np.void], dict[bytes, int], NDArray[np.int8]]:
-    """The table of ``nodes.txt``, the number of each panorama by name, and the areas.
-
-    Raises ``DataError`` naming the line at fault.
-    """
-    if not text:
-        raise DataError(path, "", "holds no panorama", "fetch it again")
-    ends = np.flatnonzero(np.frombuffer(text + b"\n", np.uint8) == ord("\n"))
-    columns = {"name": f"S{np.diff(ends, prepend=0).max()}", "yaw": "f8", "lat": "f8", "lng": "f8"}
-    if text.partition(b"\n")[0].count(b",") == 4:
-        columns["area"] = "S8"
-    try:
-        table = _table(text, columns)
-    except ValueError:
-        _bad_node(path, text, len(columns))
-    index = dict(zip(table["name"].tolist(), range(len(table)), strict=True))
-    areas = np.full(len(table), -1 if "area" in columns else 0, np.int8)
-    for code, area in enumerate(AREAS if "area" in columns else ()):
-        areas[table["area"] == area.encode()] = code
-    finite = all(np.isfinite(table[name]).all() for name in ("yaw", "lat", "lng"))
-    if not finite or len(index) < len(table) or b"" in index or areas.min() < 0:
-        _bad_node(path, text, len(columns))
-    return table, index, areas
-
-
-def _links(
-    path: Path, text: bytes, nodes: Path, index: dict[bytes, int]
-) -> tuple[NDArray[np.int32], NDArray[np.int16], NDArray[np.int32]]:
-    """Sources, headings and targets of ``links.txt``. Raises ``DataError`` naming the line."""
-    if not text:
-        return np.zeros(0, np.int32), np.zeros(0, np.int16), np.zeros(0, np.int32)
-    width = max(map(len, index)) + 1  # a longer name, cut to this, still matches none
-    try:
-        table = _table(text, {"from": f"S{width}", "heading": "f8", "to": f"S{width}"})
-        ends = [
-            np.fromiter(map(index.__getitem__, table[end].tolist()), np.int32, len(table))
-            for end in ("from", "to")
-        ]
-    except (ValueError, KeyError):
-        _bad_link(path, text, nodes, index)
-    if not np.isfinite(table["heading"]).all():
-        _bad_link(path, text, nodes, index)
-    headings = (np.rint(table["heading"]) % 360).astype(np.int16)
-    exits = np.sort(ends[0].astype(np.int64) * 360 + headings)
-    if (exits[1:] == exits[:-1]).any():
-        _bad_link(path, text, nodes, index)
-    return ends[0], headings, ends[1]
-
-
-def _table(text: bytes, columns: dict[str, str]) -> NDArray[np.void]:
-    """Comma-separated lines as a structured array. Raises ``ValueError`` for any other text."""
-    table = np.loadtxt(
-        io.BytesIO(text),
-        list(columns.items()),
-        delimiter=",",
-        comments=None,
-        encoding="latin1",  # bytes of names stay as they are
-        ndmin=1,
-    )
-    if len(table) != text.count(b"\n") + 1:
-        raise ValueError("some line is empty")
-    return table
-
-
-def _trimmed(text: bytes) -> bytes:
-    """The text with plain line ends and none after the last line."""
-    plain = text.replace(b"\r\n", b"\n") if b"\r" in text else text
-    return plain.rstrip(b"\n") if not plain.isspace() else b""
-
-
-# The rest runs only on errors: find the first line at fault, and report why.
-
-
-def _lines(path: Path, text: bytes, columns: int) -> Iterator[tuple[str, list[str]]]:
-    for number, line in enumerate(text.decode(errors="replace").split("\n"), 1):
+def _rows(path: Path, text: bytes, columns: int = 0) -> Iterator[tuple[str, list[str]]]:
+    """The fields of each line, and which line it is. Without a number of ``columns``, there are as
+    many as in the first line, 4 or 5."""
+    plain = text.decode(errors="replace").replace("\r\n", "\n").rstrip("\n")
+    for number, line in enumerate(plain.split("\n") if plain.strip() else (), 1):
         fields = line.split(",")
+        columns = columns or (5 if len(fields) == 5 else 4)
         if len(fields) != columns:
-            raise DataError(
-                path, f"line {number}", f"has {len(fields)} fields, not {columns}: {line[:60]!r}"
-            )
+            problem = f"has {len(fields)} fields, not {columns}: {line[:60]!r}"
+            raise DataError(path, f"line {number}", problem)
         yield f"line {number}", fields
 
 
-def _bad_node(path: Path, text: bytes, columns: int) -> NoReturn:
-    listed: set[str] = set()
-    for where, fields in _lines(path, text, columns):
-        panorama = fields[0]
-        if not panorama or panorama in listed:
-            problem = f"is listed twice: {panorama!r}" if panorama else "is empty"
-            raise DataError(path, f"{where}, field 'panorama'", problem)
-        listed.add(panorama)
-        for name, value in zip(("yaw", "lat", "lng"), fields[1:4], strict=True):
-            if not _finite(value):
-                raise DataError(path, f"{where}, field {name!r}", f"is not a number: {value!r}")
-        if len(fields) == 5 and fields[4] not in AREAS:
-            problem = f"is none of seen, unseen, gone: {fields[4]!r}"
-            raise DataError(path, f"{where}, field 'area'", problem)
-    raise DataError(path, "", "is not a list of panoramas", "fetch it again")
-
-
-def _bad_link(path: Path, text: bytes, nodes: Path, index: dict[bytes, int]) -> NoReturn:
-    taken: dict[tuple[str, int], str] = {}
-    for where, (start, heading, end) in _lines(path, text, 3):
-        for name, panorama in (("from", start), ("to", end)):
-            if panorama.encode() not in index:
-                problem = f"{panorama!r} is not among the panoramas of {nodes.name}"
-                raise DataError(path, f"{where}, field {name!r}", problem)
-        if not _finite(heading):
-            raise DataError(path, f"{where}, field 'heading'", f"is not a number: {heading!r}")
-        way = (start, whole_degrees(float(heading)))
-        if way in taken:
-            problem = f"{way[1]} degrees is already the way of {taken[way]} out of {start!r}"
-            raise DataError(path, f"{where}, field 'heading'", problem)
-        taken[way] = where
-    raise DataError(path, "", "is not a list of links", "fetch it again")
-
-
-def _finite(text: str) -> bool:
+def _number(path: Path, where: str, name: str, text: str) -> float:
     try:
-        return math.isfinite(float(text))
+        number = float(text)
     except ValueError:
-        return False
+        number = math.nan
+    if not math.isfinite(number):
+        raise DataError(path, f"{where}, field {name!r}", f"is not a number: {text!r}")
+    return number

@@ -80,7 +80,7 @@ class Navigator:
         self._sources = np.repeat(np.arange(len(graph)), np.diff(graph.offsets)).tolist()
         self.panoramas: list[int] = self._targets + self._sources
         self.headings: list[int] = self._out * 2
-        self.outcomes: dict[str, dict[tuple[State, str], Any]] = {}
+        self.outcomes: dict[str, dict[str, dict[State, Any]]] = {}
         self._odd: dict[tuple[int, int], State] = {}
         self._next: dict[str, dict[State, State]] = {word: {} for word in WORDS}
 
@@ -120,7 +120,9 @@ class Navigator:
         if word in ("stop", "turn_around") or self.transition == "original":
             pass
         elif exits == 2:  # most panoramas: no need to go through all rules
-            return "forward", self._closest(self.headings[state], edges)
+            one, heading, out = edges.start, self.headings[state], self._out
+            nearer = abs(abs(out[one] - heading) - 180) >= abs(abs(out[one + 1] - heading) - 180)
+            return "forward", one if nearer else one + 1
         elif exits < 2:
             leaves = exits and word == "forward" and self._out[edges[0]] == self.headings[state]
             executed = word if leaves and dead_ends == "open" else "stop"

@@ -84,8 +84,8 @@ class StreetWorld(Walkable):
         self.navigator, self.dead_ends = navigator, dead_ends
         self.graph = navigator.graph
         # Shared by all worlds of the navigator with the same rule for dead ends.
-        self._outcomes: dict[tuple[State, str], tuple[State, Feedback]]
-        self._outcomes = navigator.outcomes.setdefault(dead_ends, {})
+        self._outcomes: dict[str, dict[State, tuple[State, Feedback, bool, bool]]]
+        self._outcomes = navigator.outcomes.setdefault(dead_ends, {word: {} for word in WORDS})
         self._state = navigator.start(0, 0)
         self._changed = True
         self._steps = 0
@@ -127,12 +127,19 @@ class StreetWorld(Walkable):
         return _MENU
 
     def step(self, actor: str, action: Action) -> Feedback:
-        outcome = None if action.arguments else self._outcomes.get((self._state, action.name))
-        self._state, feedback = outcome or self._outcome(action)
+        state, word = self._state, action.name
+        known = self._outcomes.get(word)
+        if known is None or action.arguments:
+            raise ValueError(f"{action} is not on the menu")
+        outcome = known.get(state)
+        if outcome is None:
+            executed, after = self.navigator.execute(state, word, self.dead_ends)
+            panoramas = self.navigator.panoramas
+            moved, stops = panoramas[after] != panoramas[state], executed == "stop"
+            outcome = known[state] = after, _feedback(word, executed, moved), moved, stops
+        self._state, feedback, self._changed, stops = outcome
         self._steps += 1
-        details = feedback.details
-        self._changed = details["moved"]
-        if details["executed"] == "stop":
+        if stops:
             self._stopped = True
         return feedback
 
@@ -158,17 +165,6 @@ class StreetWorld(Walkable):
         """
         numbers = [self.graph.index[panorama] for panorama in path]
         return [Action(word) for word in path_actions(self.navigator, self._state, numbers)]
-
-    def _outcome(self, action: Action) -> tuple[State, Feedback]:
-        """The state after an action, and its feedback; kept for the next time."""
-        word, state = action.name, self._state
-        if action.arguments or word not in WORDS:
-            raise ValueError(f"{action} is not on the menu")
-        executed, after = self.navigator.execute(state, word, self.dead_ends)
-        panoramas = self.navigator.panoramas
-        outcome = after, _feedback(word, executed, panoramas[after] != panoramas[state])
-        self._outcomes[state, word] = outcome
-        return outcome
 
 
 @cache

@@ -29,7 +29,7 @@ from wayword.core.secrets import redacted
 from wayword.metrics import accounting, scoring, state_accuracy
 from wayword.runs import reports
 from wayword.runs.config import metrics_of
-from wayword.runs.parts import cast_of
+from wayword.runs.plan import cast_of
 from wayword.viewer import index
 from wayword.viewer.causes import causes
 from wayword.viewer.compare import Pairs

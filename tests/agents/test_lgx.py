@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from wayword.agents.search.lgx import LGX, LGXSettings, ModelPicker, read_pick
+from wayword.agents.search.lgx import LGX, LGXSettings, read_pick
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError
@@ -75,11 +75,9 @@ def test_the_seven_questions_are_the_golden_ones() -> None:
     rendered = []
     for name in PROMPTS:
         model = Listener("bed")
-        questions = ModelPicker(
-            make(LGXSettings, {"prompt": name}, "lgx"), Toolkit({"main": model})
-        )
-        questions.captions = CAPTIONS
-        asyncio.run(questions.pick("cat-shaped mug", NAMES))
+        questions = LGX(make(LGXSettings, {"prompt": name}, "lgx"), Toolkit({"main": model}))
+        questions.captions, questions.target = CAPTIONS, "cat-shaped mug"
+        asyncio.run(questions.pick(NAMES))
         rendered.append(f"{name}\n{model.prompts[0]}\n")
     text = "\n".join(rendered)
     if os.environ.get("WAYWORD_WRITE_GOLDEN"):
@@ -209,7 +207,9 @@ def test_a_text_of_ones_own_replaces_a_prompt(tmp_path: Path) -> None:
     (tmp_path / "robot.txt").write_text("{objects}? For {target}.\n")
     model = Listener("bed")
     settings = make(LGXSettings, {"prompts": str(tmp_path)}, "lgx")
-    asyncio.run(ModelPicker(settings, Toolkit({"main": model})).pick("mug", NAMES))
+    lgx = LGX(settings, Toolkit({"main": model}))
+    lgx.target = "mug"
+    asyncio.run(lgx.pick(NAMES))
     assert model.prompts == ["coffee table, bed, table? For mug."]
 
 

@@ -72,7 +72,7 @@ def coverage(costmap: Costmap, task: Task) -> float:
     start = task.episode.start["x"], task.episode.start["y"]
     rows, columns = np.nonzero(np.isfinite(ground.reach(start)))
     known = [
-        costmap.is_free(*costmap.cell(ground.x + i * ground.spacing, ground.y + j * ground.spacing))
+        costmap.free[costmap.cell(ground.x + i * ground.spacing, ground.y + j * ground.spacing)]
         for j, i in zip(rows, columns, strict=True)
     ]
     return float(np.mean(known))

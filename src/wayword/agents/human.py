@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -85,8 +85,11 @@ class Sketch:
         marks |= {name: str(number) for name, number in ways.items() if name in marks}
         marks[self._visited[-1]] = "@"
         for name, (x, y) in self._places.items():
-            column, row = (x - min(xs)) * scale, (max(ys) - y) * scale / _ASPECT
-            _put(grid, round(row), round(column), marks[name])
+            column, row = round((x - min(xs)) * scale), round((max(ys) - y) * scale / _ASPECT)
+            for at, letter in enumerate(marks[name], column):  # what says more stays
+                old = grid.get((row, at), ".")
+                if old == "." or (old == "o" and letter not in ".o") or letter == "@":
+                    grid[row, at] = letter
         last = max(row for row, _ in grid)
         lines = [
             "".join(grid.get((row, column), " ") for column in range(WIDE + 4)).rstrip()
@@ -97,18 +100,7 @@ class Sketch:
         return "\n".join([*lines, told])
 
 
-def _put(grid: dict[tuple[int, int], str], row: int, column: int, mark: str) -> None:
-    """A mark; what says more stays where two fall on one square."""
-    order = ".o"
-    for at, letter in enumerate(mark):
-        old = grid.get((row, column + at), ".")
-        if old == "." or (old in order and letter not in order) or letter == "@":
-            grid[row, column + at] = letter
-
-
 # What a person types -> an action: a number, the action as a model may write it, or the beginnings
-# of its words, which a model may not: a person is asked again at once.
-#
 # of its words, which a model may not: a person is asked again at once.
 
 NAMED = 12
@@ -142,7 +134,11 @@ def read(words: str, space: ActionSpace) -> Action | str:
         return "type a number or an action; ? lists them, quit leaves"
     typed, rest = match.groups()
     known = list(dict.fromkeys((*(a.name for a in space.listed), *space.open_verbs)))
-    verbs = _meant(typed, known)
+    # The verb of that name, else those that begin so, else those with these initials.
+    word = typed.lower().replace("-", "_")
+    verbs = [word] if word in known else [name for name in known if name.startswith(word)]
+    if not verbs:
+        verbs = [n for n in known if "".join(part[:1] for part in n.split("_")) == word]
     if len(verbs) > 1 and rest:
         found_in = [_closed(verb, rest, space) for verb in verbs]
         actions = [found for found in found_in if isinstance(found, Action)]
@@ -200,15 +196,6 @@ def _begins(arguments: Sequence[str], typed: Sequence[str]) -> bool:
         typed = ["_".join(typed)]  # living room -> living_room
     pairs = zip(arguments, typed, strict=False)
     return len(typed) <= len(arguments) and all(a.lower().startswith(t.lower()) for a, t in pairs)
-
-
-def _meant(typed: str, known: Iterable[str]) -> list[str]:
-    """The verb of that name, else those that begin so, else those with these initials."""
-    word, known = typed.lower().replace("-", "_"), list(known)
-    if word in known:
-        return [word]
-    begins = [name for name in known if name.startswith(word)]
-    return begins or [n for n in known if "".join(part[:1] for part in n.split("_")) == word]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -276,21 +263,27 @@ class Human(Agent):
             words = HELP.get(words.lower(), words)
             if words.lower() in LEAVING:
                 raise Left("the player left")
-            if words.startswith("?"):
-                self._help(now, words[1:].strip())
+            if words.startswith("?"):  # all actions, those of one verb, or the task again
+                verb = words[1:].strip()
+                lines = listing(now.space, verb=verb)
+                if verb == "?":
+                    self._person.tell(now.instruction, "title")
+                else:
+                    self._person.tell("\n".join(lines) or f"nothing with {verb}")
                 continue
-            if words.lower() in ("map", "undo"):
-                self._person.tell(self._map(space) if words.lower() == "map" else NO_UNDO)
+            if words.lower() == "map":  # ways have their numbers in the list of actions
+                ways = {
+                    a.arguments[0]: n for n, a in enumerate(space.listed, 1) if a.name == "goto"
+                }
+                self._person.tell(self._sketch.drawn(ways))
+                continue
+            if words.lower() == "undo":
+                self._person.tell(NO_UNDO)
                 continue
             found = read(words, space)
             if isinstance(found, Action):
                 return Decision(found)
             self._person.tell(found, "warning")
-
-    def _map(self, space: ActionSpace) -> str:
-        """What was seen, in characters; ways have their numbers in the list of actions."""
-        listed = enumerate(space.listed, 1)
-        return self._sketch.drawn({a.arguments[0]: n for n, a in listed if a.name == "goto"})
 
     async def recall(
         self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
@@ -301,10 +294,28 @@ class Human(Agent):
         self._person.tell(f"before you: {said}", "dim")
 
     def _show(self, observation: Observation, space: ActionSpace) -> Situation:
-        """Tell the person what there is now."""
+        """Tell the person what there is now. At the first turn the person takes the seat."""
         self._verbalizer = generic.verbalizer(observation)
         self._sketch.look(observation)
-        now = self._situation(observation, space)
+        episode = self._episode
+        if episode is None:
+            raise UsageError("an agent must begin an episode before it acts")
+        actor = str(getattr(observation, "actor", episode.actors[0]))
+        if self._turn == 0 and isinstance(self._person, Seated):
+            self._person = self._person.seat(actor)
+        self._turn += 1
+        now = Situation(
+            self._turn,
+            actor,
+            tuple(name for name in episode.actors if name != actor),
+            episode,
+            instruction(episode, actor),
+            "\n".join(filter(None, (task_rules(episode, actor), understood(episode, actor)))),
+            self._verbalizer.own(observation)[1],
+            self._verbalizer.around(observation, self._toolkit.perceiver),
+            space,
+            observation,
+        )
         if isinstance(self._person, Face):
             self._person.show(now)
         else:
@@ -316,30 +327,6 @@ class Human(Agent):
         if words:
             self._person.tell(words, "good" if feedback.ok else "warning")
 
-    def _situation(self, observation: Observation, space: ActionSpace) -> Situation:
-        """What there is to show at this turn. At the first one the person takes the seat."""
-        episode = self._episode
-        if episode is None:
-            raise UsageError("an agent must begin an episode before it acts")
-        actor = str(getattr(observation, "actor", episode.actors[0]))
-        if self._turn == 0 and isinstance(self._person, Seated):
-            self._person = self._person.seat(actor)
-        self._turn += 1
-        return Situation(
-            self._turn,
-            actor,
-            tuple(name for name in episode.actors if name != actor),
-            episode,
-            instruction(episode, actor),
-            "\n".join(
-                told for told in (task_rules(episode, actor), understood(episode, actor)) if told
-            ),
-            self._verbalizer.own(observation)[1],
-            self._verbalizer.around(observation, self._toolkit.perceiver),
-            space,
-            observation,
-        )
-
     def _tell(self, now: Situation) -> None:
         """A turn as lines; before the first, the task and who is who."""
         tell = self._person.tell
@@ -350,23 +337,12 @@ class Human(Agent):
             if now.rules:
                 tell(now.rules)
             drawn = "map draws what you saw; " if self._sketch.known else ""
-            tell(
-                f"? lists all actions, ?? the task; {drawn}quit leaves; "
-                "beginnings of words will do",
-                "dim",
-            )
+            told = f"? lists all actions, ?? the task; {drawn}quit leaves"
+            tell(f"{told}; beginnings of words will do", "dim")
         whose = f" of {now.actor}" if now.others else ""
         tell(f"\nTurn {now.turn}{whose}", "dim")
         tell("\n".join(line for line in (now.own, now.around) if line))
         tell("\n".join(listing(now.space, self._settings.listed)), "dim")
-
-    def _help(self, now: Situation, asked: str) -> None:
-        """All actions, those of one verb, or the task again."""
-        if asked == "?":
-            self._person.tell(now.instruction, "title")
-            return
-        lines = listing(now.space, verb=asked)
-        self._person.tell("\n".join(lines) or f"nothing with {asked}")
 
 
 agent = Human

@@ -16,8 +16,6 @@ import signal
 import sys
 import textwrap
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
@@ -128,7 +126,11 @@ class Terminal:
         self._left = threading.Event()
 
     def tell(self, text: str, style: Style = "") -> None:
-        self._write(self._painted(self._wrapped(plain_text(text)), style) + "\n")
+        text = plain_text(text)
+        if (self._screen or sys.stderr).isatty():
+            wide = max(20, shutil.get_terminal_size().columns)
+            text = "\n".join(wrapped(line, wide) for line in text.split("\n"))
+        self._write(self._painted(text, style) + "\n")
 
     def ask(self, question: str) -> str:
         self._left.clear()  # before the question is shown: who sees it may leave at once
@@ -147,31 +149,20 @@ class Terminal:
 
     def _read(self) -> bytes:
         """What was typed, empty at the end of the input."""
-        keyboard = self._descriptor()
-        while keyboard is not None and not self._left.is_set():
-            if select.select([keyboard], [], [], _POLL)[0]:
-                return os.read(keyboard, 4096)
-        return b""
-
-    def _descriptor(self) -> int | None:
         if self._keyboard is None:
             try:
                 self._keyboard = sys.stdin.fileno()
             except (AttributeError, OSError, ValueError):
-                return None  # there is no stdin, or it is no file
-        return self._keyboard
+                return b""  # there is no stdin, or it is no file
+        while not self._left.is_set():
+            if select.select([self._keyboard], [], [], _POLL)[0]:
+                return os.read(self._keyboard, 4096)
+        return b""
 
     def _write(self, text: str) -> None:
         screen = self._screen or sys.stderr
         screen.write(text)
         screen.flush()
-
-    def _wrapped(self, text: str) -> str:
-        """Lines that are wider than the terminal, broken between words."""
-        if not (self._screen or sys.stderr).isatty():
-            return text
-        wide = max(20, shutil.get_terminal_size().columns)
-        return "\n".join(wrapped(line, wide) for line in text.split("\n"))
 
     def _painted(self, text: str, style: Style) -> str:
         screen = self._screen or sys.stderr
@@ -228,56 +219,39 @@ class AnswersAtTheTerminal:
 
     def __call__(self, actor: str, question: str) -> str | None:
         self._person.tell(f"{actor} asks: {question}", "title")
-        with _interruptible(self._person) as interrupted:
-            try:
-                return self._person.ask("answer (nothing: no answer) > ") or None
-            except EOFError:
-                if interrupted.is_set():  # the run's own task has been cancelled already
-                    raise asyncio.CancelledError from None
-                return None
+        interrupted = threading.Event()
+        before = signal.getsignal(signal.SIGINT)
 
+        def leave(number: int, frame: FrameType | None) -> None:
+            interrupted.set()
+            self._person.leave()
+            if callable(before):
+                before(number, frame)
 
-@contextmanager
-def _interruptible(person: Person) -> Iterator[threading.Event]:
-    """Let Ctrl-C end a question too: the event loop, which has its own way with it, waits here."""
-    interrupted = threading.Event()
-    if threading.current_thread() is not threading.main_thread():
-        yield interrupted
-        return
-    before = signal.getsignal(signal.SIGINT)
-
-    def leave(number: int, frame: FrameType | None) -> None:
-        interrupted.set()
-        person.leave()
-        if callable(before):
-            before(number, frame)
-
-    signal.signal(signal.SIGINT, leave)
-    try:
-        yield interrupted
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-# Who answers when an agent asks: a dataset whose worlds have an answerer.
-#
-# Datasets make their own worlds, and know nothing of who sits at the terminal. So the dataset of a
-# run is handed on with a ``world`` that sets the answerer of worlds that take one.
-
-
-def answered_by(dataset: Dataset, person: Person) -> Dataset:
-    """The dataset, with a person who answers in its worlds."""
-    watching = person if isinstance(person, Watching) else None
-    return cast(Dataset, Answered(dataset, AnswersAtTheTerminal(person), watching))
+        # Let Ctrl-C end the question: the event loop, which has its own way with it, waits here.
+        main = threading.current_thread() is threading.main_thread()
+        if main:
+            signal.signal(signal.SIGINT, leave)
+        try:
+            return self._person.ask("answer (nothing: no answer) > ") or None
+        except EOFError:
+            if interrupted.is_set():  # the run's own task has been cancelled already
+                raise asyncio.CancelledError from None
+            return None
+        finally:
+            if main:
+                signal.signal(signal.SIGINT, before)
 
 
 class Answered:
-    """A dataset like the given one; ``answerer`` answers in its worlds, ``watching`` sees them."""
+    """A dataset like the given one, with a person who answers in its worlds, and may watch them.
 
-    def __init__(
-        self, dataset: Dataset, answerer: Answerer, watching: Watching | None = None
-    ) -> None:
-        self._dataset, self._answerer, self._watching = dataset, answerer, watching
+    Datasets make their own worlds, and know nothing of who sits at the terminal.
+    """
+
+    def __init__(self, dataset: Dataset, person: Person) -> None:
+        self._dataset, self._answerer = dataset, AnswersAtTheTerminal(person)
+        self._watching = person if isinstance(person, Watching) else None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dataset, name)
@@ -288,6 +262,11 @@ class Answered:
         if self._watching:
             self._watching.enter(episode, world)
         return world
+
+
+def answered_by(dataset: Dataset, person: Person) -> Dataset:
+    """The dataset, with a person who answers in its worlds."""
+    return cast(Dataset, Answered(dataset, person))
 
 
 def answered(world: World, answerer: Answerer | None) -> World:

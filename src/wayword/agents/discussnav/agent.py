@@ -28,11 +28,11 @@ from wayword.agents.choice import choice_schema
 from wayword.agents.discussnav import experts
 from wayword.agents.discussnav.directions import (
     Direction,
-    Looking,
     OnBase,
     OnViewpoints,
     SceneNotes,
     Surroundings,
+    look,
     number_of,
 )
 from wayword.agents.discussnav.experts import EXPERTS, Analysis, Meeting, Opinion, analyse
@@ -91,11 +91,8 @@ class DiscussNavSettings:
     prompts: str = ""
 
     def __post_init__(self) -> None:
-        if (
-            self.samples < 1
-            or min(self.context, self.thought_length) < 0
-            or 0 != self.max_tokens < 8
-        ):
+        least = min(self.samples - 1, self.context, self.thought_length)
+        if least < 0 or 0 != self.max_tokens < 8:
             raise UsageError(
                 "discussnav: samples are at least 1, context and thought_length 0, max_tokens 8, "
                 "or 0 for the usual"
@@ -129,17 +126,13 @@ class DiscussNav(Agent):
             self._around = OnViewpoints(toolkit.perceiver)
         self._prompts = Prompts(__file__, settings.prompts)
         constrained = settings.decoding == "constrained"
-        self._meeting = Meeting(
-            toolkit, self._prompts, constrained, settings.patience, self._answer
-        )
-        self._looking = Looking(
-            self._meeting, settings.scene == "asked", self._around.words, self._around.picture
-        )
+        parts = constrained, settings.patience, self._answer
+        self._meeting = Meeting(toolkit, self._prompts, *parts)
         self._history, self._rate = History(), TokenRate()
         self._analysis = Analysis("")
         self._taken: experts.StepTaken | None = None
         self._scene = SceneNotes((), {})
-        self._event, self._steps, self._looks = "", 0, 0
+        self._event, self._steps, self._looked = "", 0, False
 
     async def begin(self, episode: Episode) -> None:
         self._analysis = Analysis(episode.instruction)
@@ -154,7 +147,12 @@ class DiscussNav(Agent):
         directions = self._around.directions()
         if directions is not None:
             self._scene, _ = await both(self._look(directions), self._summarise())
-        estimate = await self._estimate()
+        estimate = ""
+        if self._settings.completion and not self._steps:
+            estimate = experts.opening(self._meeting, self._analysis)
+        elif self._settings.completion:
+            trail = experts.trail_text(self._history)
+            estimate = await experts.estimate(self._meeting, self._analysis, trail)
         ways = {str(d.id): d for d in self._scene.directions if d.action}
         found = await self._decide(estimate, ways)
         if isinstance(found, Rejection):
@@ -168,10 +166,8 @@ class DiscussNav(Agent):
             self._event = f"Your last answer was no legal move: {decision.reason}.\n"
             return
         step = self._around.taken(decision, feedback)
-        if step is None:
-            return
-        self._event = step.event
-        if step.stayed:
+        self._event = step.event if step else self._event
+        if step is None or step.stayed:
             return
         self._steps += 1
         gone = number_of(step.after, step.facing)
@@ -183,10 +179,18 @@ class DiscussNav(Agent):
         if not self._settings.perception:
             bare = tuple(replace(d, captions=(), tags=()) for d in directions)
             return SceneNotes(bare, {})
-        if self._looks == 0:
-            self._toolkit.note(SCENE_EXPERT, source=self._looking.source(directions))
-        self._looks += 1
-        return await self._looking.look(directions, self._analysis.types)
+        asked, words = self._settings.scene == "asked", self._around.words
+        types = self._analysis.types
+        if not self._looked:
+            shown = asked and any(self._around.picture(direction) for direction in directions[:1])
+            reads = f"a model that reads the {words}" if asked else words
+            self._toolkit.note(SCENE_EXPERT, source="a vision model" if shown else reads)
+        self._looked = True
+        if asked:
+            return await look(self._meeting, self._around, directions, types)
+        question = " ".join(f"What {kind} can you see?" for kind in types)
+        self._toolkit.note("expert_read", expert="scene", question=question, answer=words)
+        return SceneNotes(directions, {d.id: d.captions for d in directions})
 
     async def _summarise(self) -> None:
         taken, self._taken = self._taken, None
@@ -194,14 +198,6 @@ class DiscussNav(Agent):
             self._history.add(await experts.summarise(self._meeting, taken))
         elif taken is not None:
             self._history.add(f"[Step {taken.number}] {taken.turn}")
-
-    async def _estimate(self) -> str:
-        if not self._settings.completion:
-            return ""
-        if self._steps == 0:
-            return experts.opening(self._meeting, self._analysis)
-        trail = experts.trail_text(self._history)
-        return await experts.estimate(self._meeting, self._analysis, trail)
 
     async def _decide(self, estimate: str, ways: dict[str, Direction]) -> Opinion | Rejection:
         answers = await self._predictions(estimate, ways)
@@ -225,18 +221,10 @@ class DiscussNav(Agent):
             self._toolkit.note(VOTES, **votes)
         if len(groups) == 1 or not self._settings.testing:
             return Opinion(groups[0][0].choice, groups[0][0].thought, len(groups[0]))
-        return await self._tested(groups)
-
-    async def _tested(self, groups: list[list[Opinion]]) -> Opinion:
         fused = await experts.fuse(self._meeting, groups)
         disputed = [int(opinion.choice) for opinion in fused if opinion.choice != experts.STOP]
-        return await experts.tested(
-            self._meeting,
-            fused,
-            self._analysis.instruction,
-            self._scene.text(disputed),
-            self._longest,
-        )
+        told = self._analysis.instruction, self._scene.text(disputed), self._longest
+        return await experts.tested(self._meeting, fused, *told)
 
     async def _predictions(self, estimate: str, ways: dict[str, Direction]) -> list[Reply]:
         settings = self._settings

@@ -1,7 +1,5 @@
-"""Twelve directions of 30° around the agent, numbered clockwise from where it faces.
-
-Where they come from: ``onviewpoints`` (a graph, recorded words) and ``onbase`` (a body that looks
-around).
+"""Twelve directions of 30° around the agent, numbered clockwise from where it faces, and what is
+seen in each: on a viewpoint graph (recorded words), or around a body with a camera.
 
 Source: DiscussNav (Long et al. 2024), section III-C.
 """
@@ -9,9 +7,8 @@ Source: DiscussNav (Long et al. 2024), section III-C.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 from wayword.agents.discussnav.experts import Meeting
 from wayword.agents.prompting import everyone
@@ -72,42 +69,21 @@ class DirectionStep:
     stayed: bool = False
 
 
-class Surroundings(Protocol):
-    """Where directions come from, and how one is moved in."""
-
-    words: str
-    """What there is to read about them."""
-
-    def take_in(self, observation: Observation) -> Action | None:
-        """See; an action where more must be seen first. Raises ``UsageError`` for observations of
-        another world."""
-        ...
-
-    def directions(self) -> tuple[Direction, ...] | None:
-        """All twelve; None where they are those of the step before."""
-        ...
-
-    def picture(self, direction: Direction) -> Image | None:
-        """What a direction looks like, None without pictures."""
-        ...
-
-    def taken(self, decision: Decision, feedback: Feedback) -> DirectionStep | None:
-        """The step that a decision became, None where it was none."""
-        ...
-
-
-# Directions over a viewpoint graph: recorded words, and neighbours to go to.
-#
-# What lies in a direction is read off whatever sectors the perceiver offers: a recorded sentence
-# covers 45°, so a direction has those of the one or two sectors that it overlaps, and the tags of
-# the things that truly lie within its own 30°.
+# Surroundings: where directions come from, and how one is moved in. ``words``: what there is to
+# read about them. ``take_in`` sees, and gives an action where more must be seen first;
+# ``directions`` are all twelve, None where they are those of the step before; ``picture`` is what
+# a direction looks like; ``taken`` is the step that a decision became.
 
 TOUCHING = 1.0
 """Degrees by which a sector must reach into a direction to count as seen there."""
 
 
 class OnViewpoints:
-    """Surroundings in the indoor world: everything around is there at once."""
+    """Surroundings in the indoor world: everything around is there at once.
+
+    A recorded sentence covers 45°, so a direction has those of the one or two sectors that it
+    overlaps, and the tags of the things that truly lie within its own 30°.
+    """
 
     words = "recorded sentences"
 
@@ -119,7 +95,6 @@ class OnViewpoints:
         self._moved = True
 
     def take_in(self, observation: Observation) -> Action | None:
-        """Nothing more is needed to look around."""
         if not isinstance(observation, IndoorObservation):
             raise UsageError("discussnav reads indoor observations here, and views of a base")
         before = self._seen.viewpoint if self._seen else ""
@@ -129,21 +104,17 @@ class OnViewpoints:
         return None
 
     def directions(self) -> tuple[Direction, ...] | None:
-        """All twelve; None where they are those of the step before."""
         if not self._moved or self._seen is None:
             return None
         percept = self._perceiver.perceive(self._seen.scene, self._seen.viewpoint)
         return around(self._seen, percept, self._visited)
 
     def picture(self, direction: Direction) -> Image | None:
-        """What the direction looks like, where there are pictures."""
-        if self._camera is None or self._seen is None:
+        if self._camera is None or (seen := self._seen) is None:
             return None
-        seen = self._seen
         return self._camera.picture(seen.scene, seen.viewpoint, direction.heading, WIDTH)
 
     def taken(self, decision: Decision, feedback: Feedback) -> DirectionStep | None:
-        """The step that a decision became."""
         details = feedback.details
         if "heading" not in details:
             return None
@@ -180,14 +151,6 @@ def _direction(
     return Direction(number + 1, centre, tuple(captions), tuple(tags), action, tuple(marks))
 
 
-# Directions around a body with a camera: it turns on the spot, and goes half a metre.
-#
-# Twelve captures by turns of 30°; what a detector names in a direction are its tags, and the
-# middle 30° of its picture is what a vision model is shown. A direction is gone 0.5 m, or half
-# the free distance where something is within a metre.
-#
-# Source: DiscussNav (Long et al. 2024), section IV, the experiment with a real robot.
-
 STRIDE = 0.5
 NEAR = 1.0
 """Something nearer than this (metres) halves the way instead."""
@@ -196,8 +159,13 @@ TIGHT = 0.4
 
 
 class OnBase:
-    """Surroundings in the finding world: a body looks around before each step. Without a detector
-    its pictures are all that is told."""
+    """Surroundings in the finding world: a body with a camera looks around before each step.
+
+    Twelve captures by turns of 30°; what a detector names in a direction are its tags, and the
+    middle 30° of its picture is what a vision model is shown. A direction is gone 0.5 m, or half
+    the free distance where something is within a metre. Without a detector its pictures are all.
+    Source: DiscussNav (Long et al. 2024), section IV, the experiment with a real robot.
+    """
 
     words = "names that a detector lists"
 
@@ -208,7 +176,6 @@ class OnBase:
         self._closed: set[int] = set()
 
     def take_in(self, observation: Observation) -> Action | None:
-        """A turn, until all around was seen."""
         if not isinstance(observation, View):
             raise UsageError("discussnav needs words of each viewpoint, or views of a base")
         if self._detector is not None and not self._views:
@@ -218,7 +185,6 @@ class OnBase:
         return rotate(WIDTH) if len(self._views) < COUNT else None
 
     def directions(self) -> tuple[Direction, ...] | None:
-        """All twelve; None where they are those of the step before."""
         if self._told is None:
             self._told = tuple(self._direction(number) for number in range(1, COUNT + 1))
         elif not self._closed:
@@ -229,22 +195,22 @@ class OnBase:
         return self._told
 
     def picture(self, direction: Direction) -> Image | None:
-        """The middle of the picture that was taken towards the direction."""
         view = self._towards(direction.heading)
         if view is None or not view.image:
             return None
         return middle_of(view.image, view.field_of_view, WIDTH)
 
     def taken(self, decision: Decision, feedback: Feedback) -> DirectionStep | None:
-        """The step that a decision became. A refused one leaves the body where it was, and its
-        direction without a way."""
         if decision.action.name != "goto" or self._told is None:
             return None
         gone = next((d for d in self._told if d.action == decision.action), None)
         if gone is None:
             return None
-        front, event = self._views[0].heading, _event(feedback)
-        if feedback.status == "refused":
+        front, event, details = self._views[0].heading, "", feedback.details
+        if not feedback.ok:
+            metres, why = float(details.get("metres", 0.0)), details.get("reason", "")
+            event = f"Your last move was {feedback.status} after {metres:.2f} m ({why}).\n"
+        if feedback.status == "refused":  # the body stays, and its direction has no way
             self._closed = {gone.id}
             return DirectionStep(front, gone.heading, event, stayed=True)
         self._views, self._told = [], None
@@ -263,7 +229,10 @@ class OnBase:
         ]
         told = (f"There is {caption(seen)}.",) if seen else ()
         tags = tuple(dict.fromkeys(one.name for one in seen))
-        return Direction(number, heading, told, tags, _way(view, heading))
+        metres = stride(clear_ahead(view.depth, view.eye, relative(heading, view.heading)))
+        angle = math.radians(heading)
+        way = goto(view.x + metres * math.sin(angle), view.y + metres * math.cos(angle))
+        return Direction(number, heading, told, tags, way if metres else None)
 
     def _towards(self, heading: float) -> View | None:
         """The view that faces a heading best, None where none shows it: turns may fall short."""
@@ -283,22 +252,7 @@ def stride(free: float) -> float:
     return free / 2 if free < NEAR else STRIDE
 
 
-def _way(view: View, heading: float) -> Action | None:
-    free = clear_ahead(view.depth, view.eye, relative(heading, view.heading))
-    metres = stride(free)
-    if not metres:
-        return None
-    angle = math.radians(heading)
-    return goto(view.x + metres * math.sin(angle), view.y + metres * math.cos(angle))
-
-
-def _event(feedback: Feedback) -> str:
-    """What went wrong with a move, in words for the next question."""
-    if feedback.ok:
-        return ""
-    why = feedback.details.get("reason", "")
-    gone = float(feedback.details.get("metres", 0.0))
-    return f"Your last move was {feedback.status} after {gone:.2f} m ({why}).\n"
+Surroundings = OnViewpoints | OnBase
 
 
 # Vision perception: what the scene expert sees in each direction, and the tags beside it.
@@ -342,54 +296,27 @@ class SceneNotes:
         return f"Direction {direction.id} ({marks}){open_to}: {' '.join(filter(None, parts))}"
 
 
-def questions(types: Sequence[str], direction: Direction) -> str:
-    """The questions about one direction, one for each type."""
-    return "\n".join(f"What {kind} can you see in direction {direction.id}?" for kind in types)
+async def look(
+    meeting: Meeting, around: Surroundings, directions: tuple[Direction, ...], types: Sequence[str]
+) -> SceneNotes:
+    """Ask the scene expert about all directions at once, by types of landmarks."""
 
-
-@dataclass(frozen=True, slots=True)
-class Looking:
-    """How to look: ``asked`` puts the questions to a model, with pictures where there are any.
-
-    ``words`` says what there is to read, and ``picture`` gives a direction's picture or None.
-    """
-
-    meeting: Meeting
-    asked: bool
-    words: str
-    picture: Callable[[Direction], Image | None]
-
-    def source(self, directions: tuple[Direction, ...]) -> str:
-        """Who answers."""
-        if not self.asked:
-            return self.words
-        shown = any(self.picture(direction) for direction in directions[:1])
-        return "a vision model" if shown else f"a model that reads the {self.words}"
-
-    async def look(self, directions: tuple[Direction, ...], types: Sequence[str]) -> SceneNotes:
-        """All directions at once."""
-        if not self.asked:
-            self.meeting.toolkit.note(
-                "expert_read",
-                expert="scene",
-                question=" ".join(f"What {kind} can you see?" for kind in types),
-                answer=self.words,
-            )
-            return SceneNotes(directions, {d.id: d.captions for d in directions})
-        answers = await everyone([self._ask(d, types) for d in directions])
-        told = ((answer,) if answer else () for answer in answers)
-        return SceneNotes(directions, dict(zip((d.id for d in directions), told, strict=True)))
-
-    async def _ask(self, direction: Direction, types: Sequence[str]) -> str:
-        recorded, image = " ".join(direction.captions), self.picture(direction)
+    async def asked(direction: Direction) -> tuple[str, ...]:
+        recorded, image = " ".join(direction.captions), around.picture(direction)
         if image is None and not recorded:
-            return ""
-        answer = await self.meeting.words(
+            return ()
+        answer = await meeting.words(
             "scene",
             "the recorded sentence as it is" if recorded else "nothing is said of the direction",
             () if image is None else (image,),
             direction=str(direction.id),
             seen=recorded or "(see the picture)",
-            questions=questions(types, direction),
+            questions="\n".join(
+                f"What {kind} can you see in direction {direction.id}?" for kind in types
+            ),
         )
-        return recorded if answer is None else answer
+        told = recorded if answer is None else answer
+        return (told,) if told else ()
+
+    answers = await everyone([asked(direction) for direction in directions])
+    return SceneNotes(directions, {d.id: told for d, told in zip(directions, answers, strict=True)})

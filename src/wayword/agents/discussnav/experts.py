@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 from wayword.agents.answers import AnswerForm, Field, Filled, Reply, one_line, replies
 from wayword.agents.choice import AskedFields, read_choice
@@ -19,21 +19,13 @@ from wayword.agents.prompting import History, Prompts, everyone
 from wayword.core.action import Rejection
 from wayword.core.agent import Toolkit
 from wayword.core.errors import ModelError
-from wayword.core.model import Completion, Image, Message, Sampling, system, user
+from wayword.core.model import Image, Message, Sampling, system, user
 from wayword.core.trajectory import EXPERT_FAILED
 
 Expert = Literal[
     "decomposition", "landmarks", "scene", "summary", "completion", "fusion", "testing"
 ]
-EXPERTS: tuple[Expert, ...] = (
-    "decomposition",
-    "landmarks",
-    "scene",
-    "summary",
-    "completion",
-    "fusion",
-    "testing",
-)
+EXPERTS: tuple[Expert, ...] = get_args(Expert)
 """Those that are models, in the order they are asked; the eighth, the tags, is a detector."""
 Answer = TypeVar("Answer")
 
@@ -54,10 +46,8 @@ class Meeting:
         """An expert's filled-in form, None for none. ``recovery`` says what is done then."""
         question = Message("user", self.prompts.fill(f"{expert}_question", **slots))
         told = f"{self.prompts[expert]}\n\n{form.asked(self.constrained)}"
-        sampling = Sampling(
-            max_tokens=self.max_tokens,
-            json_schema=form.schema(self.length_of(form)) if self.constrained else None,
-        )
+        schema = form.schema(self.length_of(form)) if self.constrained else None
+        sampling = Sampling(max_tokens=self.max_tokens, json_schema=schema)
         return await self.ask(expert, [system(told), question], sampling, form.read, recovery)
 
     def length_of(self, form: AnswerForm) -> int:
@@ -71,7 +61,9 @@ class Meeting:
         question = Message("user", self.prompts.fill(f"{expert}_question", **slots), images)
         sampling = Sampling(max_tokens=self.max_tokens)
         told = [system(self.prompts[expert]), question]
-        return await self.ask(expert, told, sampling, _plain, recovery)
+        return await self.ask(
+            expert, told, sampling, lambda text: " ".join(text.split()) or None, recovery
+        )
 
     async def ask(
         self,
@@ -82,44 +74,26 @@ class Meeting:
         recovery: str,
     ) -> Answer | None:
         """What ``read`` makes of the answer, or None after a failure that was noted."""
+        found = None
         try:
-            completion = await self.answer(expert, messages, sampling)
+            async with asyncio.timeout(self.patience):
+                completion = await self.toolkit.model(expert).complete(messages, sampling)
+            reply = replies(completion, sampling)[0]
+            found = read(reply.text)
+            why = reply.cut_off or f"not an answer to the question: {one_line(reply.text, 120)!r}"
         except TimeoutError:
-            self.failed(expert, f"no answer within {self.patience:g} s", recovery)
-            return None
+            why = f"no answer within {self.patience:g} s"
         except ModelError as error:
-            self.failed(expert, str(error), recovery)
-            return None
-        reply = replies(completion, sampling)[0]
-        found = read(reply.text)
+            why = str(error)
         if found is None:
-            said = one_line(reply.text, 120)
-            why = reply.cut_off or f"not an answer to the question: {said!r}"
-            self.failed(expert, why, recovery)
+            self.toolkit.note(EXPERT_FAILED, expert=expert, why=why, recovery=recovery)
         return found
-
-    async def answer(
-        self, role: str, messages: Sequence[Message], sampling: Sampling
-    ) -> Completion:
-        """The model's answer. Raises ``TimeoutError``, ``ModelError``, ``BudgetExhausted``."""
-        async with asyncio.timeout(self.patience):
-            return await self.toolkit.model(role).complete(messages, sampling)
-
-    def failed(self, expert: str, why: str, recovery: str) -> None:
-        """Write the failure down."""
-        self.toolkit.note(EXPERT_FAILED, expert=expert, why=why, recovery=recovery)
-
-
-def _plain(text: str) -> str | None:
-    return " ".join(text.split()) or None
 
 
 # Instruction analysis: actions in order, and landmarks with their types, once an episode.
 #
 # The landmark expert first checks the order of the actions against the sentence (``walk to the
 # lamp after the door`` passes the door first), and its order is the one that counts.
-#
-# Source: DiscussNav (Long et al. 2024), section III-B, "Instruction Analysis Experts".
 
 DECOMPOSITION = AnswerForm(Field("Actions", "a list of the actions in order", many=True, least=1))
 LANDMARKS = AnswerForm(
@@ -198,8 +172,6 @@ def numbered(lines: list[str] | tuple[str, ...]) -> str:
 
 
 # Completion estimation: the walk so far in short, and which actions are done, begun, to come.
-#
-# Source: DiscussNav (Long et al. 2024), section III-B, "Completion Estimation Experts".
 
 SUMMARY = AnswerForm(
     Field("Observation", "what was seen, in one sentence"),
@@ -308,8 +280,6 @@ def trail_text(history: History) -> str:
 
 
 # The decision: several predictions, and a discussion where they differ.
-#
-# Source: DiscussNav (Long et al. 2024), sections III-A and III-B, "Decision Testing Experts".
 
 STOP = "Stop"
 FUSION = AnswerForm(Field("Thought", "the one thought, in a few sentences"))
@@ -346,16 +316,16 @@ def grouped(opinions: Sequence[Opinion]) -> list[list[Opinion]]:
 
 async def fuse(meeting: Meeting, groups: Sequence[Sequence[Opinion]]) -> list[Opinion]:
     """One opinion a group, all groups at once; a lone thought needs no fusing."""
-    return await everyone([_fused(meeting, group) for group in groups])
 
+    async def fused(group: Sequence[Opinion]) -> Opinion:
+        if len(group) == 1:
+            return group[0]
+        thoughts = "\n".join(f"({n}) {opinion.thought}" for n, opinion in enumerate(group, 1))
+        found = await meeting.form("fusion", FUSION, "the first thought alone", thoughts=thoughts)
+        thought = str(found["thought"]) if found else group[0].thought
+        return Opinion(group[0].choice, thought, len(group))
 
-async def _fused(meeting: Meeting, group: Sequence[Opinion]) -> Opinion:
-    if len(group) == 1:
-        return group[0]
-    thoughts = "\n".join(f"({n}) {opinion.thought}" for n, opinion in enumerate(group, 1))
-    found = await meeting.form("fusion", FUSION, "the first thought alone", thoughts=thoughts)
-    thought = str(found["thought"]) if found else group[0].thought
-    return Opinion(group[0].choice, thought, len(group))
+    return await everyone([fused(group) for group in groups])
 
 
 async def tested(

@@ -20,7 +20,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from wayword.core.action import Action
-from wayword.core.episode import Json
 from wayword.core.world import Feedback
 from wayword.worlds.household.observation import HouseholdObservation
 
@@ -93,7 +92,10 @@ class Lexicon:
         rest = {n for n in range(len(told)) if not any(m.at <= n < m.end for m in found)}
         free = {told[n] for n in rest} | {words[n] for n in rest}
         sliced = self._any("sliced", free)
-        thing, carrier = _carried(_without_knife(found) if sliced else _small(found))
+        small = [each for each in found if not each.place]
+        if sliced:  # the knife that one of them is cut with is not asked for
+            small = [each for each in small if not set(each.types) & set(KNIVES)] or small
+        thing, carrier = _carried(small)
         treatment = self._treatment([words[n] for n in sorted(rest)], found)
         lamps = [each for each in found if each.place and set(each.types) & LAMPS]
         places = _places([each for each in found if each not in lamps], treatment)
@@ -114,11 +116,13 @@ class Lexicon:
         found: list[Mention] = []
         at = before = 0
         while at < len(words):
-            end = self._end(words, at)
+            ends = range(min(len(words), at + LONGEST), at, -1)
+            names = ((" ".join(words[at:end]), end) for end in ends)
+            longest = (each for each in names if each[0] in self.things or each[0] in self.places)
+            name, end = next(longest, ("", at))
             if end == at:
                 at += 1
                 continue
-            name = " ".join(words[at:end])
             types = self.things.get(name) or self.places[name]
             several = told[end - 1] != words[end - 1] and types[0] not in _PLURAL
             role = self._role(words[before:at])
@@ -127,14 +131,6 @@ class Lexicon:
             found.append(Mention(at, end, types, role, several, name not in self.things))
             at = before = end
         return found
-
-    def _end(self, words: Sequence[str], at: int) -> int:
-        """Where the longest name that begins here ends; ``at`` where none does."""
-        for end in range(min(len(words), at + LONGEST), at, -1):
-            name = " ".join(words[at:end])
-            if name in self.things or name in self.places:
-                return end
-        return at
 
     def _role(self, gap: Sequence[str]) -> str:
         """How the words before a name lead up to it."""
@@ -151,26 +147,17 @@ class Lexicon:
         return ""
 
     def _treatment(self, words: Sequence[str], found: Sequence[Mention]) -> str:
+        """The verb that is named, or whose tool the thing goes into first, and then elsewhere."""
         known = {word: verb for verb in TOOLS for word in self.words.get(verb, ())}
-        named = next((known[word] for word in words if word in known), "")
-        return named or next((v for v, tool in TOOLS.items() if _passed(tool, found)), "")
-
-
-def _passed(tool: str, found: Sequence[Mention]) -> bool:
-    """Whether the thing goes into a tool first, and then elsewhere."""
-    to = [each for each in found if each.place and each.role in ("to", "")]
-    led = [each for each in to if each.role == "to" or tool == TOOLS["heat"]]
-    return any(each.types[0] == tool for each in led) and to[-1].types[0] != tool
-
-
-def _small(found: Sequence[Mention]) -> list[Mention]:
-    return [each for each in found if not each.place]
-
-
-def _without_knife(found: Sequence[Mention]) -> list[Mention]:
-    """The things but the knife that one of them is cut with."""
-    small = _small(found)
-    return [each for each in small if not set(each.types) & set(KNIVES)] or small
+        for word in words:
+            if word in known:
+                return known[word]
+        to = [each for each in found if each.place and each.role in ("to", "")]
+        for verb, tool in TOOLS.items():
+            led = [each.types[0] for each in to if each.role == "to" or verb == "heat"]
+            if tool in led and to[-1].types[0] != tool:
+                return verb
+        return ""
 
 
 def _carried(small: Sequence[Mention]) -> tuple[Mention | None, Mention | None]:
@@ -264,16 +251,12 @@ class Belief:
     def take(self, action: Action, feedback: Feedback) -> None:
         """Take in what came of an action."""
         self.tried[action] = self.tried.get(action, 0) + 1
-        if feedback.ok:
-            self._learn(feedback.details, action)
-            self._done(action)
+        if not feedback.ok:
+            self.failed[action] = self.failed.get(action, 0) + 1
+            if feedback.status == "full":
+                self.full.add(action.arguments[-1])
             return
-        self.failed[action] = self.failed.get(action, 0) + 1
-        if feedback.status == "full":
-            self.full.add(action.arguments[-1])
-
-    def _learn(self, told: Mapping[str, Json], action: Action) -> None:
-        """Things that were named."""
+        told = feedback.details
         for name in told.get("seen", ()):
             self.things.setdefault(name, Known())
         for name in told.get("closed", ()):
@@ -281,9 +264,7 @@ class Belief:
         for name in told.get("contents", ()):
             known = self.things.setdefault(name, Known())
             known.container, known.within = action.arguments[0], told.get("preposition") == "in"
-
-    def _done(self, action: Action) -> None:
-        """A success: what failed once may be tried again."""
+        # What failed once may be tried again.
         self.failed = {act: count for act, count in self.failed.items() if count > 1}
         if action.name == "go_grab":
             self.full.discard(self.things[action.arguments[0]].container)

@@ -58,23 +58,18 @@ class ChoreState:
         chore = self.chore
         if chore.sliced and not self._cut():
             return self._to_slice()
-        if self.held and not self._useful(self.held):
+        if self.held and kind(self.held) not in (*chore.things, *chore.carriers):
             return "down", ()
         if self.held:
             return self._with_held()
-        if self.belief.full:
-            return self._clear()
+        full = self.belief.full
+        if full:  # take something out of it
+            inside = tuple(n for n in self.belief.things if self._container(n) in full)
+            return ("go_grab", inside) if inside else ("go_check", tuple(full))
         if self._finished():
             return "stop", ()
-        loaded = self._loaded()
-        if loaded:
-            return "go_grab", loaded
-        return self._get(self._raw(), chore.things)
-
-    def _clear(self) -> tuple[str, tuple[str, ...]]:
-        """Take something out of a place that is full."""
-        inside = tuple(n for n in self.belief.things if self._container(n) in self.belief.full)
-        return ("go_grab", inside) if inside else ("go_check", tuple(self.belief.full))
+        loaded = tuple(n for n in self.belief.of(chore.carriers) if self._is_loaded(n))
+        return ("go_grab", loaded) if loaded else self._get(self._raw(), chore.things)
 
     def _to_slice(self) -> tuple[str, tuple[str, ...]]:
         known = self.belief.best(self.chore.things)
@@ -98,7 +93,10 @@ class ChoreState:
         if chore.carriers and not carried:
             carriers = [name for name in self.belief.best(chore.carriers) if name != held]
             return self._about("go_put", carriers, chore.carriers)
-        places = self._goals()
+        # The place where the first of two lies, where it does.
+        places = self.belief.best(chore.places)
+        first = [self._container(name) for name in self._there()] if chore.two else []
+        places = [name for name in places if name in first] or places
         if places and set(places) <= self.belief.full:
             return "down", ()
         return self._about("go_put", places, chore.places)
@@ -125,12 +123,6 @@ class ChoreState:
         if free:
             return "go_grab", tuple(free)
         return self._about("go_check", [self._container(name) for name in things], types)
-
-    def _goals(self) -> list[str]:
-        """Places for what is held; the one where the first of two lies, where it does."""
-        places = self.belief.best(self.chore.places)
-        first = [self._container(name) for name in self._there()] if self.chore.two else []
-        return [name for name in places if name in first] or places
 
     def _raw(self) -> list[str]:
         """Things that are asked for and not where they should be."""
@@ -164,10 +156,6 @@ class ChoreState:
         most = max((places.count(place) for place in places), default=0)
         return not self.chore.lit and most >= (2 if self.chore.two else 1)
 
-    def _loaded(self) -> tuple[str, ...]:
-        """Carriers that hold the thing."""
-        return tuple(n for n in self.belief.of(self.chore.carriers) if self._is_loaded(n))
-
     def _is_loaded(self, carrier: str) -> bool:
         inside = {name for name in self.belief.things if self._container(name) == carrier}
         inside |= set(self.belief.inside) if carrier in self.belief.held else set()
@@ -181,9 +169,6 @@ class ChoreState:
 
     def _thing(self, name: str) -> bool:
         return kind(name) in self.chore.things
-
-    def _useful(self, name: str) -> bool:
-        return self._thing(name) or kind(name) in self.chore.carriers
 
     def _container(self, name: str) -> str:
         known = self.belief.things.get(name)
@@ -275,42 +260,33 @@ class ChoreState:
                 yield self._option(action, f"find {sought}" if sought else "look around")
         if not sought and self.wanted != "go_check":
             return
-        checks = [a for a in self.listed if a.name == "go_check"]
-        checks = [a for a in checks if self._worth(a.arguments[0])]
-        checks.sort(key=lambda action: self._rank(action.arguments[0]))
-        first: dict[str, Action] = {}
-        for action in checks:
-            first.setdefault(kind(action.arguments[0]), action)
-        for action in list(first.values())[:SEARCHED]:
-            shut = "closed" if self._shut(action.arguments[0]) else "open"
-            yield self._option(action, shut, f"find {sought}" if sought else "it is in there")
-
-    def _worth(self, name: str) -> bool:
+        checks = {a.arguments[0]: a for a in self.listed if a.name == "go_check"}
         if self.wanted == "go_check":
-            return name in self.targets
-        return name not in self.belief.checked and kind(name) not in CARRIERS
-
-    def _rank(self, name: str) -> tuple[bool, float]:
-        return not self._shut(name), self.belief.near.get(name, 99.0)
+            names = [name for name in checks if name in self.targets]
+        else:
+            seen = self.belief.checked
+            names = [n for n in checks if n not in seen and kind(n) not in CARRIERS]
+        near = self.belief.near
+        names.sort(key=lambda name: (not self._shut(name), near.get(name, 99.0)))
+        first: dict[str, str] = {}
+        for name in names:
+            first.setdefault(kind(name), name)
+        for name in list(first.values())[:SEARCHED]:
+            shut = "closed" if self._shut(name) else "open"
+            told = f"find {sought}" if sought else "it is in there"
+            yield self._option(checks[name], shut, told)
 
     def _option(self, action: Action, *signs: str) -> Option:
-        return Option(action, (*filter(None, signs), *(("next",) if self._is_next(action) else ())))
-
-    def _is_next(self, action: Action) -> bool:
         wanted, targets, words = self.wanted, self.targets, action.arguments
         if wanted == "find":
-            unseen = any(a.name == "go_explore" for a in self._unexplored())
-            return action.name == ("go_explore" if unseen else "go_check")
-        if wanted == "down":
-            return action.name == "go_put"
-        return action.name == wanted and (not targets or words[-1] in targets)
-
-    def _unexplored(self) -> list[Action]:
-        return [
-            a
-            for a in self.listed
-            if a.name == "go_explore" and a.arguments[0] not in self.belief.explored
-        ]
+            rooms = {a.arguments[0] for a in self.listed if a.name == "go_explore"}
+            unseen = rooms - self.belief.explored
+            due = action.name == ("go_explore" if unseen else "go_check")
+        elif wanted == "down":
+            due = action.name == "go_put"
+        else:
+            due = action.name == wanted and (not targets or words[-1] in targets)
+        return Option(action, (*filter(None, signs), *(("next",) if due else ())))
 
     def _role(self, name: str) -> str:
         """Which part a thing plays in the request, and how surely."""

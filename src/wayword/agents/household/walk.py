@@ -62,8 +62,7 @@ class HomeWalk:
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         """Weigh the actions that can matter, one by one."""
         self._look(observation)
-        situation = ChoreState(self._chore, self._belief, space)
-        chosen = situation.options()
+        chosen = ChoreState(self._chore, self._belief, space).options()
         if len(self.prompt) > LONGEST:
             self.prompt = self._request
             self._toolkit.note(BEGUN_ANEW, characters=LONGEST)
@@ -71,7 +70,12 @@ class HomeWalk:
         self._turn = _Turn(chosen, space)
         likely: dict[Action, float] = {}
         for option in chosen:
-            self.prompt += "\n" + self._line(option)
+            action = option.action
+            known = self._belief.things.get(action.arguments[0] if action.arguments else "")
+            where = known.container if known and action.name == "go_grab" else ""
+            told = _spoken(action) + (f" from {where}" if where else "")
+            signs = ", ".join(option.signs)
+            self.prompt += "\n" + self._prompts.fill("option", action=told, signs=signs)
             self._asked = option
             choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
             likely[option.action] = choice.logprobs[1] - choice.logprobs[0]
@@ -91,7 +95,9 @@ class HomeWalk:
         self._belief.see(observation)
 
     def _heading(self) -> str:
-        held = ", ".join(self._told(name) for name in self._belief.held) or "nothing"
+        states = dict.fromkeys(self._belief.held, "as found")
+        states |= {name: "treated" for name in states if name in self._belief.treated}
+        held = ", ".join(f"{name} ({state})" for name, state in states.items()) or "nothing"
         return self._prompts.fill("turn", held=held, chore=spoken(self._chore))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
@@ -101,16 +107,6 @@ class HomeWalk:
             outcome = "done" if feedback.ok else feedback.status.replace("_", " ")
             action = _spoken(decision.action)
             self.prompt += "\n" + self._prompts.fill("went", action=action, outcome=outcome) + "\n"
-
-    def _line(self, option: Option) -> str:
-        action = option.action
-        about = action.arguments[0] if action.arguments else ""
-        where = self._belief.things[about].container if about in self._belief.things else ""
-        told = _spoken(action) + (f" from {where}" if where and action.name == "go_grab" else "")
-        return self._prompts.fill("option", action=told, signs=", ".join(option.signs))
-
-    def _told(self, name: str) -> str:
-        return f"{name} ({'treated' if name in self._belief.treated else 'as found'})"
 
 
 def spoken(chore: AskedChore) -> str:
@@ -141,11 +137,11 @@ class _Turn:
         """For each decision whether it is this option, or one that its line does not tell from it.
         A decision that has no line is the options of its verb and types."""
         own = self._keys[option.action]
-        return {a: YES if self._same(key, own) else NO for a, key in self._keys.items()}
-
-    @staticmethod
-    def _same(key: tuple[object, ...], own: tuple[object, ...]) -> bool:
-        return key == own or (key[-1] is None and key[:-1] == own[:-1])
+        same = {
+            action: key == own or (key[-1] is None and key[:-1] == own[:-1])
+            for action, key in self._keys.items()
+        }
+        return {action: YES if yes else NO for action, yes in same.items()}
 
 
 def _like(option: Option) -> tuple[object, ...]:

@@ -13,7 +13,6 @@ import math
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayword.agents.search.costmap import CELL, Costmap, Spot, distances, frontiers, shortest
 from wayword.core.action import Action
@@ -121,11 +120,18 @@ class Approach:
         if self._looks > 0:
             self._looks -= 1
             return [rotate(self.resolution)] * max(1, round(360 / self.resolution))
-        if self._detours > 0:
-            self._detours -= 1
-            self._looks = max(self._looks, 1)
-            return self._detour(view, costmap)
-        return []
+        if self._detours <= 0:
+            return []
+        self._detours -= 1
+        self._looks = max(self._looks, 1)
+        # To the frontier by which the thing is nearest, if the way goes on straight from it.
+        steps = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
+        cells = [c for group in frontiers(costmap.free, costmap.known) for c in group]
+        cells = [cell for cell in cells if np.isfinite(steps[cell]) and steps[cell] > 0]
+        if not cells:
+            return []
+        best = min(cells, key=lambda c: steps[c] + math.dist(costmap.point(*c), self.point))
+        return way_to(view, costmap, best)
 
     def _to_place(self, view: View, costmap: Costmap) -> list[Action]:
         """To a place near the thing that was not tried; else nearer to the thing than it is."""
@@ -134,7 +140,9 @@ class Approach:
         xs, ys = costmap.x + cells[:, 1] * CELL, costmap.y + cells[:, 0] * CELL
         away = np.hypot(xs - self.point[0], ys - self.point[1])
         gone = steps[cells[:, 0], cells[:, 1]] * CELL
-        fresh = self._untried(np.stack((xs, ys), axis=1))
+        fresh = np.ones(len(cells), dtype=np.bool_)
+        for x, y in self.tried:
+            fresh &= np.hypot(xs - x, ys - y) > APART
         near = fresh & (away <= CLOSE)
         if near.any():
             cost = np.where(near, gone + 4 * np.maximum(away - BEST, 0.0), np.inf)
@@ -146,23 +154,6 @@ class Approach:
             cost = np.where(fresh, away + 0.01 * gone, np.inf)
         j, i = cells[int(np.argmin(cost))].tolist()
         return way_to(view, costmap, (j, i))
-
-    def _untried(self, places: NDArray[np.floating]) -> NDArray[np.bool_]:
-        """(N,) which of the places (N, 2) are away from all that were tried."""
-        fresh = np.ones(len(places), dtype=np.bool_)
-        for x, y in self.tried:
-            fresh &= np.hypot(places[:, 0] - x, places[:, 1] - y) > APART
-        return fresh
-
-    def _detour(self, view: View, costmap: Costmap) -> list[Action]:
-        """To the frontier by which the thing is nearest, if the way goes on straight from it."""
-        steps = distances(costmap.open_, costmap.cell(view.x, view.y)) * CELL
-        cells = [c for group in frontiers(costmap.free, costmap.known) for c in group]
-        cells = [cell for cell in cells if np.isfinite(steps[cell]) and steps[cell] > 0]
-        if not cells:
-            return []
-        best = min(cells, key=lambda c: steps[c] + math.dist(costmap.point(*c), self.point))
-        return way_to(view, costmap, best)
 
 
 @dataclass(slots=True)

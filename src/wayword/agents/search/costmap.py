@@ -6,7 +6,7 @@
     >>> depth = DepthImage.of(np.array([[2.0]]), (0.0,), (-26.74,), 5.0)
     >>> costmap = Costmap(0.0, 0.0)
     >>> costmap.add(View("room", 0.0, 0.0, 90.0, 0.9, 80.0, depth))
-    >>> costmap.is_free(*costmap.cell(1.75, 0.0)), costmap.is_known(*costmap.cell(-1.0, 0.0))
+    >>> bool(costmap.free[costmap.cell(1.75, 0.0)]), bool(costmap.known[costmap.cell(-1.0, 0.0)])
     (True, False)
 
 A ray that meets something between knee and head height marks an obstacle; where a ray runs just
@@ -54,24 +54,32 @@ def shortest(open_: Bools, start: Cell, goal: Cell) -> list[Cell] | None:
     """
     if not open_[goal] and goal != start:
         return None
+
+    def left(cell: Cell) -> float:  # octile distance
+        down, across = abs(cell[0] - goal[0]), abs(cell[1] - goal[1])
+        return max(down, across) + (DIAGONAL - 1) * min(down, across)
+
     best: dict[Cell, float] = {start: 0.0}
     before: dict[Cell, Cell] = {}
-    front = [(_octile(start, goal), 0.0, start)]
+    front = [(left(start), 0.0, start)]
     while front:
         _, gone, here = heapq.heappop(front)
         if here == goal:
-            return _back(before, goal)
+            way = [goal]
+            while way[-1] in before:
+                way.append(before[way[-1]])
+            return way[::-1]
         if gone > best[here]:
             continue
-        for cell, cost in neighbours(open_, here):
+        for cell, cost in _neighbors(open_, here):
             total = gone + cost
             if total < best.get(cell, math.inf) - 1e-12:
                 best[cell], before[cell] = total, here
-                heapq.heappush(front, (total + _octile(cell, goal), total, cell))
+                heapq.heappush(front, (total + left(cell), total, cell))
     return None
 
 
-def neighbours(open_: Bools, here: Cell) -> Iterator[tuple[Cell, float]]:
+def _neighbors(open_: Bools, here: Cell) -> Iterator[tuple[Cell, float]]:
     """The open cells one step away, with the step's length in cells."""
     high, wide = open_.shape
     j, i = here
@@ -98,18 +106,6 @@ def distances(open_: Bools, start: Cell) -> NDArray[np.float64]:
     number = start[0] * open_.shape[1] + start[1]
     found = dijkstra(grid_graph(usable, 1.0), indices=number)
     return np.asarray(found.reshape(open_.shape))
-
-
-def _octile(a: Cell, b: Cell) -> float:
-    down, across = abs(a[0] - b[0]), abs(a[1] - b[1])
-    return max(down, across) + (DIAGONAL - 1) * min(down, across)
-
-
-def _back(before: dict[Cell, Cell], goal: Cell) -> list[Cell]:
-    way = [goal]
-    while way[-1] in before:
-        way.append(before[way[-1]])
-    return way[::-1]
 
 
 # Frontiers: where known free floor meets the unknown.
@@ -196,14 +192,6 @@ class Costmap:
         """The centre of a cell."""
         return self.x + column * CELL, self.y + row * CELL
 
-    def is_free(self, row: int, column: int) -> bool:
-        """Whether floor is known to be there."""
-        return bool(self.free[row, column])
-
-    def is_known(self, row: int, column: int) -> bool:
-        """Whether anything is known of the cell."""
-        return bool(self.known[row, column])
-
     @property
     def occupied(self) -> Bools:
         """(H, W) cells with an obstacle in them."""
@@ -278,21 +266,18 @@ class Costmap:
         east = view.x + ahead * math.sin(angle) + right * math.cos(angle)
         north = view.y + ahead * math.cos(angle) - right * math.sin(angle)
         met = (up > FLOOR) & (up < HEAD)
-        self._mark(east[met], north[met])
+        side = CELL / FINE
+        i = np.floor((east[met] - self.x + CELL / 2) / side).astype(np.intp)
+        j = np.floor((north[met] - self.y + CELL / 2) / side).astype(np.intp)
+        high, wide = self._fine.shape
+        inside = (i >= 0) & (j >= 0) & (i < wide) & (j < high)
+        self._fine[j[inside], i[inside]] = True
         self._clear(view)
 
     def bump(self, x: float, y: float) -> None:
         """The body cannot be in the cell of that place: it ran into something on its way there."""
         self.bumped[self.cell(x, y)] = True
         self._open = None
-
-    def _mark(self, east: Floats, north: Floats) -> None:
-        side = CELL / FINE
-        i = np.floor((east - self.x + CELL / 2) / side).astype(np.intp)
-        j = np.floor((north - self.y + CELL / 2) / side).astype(np.intp)
-        high, wide = self._fine.shape
-        inside = (i >= 0) & (j >= 0) & (i < wide) & (j < high)
-        self._fine[j[inside], i[inside]] = True
 
     def _clear(self, view: View) -> None:
         """Floor under the parts of rays that run low."""

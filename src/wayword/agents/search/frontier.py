@@ -83,20 +83,17 @@ class FrontierAgent(Searcher):
         """The way's length to each frontier that can be reached, and where to look at it from."""
         steps = self.reachable()
         options: list[tuple[float, Point]] = []
-        for group in frontiers(self.costmap.free, self.costmap.known, self.settings.least):
-            option = self._nearest(self._unseen(np.array(group)), steps)
-            if option is not None:
+        for group in map(
+            np.array, frontiers(self.costmap.free, self.costmap.known, self.settings.least)
+        ):
+            # Where a full turn was made near by, what is still unknown cannot be seen.
+            xs, ys = self.costmap.x + group[:, 1] * CELL, self.costmap.y + group[:, 0] * CELL
+            kept = np.ones(len(group), dtype=np.bool_)
+            for x, y in self._spent:
+                kept &= np.hypot(xs - x, ys - y) > self.settings.reach
+            if (option := self._nearest(group[kept], steps)) is not None:
                 options.append(option)
         return options
-
-    def _unseen(self, group: Cells) -> Cells:
-        """The cells of a frontier that no full turn was made near by: what is still unknown beside
-        the others cannot be seen."""
-        xs, ys = self.costmap.x + group[:, 1] * CELL, self.costmap.y + group[:, 0] * CELL
-        kept = np.ones(len(group), dtype=np.bool_)
-        for x, y in self._spent:
-            kept &= np.hypot(xs - x, ys - y) > self.settings.reach
-        return np.asarray(group[kept])
 
     def _nearest(self, group: Cells, steps: Floats) -> tuple[float, Point] | None:
         """The way's length to the nearest place beside a frontier that is not spent, and where."""

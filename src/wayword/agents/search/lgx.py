@@ -9,10 +9,12 @@ Source: LGX (Dorbala et al. 2024, sections III-B to III-D and V-A).
 
 from __future__ import annotations
 
+import math
 import re
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import ClassVar, Literal
 
 from wayword.agents.choice import Decoding, ask, read_pick
 from wayword.agents.prompting import Prompts
@@ -28,12 +30,6 @@ from wayword.perception.detectors import caption, detector_called
 from wayword.perception.similarity import similarity
 from wayword.worlds.objectnav.observation import View
 from wayword.worlds.two_phase.world import TwoPhaseObservation
-
-# What a full turn showed: the names around, and a sentence for each of four directions.
-#
-# >>> from wayword.core.perceiver import Detection
-# >>> directions({"Front": [], "Right": [Detection("bed", 0.0, 2.0, 0.9, 40.0)]})
-# {'Front': 'an empty wall', 'Right': 'a bed'}
 
 QUARTERS = {"Front": 0.0, "Right": 90.0, "Behind": 180.0, "Left": -90.0}
 """Direction -> its middle, relative to where a turn began."""
@@ -53,46 +49,26 @@ class Around:
 def names_around(detector: Perceiver, views: Sequence[View]) -> list[Around]:
     """Every name detected in the views, in order of first sight, each once."""
     found: dict[str, Around] = {}
+    nearest: dict[str, float] = {}
     for view in views:
         for seen in detector.detect(view):
             heading = absolute(view.heading + seen.bearing)
-            one = Around(seen.name, heading, seen.distance, seen.score)
-            before = found.get(seen.name)
-            if before is None or _near(one) < _near(before):
-                found[seen.name] = one
+            away = math.inf if seen.distance is None else seen.distance
+            if seen.name not in found or away < nearest[seen.name]:
+                found[seen.name] = Around(seen.name, heading, seen.distance, seen.score)
+                nearest[seen.name] = away
     return list(found.values())
 
 
-def quarters(detector: Perceiver, views: Sequence[View]) -> dict[str, list[Detection]]:
-    """The detections in each of four directions from the first view's heading on."""
+def quarters(detector: Perceiver, views: Sequence[View]) -> dict[str, str]:
+    """A sentence for each of four directions, from the first view's heading on."""
     found: dict[str, list[Detection]] = {name: [] for name in QUARTERS}
     for view in views:
         for seen in detector.detect(view):
             off = relative(absolute(view.heading + seen.bearing), views[0].heading)
             nearest = min(QUARTERS, key=lambda name: abs(relative(off, QUARTERS[name])))
             found[nearest].append(seen)
-    return found
-
-
-def directions(seen: Mapping[str, Sequence[Detection]]) -> dict[str, str]:
-    """A sentence for each direction."""
-    return {name: caption(things) for name, things in seen.items()}
-
-
-def _near(one: Around) -> float:
-    return float("inf") if one.distance is None else one.distance
-
-
-@runtime_checkable
-class Picker(Protocol):
-    """Chooses one of the names around for a target."""
-
-    said: str
-    """The latest answer as a model wrote it; empty where none was asked."""
-
-    async def pick(self, target: str, names: Sequence[str]) -> str | Rejection:
-        """One of ``names``, of which there is at least one; or why there is no choice."""
-        ...
+    return {name: caption(things) for name, things in found.items()}
 
 
 def first_word_fits(text: str, names: Sequence[str]) -> bool:
@@ -122,27 +98,35 @@ class ListingSettings(SearchSettings):
 
 
 class ListingSearcher(Searcher):
-    """Goes towards the listed thing that its ``picker`` names; a strategy sets ``picker``."""
+    """Goes towards the listed thing that ``pick`` names."""
 
     Settings: ClassVar[type[ListingSettings]] = ListingSettings
     families: ClassVar[frozenset[str]] = frozenset({"objectnav", "two_phase"})
-    picker: Picker
 
     def __init__(self, settings: ListingSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
         self.lister = settings.lister()
+        self.eyes = (self.detector, self.lister)
+        self.said = ""
+        """The latest answer as a model wrote it; empty where none was asked."""
 
-    @property
-    def eyes(self) -> Sequence[Perceiver]:
-        """The detectors it looks with."""
-        return (self.detector, self.lister)
+    @abstractmethod
+    async def pick(self, names: Sequence[str]) -> str | Rejection:
+        """One of ``names``, of which there is at least one; or why there is no choice."""
 
     async def act(
         self, observation: View | TwoPhaseObservation, space: ActionSpace
     ) -> Decision | Rejection:
-        if isinstance(observation, TwoPhaseObservation):
-            return await self._among(observation)
-        return await super().act(observation, space)
+        if not isinstance(observation, TwoPhaseObservation):
+            return await super().act(observation, space)
+        if not observation.objects:
+            return Decision(STOP)
+        self.target = observation.target
+        picked = await self.decide(observation.objects)
+        if isinstance(picked, Rejection):  # anything that is listed
+            chance = self.toolkit.rng.choice(observation.objects)
+            return Decision(Action("go", (chance,)), "Any of them.", picked)
+        return Decision(Action("go", (picked,)), f"Towards the {picked}.")
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
         """Towards the picked thing. The target's own name may be on the list, as in the paper."""
@@ -156,12 +140,12 @@ class ListingSearcher(Searcher):
         return NextPoint(self.point_towards(around[picked].heading), f"Towards the {picked}.")
 
     async def decide(self, names: Sequence[str]) -> str | Rejection:
-        """The picker's choice, noted: ``asked`` where a model was, else ``picked``."""
-        picked = await self.picker.pick(self.target, names)
+        """The choice, noted: ``asked`` where a model was, else ``picked``."""
+        picked = await self.pick(names)
         valid = not isinstance(picked, Rejection)
         answer = picked.said[:200] if isinstance(picked, Rejection) else picked
         kind = ASKED if self.needs_model else "picked"
-        told = {"first_word": first_word_fits(self.picker.said, names)} if self.needs_model else {}
+        told = {"first_word": first_word_fits(self.said, names)} if self.needs_model else {}
         self.toolkit.note(kind, valid=valid, answer=answer, listed=list(names), **told)
         return picked
 
@@ -169,17 +153,6 @@ class ListingSearcher(Searcher):
         """A random direction, as the paper falls back to."""
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
         return NextPoint(self.point_towards(heading), f"{thought} Any direction.", instead_of)
-
-    async def _among(self, seen: TwoPhaseObservation) -> Decision | Rejection:
-        """One choice of the two-phase test; any thing listed where the answer is none."""
-        if not seen.objects:
-            return Decision(STOP)
-        self.target = seen.target
-        picked = await self.decide(seen.objects)
-        if isinstance(picked, Rejection):
-            chance = self.toolkit.rng.choice(seen.objects)
-            return Decision(Action("go", (chance,)), "Any of them.", picked)
-        return Decision(Action("go", (picked,)), f"Towards the {picked}.")
 
 
 PromptName = Literal[
@@ -218,30 +191,6 @@ class LGXSettings(ListingSettings):
         super().__post_init__()
 
 
-class ModelPicker:
-    """The picker that asks a model, one question a choice.
-
-    ``captions``: the sentence for each direction, for the prompt that tells directions.
-    """
-
-    def __init__(self, settings: LGXSettings, toolkit: Toolkit) -> None:
-        self._settings, self._toolkit = settings, toolkit
-        self._prompts = Prompts(__file__, settings.prompts)
-        self.captions: Mapping[str, str] = {}
-        self.said = ""
-
-    async def pick(self, target: str, names: Sequence[str]) -> str | Rejection:
-        """The name in the model's answer."""
-        settings = self._settings
-        slots = {name.lower(): told for name, told in self.captions.items()}
-        slots |= {"target": target, "objects": ", ".join(names)}
-        question = user(self._prompts.fill(settings.prompt, **slots))
-        model = self._toolkit.model()
-        reply = await ask(model, [question], names, settings.decoding, settings.max_tokens)
-        self.said = reply.text
-        return read_pick(reply, names)
-
-
 class LGX(ListingSearcher):
     """Language-guided exploration: rotate, list what is around, ask which way, go there.
 
@@ -259,38 +208,39 @@ class LGX(ListingSearcher):
 
     def __init__(self, settings: LGXSettings, toolkit: Toolkit) -> None:
         super().__init__(settings, toolkit)
-        self._questions = ModelPicker(settings, toolkit)
-        self.picker = self._questions
-        self._captions = settings.prompt == "captions"
+        self._prompts = Prompts(__file__, settings.prompts)
+        self.captions: Mapping[str, str] = {}
+        """The sentence for each direction, for the prompt that tells directions."""
+
+    async def pick(self, names: Sequence[str]) -> str | Rejection:
+        """The name in the model's answer."""
+        settings = self.settings
+        slots = {name.lower(): told for name, told in self.captions.items()}
+        slots |= {"target": self.target, "objects": ", ".join(names)}
+        question = user(self._prompts.fill(settings.prompt, **slots))
+        model = self.toolkit.model()
+        reply = await ask(model, [question], names, settings.decoding, settings.max_tokens)
+        self.said = reply.text
+        return read_pick(reply, names)
 
     async def act(
         self, observation: View | TwoPhaseObservation, space: ActionSpace
     ) -> Decision | Rejection:
-        if self._captions and not isinstance(observation, View):
+        if self.settings.prompt == "captions" and not isinstance(observation, View):
             raise UsageError("lgx: prompt=captions tells directions, and there are none here")
         return await super().act(observation, space)
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
         """Towards the object, or in the direction, that the model names."""
-        if not self._captions:
+        if self.settings.prompt != "captions":
             return await super().choose(views)
-        self._questions.captions = directions(quarters(self.lister, views))
+        self.captions = quarters(self.lister, views)
         picked, front = await self.decide(list(QUARTERS)), views[0].heading
         refused = picked if isinstance(picked, Rejection) else None
         name = self.toolkit.rng.choice(list(QUARTERS)) if isinstance(picked, Rejection) else picked
         point = self.point_towards(absolute(front + QUARTERS[name]))
         thought = "No answer that counts. Any direction: " if refused else "To go: "
         return NextPoint(point, f"{thought}{name}.", refused)
-
-
-class Alike:
-    """The picker that takes the name nearest in meaning to the target."""
-
-    said = ""
-
-    async def pick(self, target: str, names: Sequence[str]) -> str:
-        """The most alike name. Raises ``UsageError`` where the network is not installed."""
-        return similarity().best(target, names)
 
 
 class PriorAgent(ListingSearcher):
@@ -305,9 +255,9 @@ class PriorAgent(ListingSearcher):
     is listed, that is what it goes to.
     """
 
-    def __init__(self, settings: ListingSettings, toolkit: Toolkit) -> None:
-        super().__init__(settings, toolkit)
-        self.picker = Alike()
+    async def pick(self, names: Sequence[str]) -> str:
+        """The most alike name. Raises ``UsageError`` where the network is not installed."""
+        return similarity().best(self.target, names)
 
 
 agents = {"lgx": LGX, "prior": PriorAgent}

@@ -10,7 +10,7 @@ A strategy is a subclass with one method::
 ``choose`` is called after each full turn with its views and says where to go next; None gives up.
 What it can use: ``self.target`` (the phrase), ``self.toolkit`` (models, rng, notes),
 ``self.costmap``, ``self.reachable()``, ``self.point_towards(heading)``, ``self.detector``, and
-``listing.names_around`` and ``listing.directions`` for the names and captions of a turn.
+``lgx.names_around`` and ``lgx.quarters`` for the names and captions of a turn.
 
 The searcher grounds the target in each view of a turn. A score at or above the threshold ends the
 search: the agent walks up to the thing if ``approach`` is set, faces it, and stops. If the thing is
@@ -132,6 +132,8 @@ class Searcher(Agent):
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self.settings, self.toolkit = settings, toolkit
         self.detector = settings.detector()
+        self.eyes: Sequence[Perceiver] = (self.detector,)
+        """The detectors it looks with."""
         self.target = ""
         self.costmap = Costmap(0.0, 0.0, settings.radius)
         self.turn = 0
@@ -151,11 +153,6 @@ class Searcher(Agent):
         self._last_free_point: Point = (0.0, 0.0)
         self._backing_off = False
         self._went = True  # to where it starts
-
-    @property
-    def eyes(self) -> Sequence[Perceiver]:
-        """The detectors it looks with."""
-        return (self.detector,)
 
     @property
     def here(self) -> View:
@@ -187,7 +184,10 @@ class Searcher(Agent):
             action = self._onwards()
             if action is not None:
                 return Decision(action)
-            self._arrive()
+            # The way has ended: the next turn, if there is one, begins with the present view.
+            self._traveling, self._goal, self._views = False, None, [observation]
+            if not self.looks_on_the_way and not self._spent_turns():
+                self._look(observation)
             ending = self._stop_when_found()
             if ending is not None:
                 return ending
@@ -195,7 +195,15 @@ class Searcher(Agent):
             return self._give_up("no turns are left")
         if len(self._views) < self.settings.captures:
             return Decision(rotate(self.settings.resolution))
-        return await self._after_turn()
+        self.turn += 1
+        views, self._views = self._views, []
+        self.toolkit.note(TURN, number=self.turn, known=int(self.costmap.known.sum()))
+        choice = await self.choose(views)
+        if choice is None:
+            return self._give_up("there is nowhere left to look")
+        self._traveling, self._goal, self._replans = True, choice.point, 0
+        action = self._onwards() or rotate(self.settings.resolution)
+        return Decision(action, choice.thought, choice.fallback_for)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """A motion that was cut short marks the cell ahead as blocked, and the way is replanned."""
@@ -224,7 +232,14 @@ class Searcher(Agent):
         self._here = view
         self.costmap.add(view)
         if self._blocked_at is not None:
-            self._close_ahead(view, self._blocked_at)
+            # Close the first cell ahead of where the body came to a halt, its last safe one aside.
+            heading = bearing((view.x, view.y), self._blocked_at)
+            safe = self.costmap.cell(*self._last_free_point)
+            for step in (0.4 * CELL, 0.8 * CELL, 1.2 * CELL):
+                x, y = ahead((view.x, view.y), heading, step)
+                if self.costmap.cell(x, y) != safe:
+                    self.costmap.bump(x, y)
+                    break
         elif self._went:
             self._last_free_point = view.x, view.y
         self._went = False
@@ -271,8 +286,9 @@ class Searcher(Agent):
             return Decision(action)
         if isinstance(self._approach, Return) or (sighting and sighting.distance <= CLOSE):
             return Decision(STOP, "I have found it.")
-        if self._approach.best and (self._best is None or _nearer(self._approach.best, self._best)):
-            self._best = self._approach.best
+        best = self._approach.best
+        if best and (self._best is None or best.distance < self._best.distance):
+            self._best = best
         if self._approached >= APPROACHES and self._best is not None:
             return self._go_back()
         self.toolkit.note("not_there", turn=self.turn)
@@ -311,42 +327,14 @@ class Searcher(Agent):
         self._plan = way_towards(view, self.costmap, goal)
         return self._plan.pop(0) if self._plan else None
 
-    def _arrive(self) -> None:
-        """The way has ended: the next turn, if there is one, begins with the present view."""
-        self._traveling, self._goal, self._views = False, None, [self.here]
-        if not self.looks_on_the_way and not self._spent_turns():
-            self._look(self.here)
-
     def _spent_turns(self) -> bool:
         return bool(self.settings.turns) and self.turn >= self.settings.turns
-
-    async def _after_turn(self) -> Decision | Rejection:
-        """A turn is complete: choose where to go."""
-        self.turn += 1
-        views, self._views = self._views, []
-        self.toolkit.note(TURN, number=self.turn, known=int(self.costmap.known.sum()))
-        choice = await self.choose(views)
-        if choice is None:
-            return self._give_up("there is nowhere left to look")
-        self._traveling, self._goal, self._replans = True, choice.point, 0
-        action = self._onwards() or rotate(self.settings.resolution)
-        return Decision(action, choice.thought, choice.fallback_for)
 
     def _give_up(self, why: str) -> Decision:
         if self._best is not None:
             return self._go_back()
         self.toolkit.note(GAVE_UP, why=why, turn=self.turn)
         return Decision(STOP, f"I give up: {why}.")
-
-    def _close_ahead(self, view: View, meant: Point) -> None:
-        """Close the first cell ahead of where the body came to a halt, its last safe one aside."""
-        heading = bearing((view.x, view.y), meant)
-        safe = self.costmap.cell(*self._last_free_point)
-        for step in (0.4 * CELL, 0.8 * CELL, 1.2 * CELL):
-            x, y = ahead((view.x, view.y), heading, step)
-            if self.costmap.cell(x, y) != safe:
-                self.costmap.bump(x, y)
-                return
 
     def reachable(self) -> NDArray[np.float64]:
         """(H, W) metres to each cell of the costmap over open cells; infinite where there is no
@@ -375,7 +363,3 @@ class Searcher(Agent):
                 chosen = cells[best[self.toolkit.rng.randrange(len(best))]]
                 return self.costmap.point(*chosen.tolist())
         return None
-
-
-def _nearer(one: TargetSighting, other: TargetSighting) -> bool:
-    return one.distance < other.distance

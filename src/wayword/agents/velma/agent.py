@@ -150,7 +150,10 @@ def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:
     reply = Reply.of(said)
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
-    lines = _lines(reply.text)
+    given = [v for vs in fields(reply.text, ("action", "actions")).given.values() for v in vs]
+    flat = [item for value in given for item in (value if isinstance(value, list) else [value])]
+    texts = map(str, flat or [reply.text])
+    lines = [line for text in texts for line in text.strip().splitlines()]
     words: list[str] = []
     for line in lines:
         stated, word = _NUMBERED.match(line).groups()  # type: ignore[union-attr]  # matches any
@@ -162,23 +165,14 @@ def read_actions(said: str | Reply, number: int) -> list[str] | Rejection:
     if not words and not any(_NUMBERED.match(line).group(1) for line in lines):  # type: ignore[union-attr]
         alone = pick("\n".join(lines), WORDS)
         words = [alone] if isinstance(alone, str) else []
-    return words or _no_action(reply, lines)
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of a completion, or what it gives as ``action`` or ``actions``."""
-    given = [v for vs in fields(text, ("action", "actions")).given.values() for v in vs]
-    flat = [item for value in given for item in (value if isinstance(value, list) else [value])]
-    return [line for words in (flat or [text]) for line in str(words).strip().splitlines()]
-
-
-def _no_action(reply: Reply, lines: Sequence[str]) -> Rejection:
+    if words:
+        return words
     first = lines[0] if lines else ""
-    match pick(first, WORDS):
-        case Refusal("several_actions" as kind):
-            return reply.reject(kind, f"{first[:60]!r} names several actions; give one a line")
-    named: RejectionKind = "unknown" if len(first.split()) <= 2 else "no_action"
-    return reply.reject(named, f"{first[:60]!r} is none of: {', '.join(WORDS)}")
+    refused = pick(first, WORDS)
+    if isinstance(refused, Refusal) and refused.kind == "several_actions":
+        return reply.reject(refused.kind, f"{first[:60]!r} names several actions; give one a line")
+    kind: RejectionKind = "unknown" if len(first.split()) <= 2 else "no_action"
+    return reply.reject(kind, f"{first[:60]!r} is none of: {', '.join(WORDS)}")
 
 
 # The agent.
@@ -284,7 +278,10 @@ class Velma(Agent):
         self._oriented = bool(self._forced)
         self._walk = self._route(episode)
         if self._settings.shots:
-            drawn = self._toolkit.demonstrations(self._settings.shots, self._seed(episode))
+            seed = self._settings.examples
+            if self._settings.draw == "episode":
+                seed = zlib.crc32(f"{seed}/{episode.id}".encode())
+            drawn = self._toolkit.demonstrations(self._settings.shots, seed)
             self._examples = [await self._solved(example) for example in drawn]
         self._fit(RESERVE)
 
@@ -294,7 +291,19 @@ class Velma(Agent):
             return Decision(Action(self._forced.pop(0)))
         if self._planned:
             return Decision(Action(self._planned.pop(0)))
-        return await (self._chosen() if self._settings.decoding == "choose" else self._written())
+        if self._settings.decoding == "choose":
+            return await self._chosen()
+        self._fit()
+        prompt, settings = self.prompt, self._settings
+        seed = self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None
+        sampling = Sampling(settings.temperature, 1.0, settings.max_tokens, STOPS, seed=seed)
+        answer = await self._toolkit.model().complete(prompt, sampling)
+        self._rate.learn(len(prompt), answer.usage.prompt)
+        read = read_actions(replies(answer, sampling)[0], self._number)
+        if isinstance(read, Rejection):
+            return Decision(FALLBACK, fallback_for=read)
+        self._planned = read[1:]
+        return Decision(Action(read[0]))
 
     async def recall(self, seen: StreetObservation, space: ActionSpace, decided: object) -> None:
         """Append an observation whose action another agent chose."""
@@ -356,26 +365,18 @@ class Velma(Agent):
         self._rate.learn(len(self.prompt), choice.usage.prompt)
         return Decision(Action(choice.best))
 
-    async def _written(self) -> Decision:
-        self._fit()
-        prompt, settings = self.prompt, self._settings
-        seed = self._toolkit.rng.getrandbits(31) if settings.temperature > 0 else None
-        sampling = Sampling(settings.temperature, 1.0, settings.max_tokens, STOPS, seed=seed)
-        answer = await self._toolkit.model().complete(prompt, sampling)
-        self._rate.learn(len(prompt), answer.usage.prompt)
-        read = read_actions(replies(answer, sampling)[0], self._number)
-        if isinstance(read, Rejection):
-            return Decision(FALLBACK, fallback_for=read)
-        self._planned = read[1:]
-        return Decision(Action(read[0]))
-
     async def _listed(self, episode: Episode) -> tuple[str, ...]:
         """The landmarks to look for; none where nothing could see them."""
         found = Landmarks()
         if self._scorer is None or self._settings.landmarks == "none":
             return ()
         if self._settings.landmarks == "model":
-            found = await self._extracted(episode)
+            # An example's list is asked for once a run, not once an episode.
+            known = self._toolkit.shared.once(_LISTED, None, dict)
+            if episode.id not in known:
+                prompt = self._prompts.fill("landmarks", instruction=quotable(episode.instruction))
+                known[episode.id] = await extract(self._toolkit.model("landmarks"), prompt)
+            found = known[episode.id]
         elif "landmarks" in episode.extra:
             found = tidy(episode.extra["landmarks"])
         else:
@@ -385,19 +386,6 @@ class Velma(Agent):
         if found.cut_off:
             self._toolkit.note("landmarks_cut_off", episode=episode.id, reason=found.cut_off)
         return released(found.names) if self._settings.landmark_filter != "none" else found.names
-
-    async def _extracted(self, episode: Episode) -> Landmarks:
-        """A model's list; an example's is asked for once a run, not once an episode."""
-        known = self._toolkit.shared.once(_LISTED, None, dict)
-        if episode.id not in known:
-            prompt = self._prompts.fill("landmarks", instruction=quotable(episode.instruction))
-            known[episode.id] = await extract(self._toolkit.model("landmarks"), prompt)
-        return known[episode.id]
-
-    def _seed(self, episode: Episode) -> int:
-        """The seed of the episode's examples."""
-        seed = self._settings.examples
-        return seed if self._settings.draw == "run" else zlib.crc32(f"{seed}/{episode.id}".encode())
 
     def _route(self, episode: Episode) -> str:
         """The head of a walk's text."""

@@ -77,33 +77,31 @@ class Leg:
 
 def legs(instruction: str) -> tuple[Leg, ...]:
     """The legs of an instruction, in order; the last one has no turn."""
-    found, begin = [], 0
+    found, begin = list[Leg](), 0
+
+    def add(end: int, turn: str) -> None:
+        text = _EDGE.sub("", instruction[begin:end], count=1).strip().rstrip(".,;! ")
+        number, passed = counted(text) or (None, False)
+        if number and passed and turn:
+            number += 1  # one turns at the crossing after those
+        lights = re.search(r"\b(?:lights?|stoplights?|signals?)\b", text, re.IGNORECASE)
+        kind: Kind = "lights" if lights else "intersections"
+        found.append(Leg(Clause(" ".join(text.split()), begin), turn, number, kind))
+
     for turn in _TURN.finditer(instruction):
         end = turn.end()
         tail = re.match(r"[^.,;]*", instruction[end:])
         if tail and _AT.match(tail[0]):
             end += tail.end()
         if end > begin:
-            found.append(_leg(instruction, begin, end, turn[1].lower()))
+            add(end, turn[1].lower())
             begin = end
     if len(_EDGE.sub("", instruction[begin:])) > 2 or not found:
-        found.append(_leg(instruction, begin, len(instruction), ""))
+        add(len(instruction), "")
     else:
         last = found[-1]
         found.append(Leg(Clause("stop", last.clause.begin), "", None, last.kind))
     return tuple(found)
-
-
-def _leg(instruction: str, begin: int, end: int, turn: str) -> Leg:
-    part = instruction[begin:end]
-    lead = _EDGE.match(part)
-    text = part[lead.end() if lead else 0 :].strip().rstrip(".,;! ")
-    number, passed = counted(text) or (None, False)
-    if number and passed and turn:
-        number += 1  # one turns at the crossing after those
-    lights = re.search(r"\b(?:lights?|stoplights?|signals?)\b", text, re.IGNORECASE)
-    kind: Kind = "lights" if lights else "intersections"
-    return Leg(Clause(" ".join(text.split()), begin), turn, number, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,25 +144,22 @@ def counted(text: str) -> tuple[int, bool] | None:
 
 def _mentions(text: str) -> Iterator[_Mention]:
     found: dict[int, tuple[int, _Mention]] = {}
+
+    def add(one: re.Match[str], article: str, again: str, ordinal: str, many: str = "") -> None:
+        before = text[max(0, one.start() - 14) : one.start()].rstrip()
+        passing, reaching = bool(_PASSING.search(before)), bool(_REACHING.search(before))
+        numbers = _number(ordinal), _number(many)
+        found[one.start()] = one.end(), _Mention(article, bool(again), *numbers, passing, reaching)
+
     for one in _MENTION.finditer(text):
-        article, again, ordinal, many, _ = ((part or "").lower() for part in one.groups())
-        found[one.start()] = one.end(), _mention(text, one.start(), article, again, ordinal, many)
+        add(one, *((part or "").lower() for part in one.groups()[:4]))
     for one in _ALONE.finditer(text):
         at = one.start(1) if one[1] else one.start(2)
         if not any(begin <= at < end for begin, (end, _) in found.items()):
-            named = (one[1] or "").lower(), (one[2] or "").lower()
-            found[one.start()] = one.end(), _mention(text, one.start(), "the", *named, "")
+            add(one, "the", (one[1] or "").lower(), (one[2] or "").lower())
     for one in _CROSS.finditer(text):
         found[one.start()] = one.end(), _Mention("the", False, 0, 0, True, False)
     return (found[begin][1] for begin in sorted(found))
-
-
-def _mention(text: str, at: int, article: str, again: str, ordinal: str, many: str) -> _Mention:
-    before = text[max(0, at - 14) : at].rstrip()
-    return _Mention(
-        article, bool(again), _number(ordinal), _number(many),
-        bool(_PASSING.search(before)), bool(_REACHING.search(before)),
-    )  # fmt: skip
 
 
 def _number(word: str) -> int:
@@ -214,11 +209,7 @@ def steps_told(text: str) -> int | None:
     one, vague, more = ((part or "").lower() for part in found.groups())
     if vague:
         return 2 if vague == "couple" else 3
-    return max(_digits(more), _digits(one), 1)
-
-
-def _digits(word: str) -> int:
-    return int(word) if word.isdigit() else _number(word)
+    return max(1, *(int(word) if word.isdigit() else _number(word) for word in (more, one)))
 
 
 def place_told(text: str) -> str:
@@ -277,10 +268,6 @@ class Since:
         elif word != "stop":
             self.turn, self.steps, self.on, self.block = word.replace("_", " "), 0, 0, 0
             self.junctions = self.crossroads = self.lights = 0
-
-    def count(self, kind: Kind) -> int:
-        """How many ``intersections`` or ``lights``."""
-        return self.lights if kind == "lights" else self.junctions
 
 
 @dataclass(slots=True)
@@ -348,38 +335,28 @@ class RouteProgress:
         if self.junction:
             yield f"at intersection {since.junctions}"
         if leg.crossings is not None:
+            kind: Kind = leg.kind if self.sees else "intersections"
             if since.crossroads != since.junctions:
                 yield _of(since.crossroads, leg.crossings, "crossroads")
-            yield _of(since.count(self._kind), leg.crossings, self._kind)
-        yield from self._beside_it()
-        if leg.turn:
-            yield f"turn {leg.turn}"
-        elif self.last:
-            yield from self._stop()
-
-    @property
-    def _kind(self) -> Kind:
-        return self.leg.kind if self.sees else "intersections"
-
-    def _beside_it(self) -> Iterator[str]:
-        goal = plain_words(goal_part(self.leg.text))
-        told = set() if self.leg.turn else {"left", "right"} & goal
+            met = since.lights if kind == "lights" else since.junctions
+            yield _of(met, leg.crossings, kind)
+        goal = plain_words(goal_part(leg.text))
+        told = set() if leg.turn else {"left", "right"} & goal
         for name, where in self.beside:
             words = plain_words(name) - {"a", "an", "the"}
             if words and words <= goal:
                 other = told and where.rpartition(" ")[2] not in told
                 yield "beside it, other side" if other else "beside it"
-
-    def _stop(self) -> Iterator[str]:
-        place, steps = place_told(self.leg.text), steps_told(self.leg.text)
-        if steps is None and place in FRACTIONS and self.since.block:
-            steps = max(1, round(FRACTIONS[place] * self.since.block))
-        yield f"stop {place}".strip()
-        if steps is not None:
-            yield f"{self.since.on} of {steps} steps" + " reached" * (self.since.on == steps)
-        else:
-            yield f"{self.since.on} on"
-        yield f"{self.steps} in all"
+        if leg.turn:
+            yield f"turn {leg.turn}"
+        elif self.last:
+            place, steps = place_told(leg.text), steps_told(leg.text)
+            if steps is None and place in FRACTIONS and since.block:
+                steps = max(1, round(FRACTIONS[place] * since.block))
+            yield f"stop {place}".strip()
+            reached = " reached" * (since.on == steps)
+            yield f"{since.on} on" if steps is None else f"{since.on} of {steps} steps{reached}"
+            yield f"{self.steps} in all"
 
 
 def _of(so_far: int, number: int, kind: str) -> str:

@@ -31,19 +31,25 @@ from wayword.datasets.procedural.homes.episodes import (
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.sources import ithor
-from wayword.datasets.sources.teach import drawing
-from wayword.datasets.sources.teach.compiling import Unbuildable
-from wayword.datasets.sources.teach.definitions import (
+from wayword.datasets.sources import teach_drawing as drawing
+from wayword.datasets.sources.teach import (
     CLASSES,
     FOLDER,
     Classes,
     Definition,
+    Unbuildable,
     definitions,
     read_classes,
     read_definitions,
 )
-from wayword.datasets.sources.teach.drawing import DrawnTask, draw_task
-from wayword.datasets.sources.teach.props import FromFloor, Stage, furnished, shuffled
+from wayword.datasets.sources.teach_drawing import (
+    DrawnTask,
+    FromFloor,
+    Stage,
+    draw_task,
+    furnished,
+    shuffled,
+)
 from wayword.worlds.household.errands import PlannedReference
 from wayword.worlds.household.scene import Point
 from wayword.worlds.household.verbs import Body

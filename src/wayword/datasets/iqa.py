@@ -306,13 +306,11 @@ class Questions:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The questions, and what the kitchens are read from."""
         paths = [questions_path(self._folder, self._split, kind) for kind in self._kinds]
         own = {str(path.relative_to(self._folder)): path for path in paths}
         return own | ithor.files(self._folder, sorted({asked.scene for asked in self._asked}))
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world; what never moves is shared by all questions about a kitchen."""
         scene = self._scene(str(episode.start["arrangement"]))
         home = kitchen(self._folder, scene.name).home
         return HouseholdWorld(scene, self._body, layout=home.layout.with_things(scene))
@@ -488,7 +486,6 @@ class InteractiveQuestions(SourcedTasks[IqaSettings]):
     max_steps: ClassVar[int] = 500
 
     def source(self, split: str) -> EpisodeSource:
-        """Generated homes, or IQUAD's questions in iTHOR's kitchens."""
         if split in SPLITS:
             return Questions(split, self.folder, self.settings.make_body(), self.settings.kind)
         kinds = (self.settings.kind,) if self.settings.kind else KINDS

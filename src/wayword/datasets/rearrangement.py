@@ -37,6 +37,7 @@ from wayword.datasets.procedural.homes.episodes import (
 )
 from wayword.datasets.procedural.homes.home import surfaces
 from wayword.datasets.procedural.homes.objects import OBJECTS, SPARE, Arrangement, names_of
+from wayword.datasets.procedural.tables import Table
 from wayword.datasets.sources import ithor
 from wayword.datasets.sources.thor import (
     NO_THING,
@@ -113,23 +114,10 @@ def _line(
 
 # What somebody changed.
 
+WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "rearrangement")
 MOST_CHANGES = 5
 SWUNG = 0.3
 """Share of the changes that open or shut something."""
-
-OPENINGS = (
-    "Put this home in order again.",
-    "Some things are not as they should be here. Put them right.",
-    "Restore the home to how it was.",
-    "Things got out of place. Please bring them back.",
-    "Tidy up: everything below should be as it says.",
-)
-PLACES = (
-    "The {thing} belongs {on} the {place} in the {room}.",
-    "The {thing} should be {on} the {place} in the {room}.",
-    "The {place} in the {room} is where the {thing} belongs.",
-)
-LIDS = ("The {place} in the {room} should be {open}.", "Leave the {place} in the {room} {open}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +149,10 @@ def shuffle(rng: random.Random, made: Arrangement) -> Shuffle | None:
     goals = tuple(_as_was(wanted[one.id]) for one in changed)
     names = {goal.thing for goal in goals}
     others = tuple(_as_was(o) for o in wanted.values() if o.id not in names and _moves(o))
-    lines = [rng.choice(OPENINGS), *(_change(rng, made, wanted[one.id]) for one in changed)]
+    lines = [
+        rng.choice(WORDS["openings"]),
+        *(_change(rng, made, wanted[one.id]) for one in changed),
+    ]
     state = inventory(made.objects, (*goals, *others), made.room)
     return Shuffle(goals, others, " ".join(lines), state)
 
@@ -216,14 +207,16 @@ def _as_was(thing: HouseObject) -> Restored:
 def _change(rng: random.Random, made: Arrangement, thing: HouseObject) -> str:
     if thing.type in OBJECTS:
         under = made.objects[thing.parent]
-        return rng.choice(PLACES).format(
+        return rng.choice(WORDS["places"]).format(
             thing=spoken(thing.type),
             on=said_of(under.type),
             place=spoken(under.type),
             room=made.room(under),
         )
     state = "open" if thing.open else "closed"
-    return rng.choice(LIDS).format(place=spoken(thing.type), room=made.room(thing), open=state)
+    return rng.choice(WORDS["lids"]).format(
+        place=spoken(thing.type), room=made.room(thing), open=state
+    )
 
 
 # The published rearrangement episodes: where things are at first, and where they should be.
@@ -463,23 +456,6 @@ def _away(one: PivotPose, other: PivotPose) -> float:
     return math.dist(one.position, other.position)
 
 
-ROOM_PLACES = (
-    "{thing} belongs {on} {place}.",
-    "{thing} should be {on} {place}.",
-    "{place} is where {thing} belongs.",
-    "Have {thing} {on} {place}.",
-)
-SPOTS = (
-    "{thing} belongs farther along {on} {place}: about {spot}.",
-    "{thing} stays {on} {place}, but should be about {spot}.",
-    "Move {thing} to another part of {place}, about {spot}.",
-)
-FLOORS = ("{thing} belongs on the floor.", "Leave {thing} on the floor.")
-ROOM_LIDS = (
-    "{place} should be {open}.",
-    "Leave {place} {open}.",
-    "Have {place} {open} in the end.",
-)
 BESIDE = 1.0
 """Metres from a place up to which it is told from something that stands alone."""
 IN_ROWS = frozenset(("cabinet", "drawer", "shelf", "stove_burner", "stove_knob", "chair", "window"))
@@ -524,7 +500,6 @@ class Published:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The episodes, and what their rooms are read from."""
         scenes = sorted({scene for scene, _ in self._places.values()})
         own = {f"rearrangement/{self._path.name}": self._path}
         return own | ithor.files(self._folder, scenes)
@@ -540,7 +515,6 @@ class Published:
         return self._published.read(*self._places[name])
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world; what never moves is shared by all episodes of a room."""
         room = self._room(str(episode.start["arrangement"]))
         return HouseholdWorld(room.scene, self._body, named=True, layout=room.layout)
 
@@ -581,7 +555,9 @@ def request(rng: random.Random, scene: Scene, goals: Sequence[Restored]) -> str:
     """How things should be, in words, each by its name in a world whose things are all named."""
     called = names_of(scene.objects)
     lines = [_told(rng, scene, goal, called) for goal in goals]
-    return " ".join([rng.choice(OPENINGS), *(line[0].upper() + line[1:] for line in lines)])
+    return " ".join(
+        [rng.choice(WORDS["openings"]), *(line[0].upper() + line[1:] for line in lines)]
+    )
 
 
 def as_it_was(scene: Scene, judged: JudgedStart) -> str:
@@ -604,13 +580,15 @@ def _told(rng: random.Random, scene: Scene, goal: Restored, called: Mapping[str,
     thing, under = by_id[goal.thing], by_id.get(goal.receptacle)
     if "pickupable" not in thing.affordances:
         state = "open" if goal.open else "closed"
-        return rng.choice(ROOM_LIDS).format(place=called[thing.id], open=state)
+        return rng.choice(WORDS["room_lids"]).format(place=called[thing.id], open=state)
     if under is None:
-        return rng.choice(FLOORS).format(thing=called[thing.id])
+        return rng.choice(WORDS["floors"]).format(thing=called[thing.id])
     words = {"thing": called[thing.id], "on": under.receptacle, "place": called[under.id]}
     if goal.at is None:
-        return rng.choice(ROOM_PLACES).format_map(words)
-    return rng.choice(SPOTS).format_map(words | {"spot": _spot(scene, under, goal.at, called)})
+        return rng.choice(WORDS["room_places"]).format_map(words)
+    return rng.choice(WORDS["spots"]).format_map(
+        words | {"spot": _spot(scene, under, goal.at, called)}
+    )
 
 
 def _spot(scene: Scene, under: HouseObject, at: Point, called: Mapping[str, str]) -> str:
@@ -679,7 +657,6 @@ class Rearrangement(SourcedTasks[RearrangementSettings]):
     max_steps: ClassVar[int] = 1000
 
     def source(self, split: str) -> EpisodeSource:
-        """Generated homes, or the published episodes."""
         told = self.settings.told
         if split in SPLITS:
             return Published(split, self.folder, self.settings.make_body(), told)

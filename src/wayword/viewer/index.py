@@ -298,7 +298,7 @@ def _data(run: Overview) -> Json:
         "remote": run.remote,
         "later": "texts" if run.later else "",
         "live": run.going,
-        "version": run.rows.version,
+        "version": run.rows.version if run.served else "",
         "rows": [] if run.remote else [row_of(run, head) for head in run.heads],
     }
 

@@ -11,7 +11,6 @@ for weeks. Every method may be called from several threads.
 from __future__ import annotations
 
 import json
-import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -26,11 +25,12 @@ from wayword.core.action import Action, Decision
 from wayword.core.dataset import DrawnTasks, of_ids
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, WaywordError
+from wayword.core.files import process_runs
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.runs.parts import cast_of
-from wayword.runs.progress import NAME
+from wayword.runs.active import PROGRESS
+from wayword.runs.plan import cast_of
 from wayword.viewer import index
 from wayword.viewer.causes import causes
 from wayword.viewer.compare import Pairs
@@ -357,26 +357,16 @@ class Progress:
 
 def progress_of(run: Path) -> Progress | None:
     """What a run last said of itself, or None where it never did. Never raises."""
-    path = run / NAME
+    path = run / PROGRESS
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         age = time.time() - path.stat().st_mtime
-        alive = not told.get("over") and (_running(int(told["process"])) or age < 5)
+        alive = not told.get("over") and (process_runs(int(told["process"])) or age < 5)
         alive = alive and age < _STALE * 60
         episodes = tuple(each for each in told.get("episodes", ()) if isinstance(each, dict))
         return Progress(int(told["done"]), int(told["total"]), alive, episodes)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-
-
-def _running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def under_way(rows: Rows, episode: str) -> Mapping[str, Any] | None:

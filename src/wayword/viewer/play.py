@@ -28,8 +28,7 @@ from wayword.core.trajectory import Step
 from wayword.core.world import World
 from wayword.metrics import accounting
 from wayword.runs.config import metrics_of
-from wayword.runs.parts import open_dataset, shared_datasets
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_dataset, shared_datasets
 from wayword.runs.play import Game, game_plan, play
 from wayword.runs.record import RunFolder
 from wayword.runs.running import RunResult

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from helpers.records import forget, members
+from helpers.recorded_run import make_run, told
+from helpers.records import forget, members, records, rewrite
 from wayword.core.errors import RecordingError
 from wayword.runs.plan import Plan
 from wayword.runs.record import RecordedRun
 from wayword.runs.running import run
-from wayword.viewer.library import Rows
+from wayword.viewer.library import Rows, Wish, select
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +84,29 @@ def test_a_file_that_was_replaced_is_read_again(folder: Path) -> None:
     other.replace(path)
     assert first not in found.refresh().ids
     assert len(found.ids) == 3
+
+
+def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(tmp_path: Path) -> None:
+    path = tmp_path / "scored"
+    make_run(path, ("0",), failed={"lost": told("lost", "hello")})
+    (first,) = records(path)
+    own = {f"e{n}": {"sr": float(n % 2), "ne": 10.0 - (n * 7) % 10, "steps": n} for n in range(10)}
+    rewrite(path, [{**first, "episode": name, "scores": own[name]} for name in own])
+    found = rows(path)
+
+    def shown(*ranges: str, **query: str) -> list[str]:
+        heads = select(found, Wish(query, ranges), {})
+        for number, head in enumerate(heads):
+            assert head == heads[number] == heads[number : number + 1][0]
+            assert head.scores == own.get(head.episode_id, {})
+        return [head.episode_id for head in heads]
+
+    assert shown() == ["lost", *own]
+    assert shown(sort="ne")[1:] == sorted(own, key=lambda name: own[name]["ne"])
+    assert shown(sort="ne", down="1")[1:] == sorted(own, key=lambda name: -own[name]["ne"])
+    assert shown("sr:0.5:1:1", sort="steps", down="1") == ["e9", "e7", "e5", "e3", "e1"]
+    assert shown("steps:3:7:1", "sr:0:0:1", sort="id") == ["e4", "e6"]
+    assert shown("steps:3:7:0", "ne:0:8:1") == [
+        name for name, one in own.items() if 3 <= one["steps"] < 7 and one["ne"] <= 8
+    ]
+    assert shown(q="lost") == ["lost"]

@@ -109,19 +109,18 @@ def _play(
 def check_dataset(dataset: Dataset, most: int = 200) -> None:
     """Episodes are whole, named apart and JSON-able, and hold no part of the answer.
 
-    Looks at the first ``most`` tasks, and at all of the IDs.
+    Looks at about ``most`` tasks, evenly spread over the dataset, and at all of the IDs.
     """
     tasks = dataset.tasks
     assert len(tasks) > 0, "a dataset has at least one episode"
-    ids = [task.episode.id for task in tasks]
+    ids = [task_id(tasks, number) for number in range(len(tasks))]
     assert len(set(ids)) == len(ids), "episode IDs are unique within a split"
-    known = [task_id(tasks, number) for number in range(len(tasks))]
-    assert known == ids, "IDs that are known without making a task are the tasks' own"
     assert isinstance(dataset.family, Family), "a dataset's family is a Family"
     assert dataset.splits, "a dataset names its splits, the default first"
     assert dataset.max_steps > 0, "max_steps says when an episode is cut off"
-    for task in tasks[:most]:
-        episode, reference = task.episode, task.reference
+    for number in range(0, len(tasks), max(1, len(tasks) // most)):
+        episode, reference = tasks[number].episode, tasks[number].reference
+        assert episode.id == ids[number], "an ID known without making a task is the task's own"
         assert isinstance(reference, Reference), f"{episode.id}: the answer is a Reference"
         assert reference.episode_id == episode.id, f"{episode.id}: its reference is another's"
         assert episode.instruction.strip(), f"{episode.id}: the instruction is empty"

@@ -209,9 +209,12 @@ def test_calls_of_older_episodes_go_first() -> None:
     async def episode(number: int) -> None:
         account.begin()
         await asyncio.sleep(0.001 * (8 - number))  # the youngest asks first
-        for _ in range(4):
-            await model.complete("x", Sampling())
-        done.append(number)
+        try:
+            for _ in range(4):
+                await model.complete("x", Sampling())
+            done.append(number)
+        finally:
+            account.end(number in done)
 
     async def run() -> None:
         await asyncio.gather(*(episode(n) for n in range(8)), return_exceptions=True)

@@ -162,7 +162,6 @@ class AnswerFields:
     is_json: bool = False
 
     def all(self, name: str) -> list[Json]:
-        """Every value of a field."""
         return self.given.get(name, [])
 
     def line(self, *names: str) -> str:
@@ -323,7 +322,6 @@ class Field:
 
     @property
     def key(self) -> str:
-        """Its name in JSON."""
         return self.label.lower().replace(" ", "_")
 
     def schema(self, length: int) -> Json:
@@ -371,7 +369,6 @@ class AnswerForm:
         self.fields = fields
 
     def asked(self, constrained: bool) -> str:
-        """How to answer, in words."""
         if constrained:
             told = "; ".join(f'"{field.key}", {field.about}' for field in self.fields)
             return f"Answer with one JSON object: {told}."

@@ -57,7 +57,6 @@ class Sketch:
         self._heading = 0.0
 
     def look(self, observation: Observation) -> None:
-        """Add an observation; those of other worlds say nothing."""
         if not isinstance(observation, IndoorObservation):
             return
         x, y = self._places.setdefault(observation.viewpoint, (0.0, 0.0))
@@ -70,7 +69,6 @@ class Sketch:
 
     @property
     def known(self) -> bool:
-        """Whether there is anything to draw."""
         return bool(self._visited)
 
     def drawn(self, ways: Mapping[str, int]) -> str:
@@ -288,7 +286,6 @@ class Human(Agent):
     async def recall(
         self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """Show a step that another agent took."""
         self._show(observation, space)
         said = decision.reason if isinstance(decision, Rejection) else str(decision.action)
         self._person.tell(f"before you: {said}", "dim")

@@ -235,7 +235,6 @@ class Legal:
         return _snake(verb) in self._menu.open_verbs
 
     def _line(self, words: str) -> Action | Refusal:
-        """The action of one line."""
         if (formal := self._formal(words)) is not None:
             return formal
         if self._several(words):
@@ -307,7 +306,6 @@ class Legal:
         return tuple(map(self._argument, inside.split(",", MOST_WORDS))) if inside else ()
 
     def _argument(self, word: str) -> str:
-        """The word as the menu writes it."""
         word = word.strip(AROUND)
         known = self._arguments.get(_snake(word), [])
         return known[0] if len(known) == 1 and word not in known else word
@@ -366,7 +364,6 @@ class Legal:
 
     @cached_property
     def _verbs(self) -> list[str]:
-        """Every verb, the longest first."""
         both = dict.fromkeys((*self._by_verb, *self._menu.open_verbs))
         return sorted(both, key=len, reverse=True)
 

@@ -49,15 +49,12 @@ class Person(Protocol):
 
     def tell(self, text: str, style: Style = "") -> None:
         """Show some lines."""
-        ...
 
     def ask(self, question: str) -> str:
         """Wait for a line. Raises ``EOFError`` when nobody is there any more."""
-        ...
 
     def leave(self) -> None:
         """End an ``ask`` that waits on another thread."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +83,6 @@ class Face(Person, Protocol):
 
     def show(self, situation: Situation) -> None:
         """It is this actor's turn."""
-        ...
 
 
 @runtime_checkable
@@ -96,7 +92,6 @@ class Seated(Protocol):
 
     def seat(self, actor: str) -> Person:
         """The person who plays an actor."""
-        ...
 
 
 @runtime_checkable
@@ -105,11 +100,9 @@ class Watching(Protocol):
 
     def enter(self, episode: Episode, world: World) -> None:
         """An episode begins in this world."""
-        ...
 
     def stepped(self, step: Step) -> None:
         """Some actor has taken a turn."""
-        ...
 
 
 class Terminal:
@@ -257,7 +250,6 @@ class Answered:
         return getattr(self._dataset, name)
 
     def world(self, episode: Episode) -> World:
-        """A fresh world for the episode."""
         world = answered(self._dataset.world(episode), self._answerer)
         if self._watching:
             self._watching.enter(episode, world)

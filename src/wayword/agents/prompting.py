@@ -133,12 +133,10 @@ class History:
         self.dropped = 0
 
     def add(self, block: str) -> None:
-        """Append one step."""
         self._blocks.append(block)
 
     @property
     def blocks(self) -> list[str]:
-        """The steps that are still told."""
         return self._blocks[self.dropped :]
 
     def fit(self, characters: int) -> int:
@@ -156,7 +154,6 @@ class TokenRate:
         self.characters_per_token = 3.0
 
     def learn(self, characters: int, tokens: int) -> None:
-        """Take a counted prompt into account."""
         if tokens > 0 and characters > 0:
             self.characters_per_token = characters / tokens
 
@@ -214,13 +211,11 @@ class Conversation:
         self._history = History()
 
     def add(self, told: str, said: str) -> None:
-        """Append a finished step."""
         self.turns.append((told, said))
         self._history.add(told + said + " " * (2 * FRAME))
 
     @property
     def dropped(self) -> int:
-        """Steps that are no longer told."""
         return self._history.dropped
 
     def fit(self, characters: int, now: str) -> int:

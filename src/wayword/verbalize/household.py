@@ -116,13 +116,11 @@ def describe(view: HouseholdObservation) -> str:
 
 
 def _standing(view: HouseholdObservation) -> str:
-    """Where one is, and what one holds."""
     here = f"You are in the {spoken(view.room)}, facing {facing(view.heading)}."
     return f"{here}\nYou hold {listed([_held(h) for h in view.holding])}."
 
 
 def _seen(view: HouseholdObservation) -> str:
-    """What is where, and what was said."""
     found: dict[str, list[str]] = {"left": [], "middle": [], "right": []}
     for door in view.doors:
         found[door.direction].append(_door(door, view.room))

@@ -190,7 +190,6 @@ class ImitationAgent(Agent):
             self._walk.remember(self._pending)
 
     def _given(self, seen: IndoorObservation, percept: Percept) -> dict[str, Any]:
-        """The network's inputs, a batch of one."""
         known, count = self._network.vocabulary, len(percept.sectors)
         parts = percept.sectors
         captions = [numbered(words(part.caption), known, "caption") for part in parts]
@@ -239,11 +238,9 @@ class Walk:
         self._at = self._places.setdefault(seen.viewpoint, self._at)
 
     def leave(self, way: Neighbor) -> None:
-        """Take a way."""
         self._at = self._at + _step(way)
 
     def remember(self, state: Floats) -> None:
-        """Keep the network's own note of the step."""
         self.history.append(state)
 
     def geometry(self, seen: IndoorObservation) -> Floats:

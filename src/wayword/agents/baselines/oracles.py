@@ -44,7 +44,6 @@ class PlannedWalk(Agent):
         self._make = plan
 
     async def begin(self, episode: Episode) -> None:
-        """Plan from the start."""
         try:
             self._plan = list(self._make(self.how))
         except PlanningFailed as problem:

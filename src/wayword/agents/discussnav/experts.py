@@ -57,7 +57,6 @@ class Meeting:
     async def words(
         self, expert: Expert, recovery: str, images: tuple[Image, ...] = (), **slots: str
     ) -> str | None:
-        """An expert's answer in plain words."""
         question = Message("user", self.prompts.fill(f"{expert}_question", **slots), images)
         sampling = Sampling(max_tokens=self.max_tokens)
         told = [system(self.prompts[expert]), question]

@@ -46,11 +46,9 @@ class HomeWalk:
 
     @property
     def answers(self) -> Mapping[Action, str]:
-        """Decision -> its answer to the question that is asked."""
         return self._turn.answers(self._asked) if self._turn else {}
 
     async def begin(self, episode: Episode) -> None:
-        """Read the request and write it down."""
         request = " ".join(episode.instruction.split())
         names = (self._prompts[each] for each in ("things", "places", "words"))
         self._chore = Lexicon.read(*names).chore(request)
@@ -60,7 +58,6 @@ class HomeWalk:
         self._turn = None
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
-        """Weigh the actions that can matter, one by one."""
         self._look(observation)
         chosen = ChoreState(self._chore, self._belief, space).options()
         if len(self.prompt) > LONGEST:
@@ -84,7 +81,6 @@ class HomeWalk:
     async def recall(
         self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """Take in a turn that another agent decided."""
         self._look(observation)
         if isinstance(decision, Decision):
             self.prompt += self._heading()
@@ -101,7 +97,6 @@ class HomeWalk:
         return self._prompts.fill("turn", held=held, chore=spoken(self._chore))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the action, and what came of it."""
         if isinstance(decision, Decision):
             self._belief.take(decision.action, feedback)
             outcome = "done" if feedback.ok else feedback.status.replace("_", " ")

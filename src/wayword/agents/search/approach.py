@@ -166,7 +166,6 @@ class Return:
     _runs: int = 4
 
     def interrupted(self) -> None:
-        """Drop the rest of the plan: the last motion was cut short."""
         self._plan = []
 
     def next(self, view: View, costmap: Costmap, seen: TargetSighting | None) -> Action | None:

@@ -93,7 +93,6 @@ class SearchSettings:
             )
 
     def detector(self) -> Perceiver:
-        """The detector that looks for the target."""
         return detector_called(self.grounding, self.detector_seed, **self.quality)
 
     @property
@@ -156,7 +155,6 @@ class Searcher(Agent):
 
     @property
     def here(self) -> View:
-        """The latest view."""
         if self._here is None:
             raise UsageError("the searcher has not seen anything yet")
         return self._here
@@ -306,7 +304,6 @@ class Searcher(Agent):
         )
 
     def _go_back(self) -> Decision:
-        """Back to the nearest sighting, to stop there."""
         assert self._best is not None
         self.toolkit.note("went_back", distance=round(self._best.distance, 3), turn=self.turn)
         self._approach, self._traveling = Return(self._best), False

@@ -37,9 +37,7 @@ class PromptLayout(Protocol):
     """How an actor's episode is put to a model: told, asked and answered."""
 
     @property
-    def answers(self) -> Mapping[Action, str]:
-        """Decision -> its answer to the question that is asked, empty where none are ranked."""
-        ...
+    def answers(self) -> Mapping[Action, str]: ...
 
     async def begin(self, episode: Episode) -> None: ...
 
@@ -84,7 +82,6 @@ class Act(Agent):
 
     @property
     def answers(self) -> Mapping[Action, str]:
-        """Decision -> its answer to the question that is asked, empty in the layout ``chat``."""
         return self._layout.answers
 
     async def begin(self, episode: Episode) -> None:

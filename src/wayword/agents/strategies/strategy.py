@@ -224,7 +224,6 @@ class Strategy(Agent):
             self._said = self.answer(decision.action, observation, space)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the step; what came of it opens the next message."""
         if self._conversation is not None:  # else the step was given away, and nothing was asked
             self._feedback = generic.feedback(feedback, self._verbalizer)
             self._conversation.add(self._now, self._said or "(no answer)")
@@ -322,7 +321,6 @@ class Strategy(Agent):
     def _told(
         self, observation: Observation, feedback: str, begun: bool, space: ActionSpace | None
     ) -> str:
-        """The user message of a step."""
         voice = generic.verbalizer(observation)
         own = "" if begun and self._settings.own_state == "start" else voice.own(observation)[1]
         seen = voice.around(observation, self._toolkit.perceiver)

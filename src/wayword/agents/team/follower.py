@@ -124,7 +124,6 @@ class Follower:
         return trouble
 
     def _find(self, command: Command, again: bool = False) -> Attempt:
-        """Have seen the thing where it is now."""
         thing, place, room = command.thing, command.place, command.room
         if thing in self._rooms and not again:
             return ""
@@ -157,7 +156,6 @@ class Follower:
         return trouble
 
     def _answer(self) -> Generator[Action, Feedback, WhereAnswer | None]:
-        """Wait for an answer."""
         for _ in range(PATIENCE):
             yield self._idle()
             for said in self._heard:
@@ -167,7 +165,6 @@ class Follower:
         return None
 
     def _idle(self) -> Action:
-        """Look around while there is nothing to do."""
         return Action("turn_right") if self._turns else Action("go_explore", (self._now.room,))
 
     def _do(self, verb: str, *names: str) -> Attempt:
@@ -176,7 +173,6 @@ class Follower:
         return "" if feedback.ok else f"{verb} {', '.join(names)}: {feedback.status}"
 
     def _found(self, thing: str) -> bool:
-        """Whether it has been seen since the search began."""
         return thing in self._fresh or self._holds(thing)
 
     def _holds(self, thing: str) -> bool:
@@ -184,5 +180,4 @@ class Follower:
 
 
 def _names(view: HouseholdObservation) -> list[str]:
-    """Everything in view."""
     return [seen.name for seen in view.objects] + [seen.name for seen in view.doors]

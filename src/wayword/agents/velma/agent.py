@@ -306,12 +306,10 @@ class Velma(Agent):
         return Decision(Action(read[0]))
 
     async def recall(self, seen: StreetObservation, space: ActionSpace, decided: object) -> None:
-        """Append an observation whose action another agent chose."""
         self._look(seen)
         self._forced = self._forced[1:]
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the executed action; drop a plan made for another one."""
         if isinstance(decision, Rejection):
             return
         executed = _executed(decision, feedback)
@@ -322,7 +320,6 @@ class Velma(Agent):
 
     @property
     def prompt(self) -> str:
-        """The whole text that the next action is asked with."""
         return "\n\n".join([self._prompts["task"], *self._examples, self._walk])
 
     def _look(self, seen: StreetObservation) -> None:
@@ -388,7 +385,6 @@ class Velma(Agent):
         return released(found.names) if self._settings.landmark_filter != "none" else found.names
 
     def _route(self, episode: Episode) -> str:
-        """The head of a walk's text."""
         return self._prompts.fill("route", instruction=quotable(episode.instruction)) + "\n"
 
     async def _solved(self, example: Demonstration) -> str:
@@ -433,7 +429,6 @@ class RouteFollower(Velma):
 
     @property
     def followed(self) -> int:
-        """The number of the clause that is followed, from 1."""
         return self._course.followed
 
     async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
@@ -449,7 +444,6 @@ class RouteFollower(Velma):
         return await self._chosen() if done or course.junction else Decision(FALLBACK)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the executed action, and count it."""
         super().on_feedback(decision, feedback)
         if isinstance(decision, Decision):
             self._course.took(_executed(decision, feedback))

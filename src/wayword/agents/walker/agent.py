@@ -129,7 +129,6 @@ class Walker(Agent):
         self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
-        """Write the task and the instruction's clauses."""
         instruction = " ".join(episode.instruction.split())
         self.clauses, self.followed = clauses(instruction), 1
         listed = [self._prompts.fill("clause", clause=clause.text) for clause in self.clauses]
@@ -148,7 +147,6 @@ class Walker(Agent):
         return Decision(await self._pick(observation, percept))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the direction that was taken."""
         if isinstance(decision, Decision) and decision.action in self._picked:
             direction = self._picked[decision.action]
             self.prompt += "\n" + self._prompts.fill("go", direction=direction) + "\n"

@@ -23,7 +23,7 @@ from wayword.agents.answers import (
     one_line,
     replies,
 )
-from wayword.agents.legal import AROUND, Refusal, negated, pick, plain
+from wayword.agents.legal import AROUND, negated, pick, plain
 from wayword.core.action import Rejection
 from wayword.core.episode import Json
 from wayword.core.model import Message, Model, Sampling
@@ -109,8 +109,11 @@ def read_choice(
     if (unreadable := reply.unreadable()) is not None:
         return unreadable
     found = fields(reply.text, ("thought", "arrived", "final_answer", *_NAMED))
-    thought = _thought(found)
-    arrived = [_truth(value) for value in found.all("arrived")]
+    thought = own = found.line("thought")
+    if not (found.is_json and own):
+        thought = one_line(f"{found.before if found.given else ''} {own}")
+    truths = {"true": True, "false": False}
+    arrived = [truths.get(str(value).strip(" .!*").lower()) for value in found.all("arrived")]
     if None in arrived or len(set(arrived)) > 1:
         return reply.reject("no_action", '"arrived" must be true or false, once', thought)
     if True in arrived:
@@ -119,8 +122,13 @@ def read_choice(
     if len(words) + len(ended) > 1:
         reason = "the answer held several actions; give exactly one"
         return reply.reject("several_actions", reason, thought)
-    if ended:
-        return _ended(reply, ended[0], thought, legal)
+    if ended:  # unless it takes itself back or goes on to a place
+        if isinstance(pick(ended[0], legal), str):
+            reason = "'Final Answer:' ends the walk and names no place; give it or an action"
+            return reply.reject("several_actions", reason, thought)
+        if negated(ended[0].partition("\n")[0], "arrived"):
+            return reply.reject("no_action", "the final answer says that it is none", thought)
+        return NamedAnswer(thought, None)
     names = [*legal, *(word for word in ENDS if word not in legal)]
     bare = "" if found.given or reply.text.lstrip()[:1] in "[{" else reply.text
     chosen = pick(words[0] if words else bare, names)
@@ -131,7 +139,14 @@ def read_choice(
         if reply.text.lstrip()[:1] in "[{" and not found.is_json:
             reason = "the answer was not one whole JSON object"
         return reply.reject("no_action", reason, thought)
-    return _not_legal(reply, words[0], chosen, thought, legal, known, asked)
+    if chosen.kind == "empty":
+        return reply.reject("empty", "the action named no ID", thought)
+    if chosen.kind != "unknown":
+        return reply.reject(chosen.kind, chosen.reason, thought)
+    name = words[0].strip(AROUND)
+    why = "cannot be reached from here in one move" if name in known else f"is not {asked.name}"
+    reason = f"{name[:80]!r} {why}; choose one of: {', '.join(legal) or 'none'}"
+    return reply.reject("illegal" if name in known else "unknown", reason, thought)
 
 
 def choice_schema(name: str, legal: Collection[str], thought_length: int) -> Mapping[str, Json]:
@@ -145,59 +160,14 @@ def choice_schema(name: str, legal: Collection[str], thought_length: int) -> Map
     return AnswerForm(Field("Thought"), Field("Arrived", flag=True), *named).schema(thought_length)
 
 
-def _thought(found: AnswerFields) -> str:
-    own = found.line("thought")
-    if found.is_json and own:
-        return own
-    return one_line(f"{found.before if found.given else ''} {own}")
-
-
-def _truth(value: Json) -> bool | None:
-    words = str(value).strip(" .!*").lower()
-    return {"true": True, "false": False}.get(words)
-
-
 def _named(found: AnswerFields, legal: Collection[str]) -> list[str]:
     """The words for the name. Beside an input or a prediction an action is a tool's name, unless
     it names what is legal."""
-    inputs, predictions, actions = (_words(found.all(name)) for name in _NAMED)
+    inputs, predictions, actions = (
+        [str(value) for value in found.all(name) if isinstance(value, str | int)] for name in _NAMED
+    )
     actions = [words for words in actions if plain(words) != _TOOL]
     if inputs or predictions:
         actions = [words for words in actions if isinstance(pick(words, legal), str)]
     named = [*inputs, *dict.fromkeys(predictions), *actions]
     return [words for words in named if words.strip()] or named  # a field left empty names nothing
-
-
-def _words(values: Sequence[Json]) -> list[str]:
-    return [str(value) for value in values if isinstance(value, str | int)]
-
-
-def _ended(
-    reply: Reply, words: str, thought: str, legal: Collection[str]
-) -> NamedAnswer | Rejection:
-    """A final answer, unless it takes itself back or goes on to a place."""
-    if isinstance(pick(words, legal), str):
-        reason = "'Final Answer:' ends the walk and names no place; give it or an action"
-        return reply.reject("several_actions", reason, thought)
-    if negated(words.partition("\n")[0], "arrived"):
-        return reply.reject("no_action", "the final answer says that it is none", thought)
-    return NamedAnswer(thought, None)
-
-
-def _not_legal(
-    reply: Reply,
-    words: str,
-    refused: Refusal,
-    thought: str,
-    legal: Collection[str],
-    known: Collection[str],
-    asked: AskedFields,
-) -> Rejection:
-    said = words.strip(AROUND)
-    if refused.kind == "empty":
-        return reply.reject("empty", "the action named no ID", thought)
-    if refused.kind != "unknown":
-        return reply.reject(refused.kind, refused.reason, thought)
-    why = "cannot be reached from here in one move" if said in known else f"is not {asked.name}"
-    reason = f"{said[:80]!r} {why}; choose one of: {', '.join(legal) or 'none'}"
-    return reply.reject("illegal" if said in known else "unknown", reason, thought)

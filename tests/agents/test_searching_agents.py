@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wayword.agents.baselines.oracles import GoldOracle, NoSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import GoldOracle, ShortestPathOracle
 from wayword.agents.search.costmap import Costmap
 from wayword.agents.search.frontier import FrontierAgent, FrontierSettings, WanderAgent
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
+from wayword.core.episode import NoSettings
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Note, Step, Trajectory

@@ -240,8 +240,6 @@ class Human(Agent):
     """
 
     Settings: ClassVar[type[HumanSettings]] = HumanSettings
-    families: ClassVar[frozenset[str]] = frozenset()
-    needs_model: ClassVar[bool] = False
     needs_person: ClassVar[bool] = True
 
     def __init__(self, settings: HumanSettings, toolkit: Toolkit) -> None:

@@ -123,7 +123,6 @@ class Searcher(Agent):
 
     Settings: ClassVar[type[SearchSettings]] = SearchSettings
     families: ClassVar[frozenset[str]] = frozenset({"objectnav"})
-    needs_model: ClassVar[bool] = False
     ends_itself: ClassVar[bool] = True
     looks_on_the_way: ClassVar[bool] = False
     """Whether the target is also looked for on the way from one turn to the next."""

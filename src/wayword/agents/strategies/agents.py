@@ -67,7 +67,6 @@ class Act(Agent):
     """
 
     Settings: ClassVar[type[ActSettings]] = ActSettings
-    families: ClassVar[frozenset[str]] = frozenset()
     needs_model: ClassVar[bool] = True
     restarts_prompt: ClassVar[bool] = True
     """Training takes the first text of an episode where there are several."""

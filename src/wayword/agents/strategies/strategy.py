@@ -163,7 +163,6 @@ class Strategy(Agent):
 
     recipe: ClassVar[str] = ""
     Settings: ClassVar[type[StrategySettings]] = StrategySettings
-    families: ClassVar[frozenset[str]] = frozenset()
     needs_model: ClassVar[bool] = True
 
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:

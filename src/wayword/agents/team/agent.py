@@ -54,7 +54,6 @@ class Team(Agent):
 
     Settings: ClassVar[type[TeamSettings]] = TeamSettings
     families: ClassVar[frozenset[str]] = frozenset({"household"})
-    needs_model: ClassVar[bool] = False
     sees_answer: ClassVar[bool] = True
 
     def __init__(self, settings: TeamSettings, toolkit: Toolkit) -> None:

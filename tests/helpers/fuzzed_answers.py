@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from wayword.agents import human
-from wayword.agents.answers import Reply, StrategyRecipe, items, one_line
-from wayword.agents.choice import read_choice
+from wayword.agents.answers import Reply, StrategyRecipe, items, one_line, read_choice
 from wayword.agents.clauses import named
 from wayword.agents.discussnav import experts
 from wayword.agents.legal import Legal, pick, written_out

@@ -23,8 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from wayword.agents.answers import Reply, replies
-from wayword.agents.choice import choice_schema
+from wayword.agents.answers import Reply, choice_schema, replies
 from wayword.agents.discussnav import experts
 from wayword.agents.discussnav.directions import (
     Direction,

@@ -12,8 +12,16 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
-from wayword.agents.answers import AnswerForm, Field, Filled, Reply, one_line, replies
-from wayword.agents.choice import AskedFields, read_choice
+from wayword.agents.answers import (
+    AnswerForm,
+    AskedFields,
+    Field,
+    Filled,
+    Reply,
+    one_line,
+    read_choice,
+    replies,
+)
 from wayword.agents.clauses import note_followed, plain_words
 from wayword.agents.prompting import History, Prompts, everyone
 from wayword.core.action import Rejection

@@ -23,15 +23,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from wayword.agents.answers import Reply, replies
-from wayword.agents.choice import (
+from wayword.agents.answers import (
     AskedFields,
     Decoding,
     NamedAnswer,
+    Reply,
     ask,
     choice_schema,
     read_choice,
     read_pick,
+    replies,
 )
 from wayword.agents.clauses import named, note_followed
 from wayword.agents.prompting import (

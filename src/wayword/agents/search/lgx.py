@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from wayword.agents.choice import Decoding, ask, read_pick
+from wayword.agents.answers import Decoding, ask, read_pick
 from wayword.agents.prompting import Prompts
 from wayword.agents.search.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection

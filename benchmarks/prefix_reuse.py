@@ -28,8 +28,7 @@ from wayword.core.model import Completion, Prompt, Sampling, Usage, Wrapper
 from wayword.core.rollout import Setup, rollout
 from wayword.models.local import LocalModel, Settings
 from wayword.models.parts.decoding import continued
-from wayword.runs.parts import open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_dataset
 
 STEPS = 40
 ACTIONS = ("forward", "left", "right", "stop", "around")

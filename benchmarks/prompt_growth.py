@@ -22,8 +22,7 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.model import Message, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.models.scripted import ScriptedModel
-from wayword.runs.parts import open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_dataset
 
 BOUND, EPISODES, STEPS = 0.90, 12, 8
 

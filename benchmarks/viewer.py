@@ -33,8 +33,7 @@ from urllib.parse import quote
 
 from wayword.core.dataset import task_id
 from wayword.runs.lines import line_in, member
-from wayword.runs.parts import open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import Line, RunFolder
 from wayword.runs.running import run
 

@@ -8,8 +8,7 @@ import numpy as np
 from tests.helpers.tours import walked_tour
 
 from datasets import load_dataset
-from wayword.runs.export import Export
-from wayword.runs.hub import TABLES, publish
+from wayword.runs.export import TABLES, Export, publish
 
 
 def test_every_table_opens_and_pictures_are_pictures(tmp_path: Path) -> None:

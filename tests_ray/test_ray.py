@@ -135,7 +135,7 @@ def test_the_budget_is_passed_by_calls_under_way_alone(limit: int, tmp_path: Pat
         f"{model}:slow",
         {"dataset": {"houses": 4, "episodes": 144}},
         max_steps=5,
-        tokens=limit,
+        max_tokens=limit,
         concurrency=at_once,
         out=tmp_path / "run",
         engine="ray",

@@ -21,8 +21,7 @@ from wayword.core import registry
 from wayword.core.model import Prompt, Sampling
 from wayword.core.trajectory import Trajectory
 from wayword.models.scripted import smallest
-from wayword.runs.parts import open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_dataset
 
 GOLDEN = Path(__file__).parent.parent / "golden"
 TASKS = {

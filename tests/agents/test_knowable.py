@@ -19,8 +19,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.datasets.iqa import InteractiveQuestions
 from wayword.datasets.procedural.homes.questions import KINDS
 from wayword.models.scripted import ScriptedModel
-from wayword.runs.parts import open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_dataset
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.household.world import HouseholdWorld
 

@@ -24,8 +24,7 @@ from wayword.core.perceiver import Percept, Sector
 from wayword.core.recording import Continued
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
-from wayword.runs.parts import open_agent, open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_agent, open_dataset
 from wayword.verbalize import indoor
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation

@@ -12,8 +12,7 @@ from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.envs import make
 from wayword.models.parts.opening import open_model
-from wayword.runs.parts import open_agent
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_agent
 
 ONE = {"houses": 1, "episodes": 2}
 

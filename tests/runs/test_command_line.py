@@ -146,8 +146,7 @@ def test_compare_pairs_episodes(runs: Path) -> None:
 
 
 def test_score_takes_a_submission_and_prints_a_line_an_episode(tmp_path: Path) -> None:
-    from wayword.runs.parts import open_dataset
-    from wayword.runs.plan import Plan
+    from wayword.runs.plan import Plan, open_dataset
 
     task = open_dataset(Plan("score", "houses")).tasks[0]
     file = tmp_path / "walks.json"

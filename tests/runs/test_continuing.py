@@ -12,11 +12,10 @@ from helpers.typist import Script
 from wayword.core.action import Decision
 from wayword.core.errors import UsageError
 from wayword.core.trajectory import Step, Trajectory
-from wayword.runs.continuing import Place
 from wayword.runs.plan import Plan
 from wayword.runs.play import game_plan, play
 from wayword.runs.record import RunFolder
-from wayword.runs.running import run
+from wayword.runs.running import Place, run
 
 
 @pytest.fixture(scope="module")

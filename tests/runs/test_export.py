@@ -19,8 +19,7 @@ from wayword.core.registry import load
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.runs.export import Export, export
-from wayword.runs.parts import open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 

@@ -14,8 +14,7 @@ from PIL import Image as Pillow
 from helpers.tours import walked_tour
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import Plan, run
-from wayword.runs.export import Export
-from wayword.runs.hub import publish
+from wayword.runs.export import Export, publish
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,7 @@ import pytest
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.active import open_models
 from wayword.runs.config import pictures_checksum
-from wayword.runs.parts import identity, model_choices, open_agent, open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, identity, model_choices, open_agent, open_dataset
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 

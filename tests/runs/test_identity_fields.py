@@ -173,9 +173,9 @@ def test_what_a_run_continues_from_is_part_of_it(played: Plan, tmp_path: Path) -
     "more",
     [
         {"concurrency": 1},
-        {"tokens": 10**9},
-        {"dollars": 9.0},
-        {"requests_per_minute": 10.0**6},
+        {"max_tokens": 10**9},
+        {"max_dollars": 9.0},
+        {"rpm": 10.0**6},
         {"retries": 0},
         {"workers": 2},
         {"max_steps": 2},

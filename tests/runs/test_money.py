@@ -52,7 +52,7 @@ def _settled(out: Path) -> int:
 def test_episodes_under_way_are_finished_with_what_is_left(tmp_path: Path) -> None:
     budget = 40 * TOKENS
     with serving(_answer) as server:
-        result = run(_plan(server, tmp_path / "run", tokens=budget))
+        result = run(_plan(server, tmp_path / "run", max_tokens=budget))
     spent = len(server.asked) * TOKENS
     over = f"the rest of the budget of {budget:,} tokens would not finish another episode"
     assert result.outcome.exhausted in (over, f"the budget of {budget:,} tokens is spent")
@@ -64,7 +64,7 @@ def test_episodes_under_way_are_finished_with_what_is_left(tmp_path: Path) -> No
 def test_a_budget_smaller_than_an_episode_each_still_finishes_some(tmp_path: Path) -> None:
     """Eight begin at once and three can be paid for: five wait, and the oldest go on."""
     with serving(_answer) as server:
-        run(_plan(server, tmp_path / "run", tokens=16 * TOKENS))
+        run(_plan(server, tmp_path / "run", max_tokens=16 * TOKENS))
     assert _in_episodes(tmp_path / "run") >= 8 * TOKENS
     assert len(server.asked) <= 16  # eight at once do not pass it together
 
@@ -103,7 +103,7 @@ def test_what_was_spent_survives_every_signal(
     if number == signal.SIGKILL:
         assert answered - 8 * TOKENS <= _settled(out) <= answered  # eight at most were in the air
     with serving(_answer) as server:
-        result = run(_plan(server, out, tokens=20 * TOKENS, max_steps=30))
+        result = run(_plan(server, out, max_tokens=20 * TOKENS, max_steps=30))
     assert "the budget of 1,100 tokens is spent" in result.outcome.exhausted
     assert len(server.asked) == 0
     assert number == signal.SIGKILL or len(list(sessions(out))) == 2

@@ -41,8 +41,8 @@ def test_a_recipe_is_a_plan(tmp_path: Path) -> None:
     assert is_recipe("my.yaml")
     assert not is_recipe("navgpt")
     recipe = read_recipe(written(tmp_path, WHOLE))
-    plan = recipe.plan()
-    assert (plan.agent, plan.on, plan.limit, plan.dollars) == ("navgpt", "houses", 3, 5.0)
+    plan: Plan = recipe
+    assert (plan.agent, plan.on, plan.limit, plan.max_dollars) == ("navgpt", "houses", 3, 5.0)
     assert plan.group("model") == {"repeat": True}
     assert plan.group("dataset") == {"houses": 2}
     assert recipe.sweep == ("max_tokens=20,40",)

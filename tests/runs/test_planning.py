@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.runs import Plan, run
-from wayword.runs.planning import Pilot, Resources, lines, outlook
+from wayword.runs.forecast import Pilot, Resources, outlook, plan_lines
 
 DATASET = {"dataset": {"houses": 2, "episodes": 40}}
 
@@ -29,7 +29,7 @@ def test_a_pilot_of_the_same_agent_tells_hours_and_machines(pilot: Path) -> None
     assert found.seconds == known.episode
     each = 36.0  # seconds an episode: 40 of them, 8 at once, take 0.05 hours
     slow = [type(found)(found.name, found.forecast, each)]
-    said = "\n".join(lines(slow, Resources(concurrency=8, cores=2, hours=0.01), known))
+    said = "\n".join(plan_lines(slow, Resources(concurrency=8, cores=2, hours=0.01), known))
     assert "one process, 8 episodes at once: 3 minutes" in said
     assert "5 processes, one a core: 3 machines of 2 cores" in said
 
@@ -44,7 +44,7 @@ def test_a_pilot_of_another_agent_tells_the_seconds_of_a_call(pilot: Path) -> No
 def test_a_rate_limit_can_be_what_decides(pilot: Path) -> None:
     known = Pilot.of(pilot)
     found = outlook(Plan("navgpt", "houses", "scripted:first", DATASET, max_steps=3), known)
-    said = "\n".join(lines([found], Resources(rpm=1), known))
+    said = "\n".join(plan_lines([found], Resources(rpm=1), known))
     assert "at 1 requests a minute it takes 2." in said
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from helpers.one_process_ray import at_random, cluster_of, one_process_ray
 from wayword.core.errors import UsageError
-from wayword.runs import Plan, RunFolder, RunResult, ray_engine, ray_players, run
+from wayword.runs import Plan, RunFolder, RunResult, ray_engine, run
+from wayword.runs.active import Reporter
 from wayword.runs.config import billed
-from wayword.runs.progress import Reporter
 
 Dies = Callable[..., float | None]
 EPISODES = 30
@@ -72,7 +72,7 @@ def test_the_budget_is_passed_by_calls_under_way_alone(
         "scripted:first",
         {"dataset": {"houses": 1, "episodes": EPISODES}},
         max_steps=4,
-        tokens=60_000,
+        max_tokens=60_000,
         out=tmp_path / "run",
         engine="ray",
         workers=3,
@@ -112,22 +112,22 @@ def test_processes_that_cannot_begin_end_the_run(
 def test_a_machine_with_other_data_is_refused(
     tmp_path: Path, engine: Callable[..., RunResult], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    true = ray_players.config_of
+    true = ray_engine.config_of
 
     def other(*given: Any) -> dict[str, Any]:
         found = true(*given)
         return {**found, "identity": {**found["identity"], "data_checksum": "abc"}}
 
-    monkeypatch.setattr(ray_players, "config_of", other)
+    monkeypatch.setattr(ray_engine, "config_of", other)
     with pytest.raises(UsageError, match=r":\d+: would play another run: 'data_checksum' is 'abc'"):
         engine(_plan(tmp_path / "run"))
 
 
 def test_progress_names_the_processes_while_episodes_end(tmp_path: Path) -> None:
     reporter = Reporter(tmp_path, 9, 5)
-    reporter.told(1, [{"id": "e1", "step": 2}], ["here:7"])
+    reporter.show(1, [{"id": "e1", "step": 2}], ["here:7"])
     reporter._written = 0.0
-    reporter.ended("e0", 2)
+    reporter.write(2)
     told = json.loads((tmp_path / ".progress.json").read_text())
     assert (told["done"], told["workers"], told["episodes"][0]["id"]) == (2, ["here:7"], "e1")
 

@@ -14,10 +14,9 @@ from typer.testing import CliRunner, Result
 from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.metrics.intervals import Interval
-from wayword.runs import beside, reproduce
-from wayword.runs.beside import ReproducedRow
-from wayword.runs.parts import shared_datasets
-from wayword.runs.reproduce import Prepared, Recipe, Wishes
+from wayword.runs import reproduce
+from wayword.runs.plan import shared_datasets
+from wayword.runs.reproduce import Prepared, Recipe, ReproducedRow, Wishes
 from wayword.runs.running import run
 
 NAMED = (
@@ -45,7 +44,9 @@ def wayword(*words: object) -> Result:
 @pytest.fixture(scope="module")
 def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[ReproducedRow]]:
     """Every recipe at ``--limit 2``, all of its rows, with a scripted model."""
-    wishes = Wishes("scripted:first", limit=2, steps=2, seeds=1, out=tmp_path_factory.mktemp("all"))
+    wishes = Wishes(
+        "scripted:first", limit=2, max_steps=2, seeds=1, out=tmp_path_factory.mktemp("all")
+    )
     told = {}
     with shared_datasets():
         for name in NAMED:
@@ -57,7 +58,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Reproduce
 def _row(recipe: Recipe, row: Prepared) -> ReproducedRow:
     for plan in row.plans:
         assert run(plan).outcome.complete
-    return beside.beside(row, list(recipe.metrics))
+    return reproduce.beside(row, list(recipe.metrics))
 
 
 def test_every_table_is_listed_with_its_published_rows() -> None:
@@ -90,14 +91,14 @@ def test_each_runs_with_a_scripted_model(name: str, played: dict[str, list[Repro
         assert any(line.startswith("played on") for line in row.differs) == stand_in, row.name
         if name != "lgx/figure-5":  # two episodes hold no more than two of its classes
             assert row.ours, row.name
-    shown = beside.render(recipe, rows, "rich")
+    shown = reproduce.render(recipe, rows, "rich")
     assert recipe.source in shown
     assert all(f"({value:g})" in shown for row in recipe.rows for value in row.published.values())
 
 
 def test_rates_are_compared_in_percent(played: dict[str, list[ReproducedRow]]) -> None:
     told = json.loads(
-        beside.render(reproduce.open_recipe("lgx/two-phase"), played["lgx/two-phase"], "json")
+        reproduce.render(reproduce.open_recipe("lgx/two-phase"), played["lgx/two-phase"], "json")
     )
     (lgx, *_) = told["rows"]
     assert lgx["published"] == {"sr": 54.2}
@@ -105,7 +106,7 @@ def test_rates_are_compared_in_percent(played: dict[str, list[ReproducedRow]]) -
     assert lgx["ours"]["sr"]["mean"] in (0.0, 50.0, 100.0)
     assert lgx["runs"]
     ours = ReproducedRow("x", {"sr": 34.0}, {"sr": Interval(40.0, 30.0, 50.0)}, 10, 100, cost=1.5)
-    shown = beside.render(_small(), [ours], "markdown")
+    shown = reproduce.render(_small(), [ours], "markdown")
     assert "| x | 10 of 100 | 40.00 ±10.00<br>(34) | $1.50 |" in shown
 
 

@@ -13,7 +13,7 @@ from wayword.cli.app import app
 from wayword.core.errors import UsageError
 from wayword.datasets.houses import Houses
 from wayword.metrics.intervals import Interval
-from wayword.runs.episodes import choose
+from wayword.runs.active import choose
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import table

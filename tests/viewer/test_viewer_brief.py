@@ -14,9 +14,9 @@ from wayword.datasets.household import Household
 from wayword.datasets.two_phase import TwoPhase
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.causes import signs
+from wayword.viewer.course import experts
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.expert import experts
 
 
 def shown(trajectory: Trajectory) -> Page:

@@ -18,7 +18,8 @@ from wayword.core.world import Feedback
 from wayword.runs.plan import Plan
 from wayword.runs.running import run
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.household import geography, home
+from wayword.viewer.maps import household
+from wayword.viewer.maps.household import home
 from wayword.worlds.household.world import HouseholdWorld
 
 ANN = ("go_grab[apple_1]", "goto[door_1]", "open[door_1]", "go_explore[hall]", "go_put[box_1]")
@@ -91,7 +92,7 @@ def test_a_recording_that_the_world_does_not_repeat_is_drawn_as_it_began() -> No
     assert drawn.still
     assert not drawn.views
     assert [leaf.open for leaf in drawn.leaves] == [False]
-    where = geography(told, sources)
+    where = household.map(told, sources)
     assert where is not None
     assert len(where.walks["ann"]) == 6, "the walk itself was recorded"
 
@@ -114,7 +115,7 @@ def test_without_the_dataset_there_is_no_house() -> None:
     )
     sources.tasks[told.episode_id] = task
     assert home(told, sources) is None
-    assert geography(told, sources) is not None
+    assert household.map(told, sources) is not None
 
 
 @pytest.fixture

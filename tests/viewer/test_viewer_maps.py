@@ -100,7 +100,7 @@ def test_a_two_phase_test_shows_what_was_listed_chosen_and_right() -> None:
 
 def test_a_reckoned_walk_is_the_true_one_moved() -> None:
     told, sources = houses_walk()
-    true, reckoned = indoor.geography(told, sources), indoor.geography(told, Sources())
+    true, reckoned = indoor.map(told, sources), indoor.map(told, Sources())
     assert true is not None
     assert reckoned is not None
     pairs = list(zip(true.walks["agent"], reckoned.walks["agent"], strict=True))
@@ -122,7 +122,7 @@ def test_a_street_without_coordinates_says_that_lengths_are_not_true() -> None:
         )
         for w in where[1:]
     ]
-    drawn = street.geography(Trajectory("1", {"agent": where[0]}, steps), Sources())
+    drawn = street.map(Trajectory("1", {"agent": where[0]}, steps), Sources())
     assert drawn is not None
     assert [s.point for s in drawn.walks["agent"]] == [(0, 0), pytest.approx((1, 0)),
                                                         pytest.approx((1, 0))]  # fmt: skip
@@ -137,7 +137,7 @@ def test_actors_with_coordinates_get_a_line_each() -> None:
         Step(who, {}, Decision(Action("move_ahead")), Feedback(), {"x": x, "y": 2.0})
         for who, x in (("ann", 1.0), ("bob", 4.0), ("ann", 2.0))
     ]
-    drawn = household.geography(Trajectory("1", start, steps), Sources())
+    drawn = household.map(Trajectory("1", start, steps), Sources())
     assert drawn is not None
     assert [[s.step for s in walk] for walk in drawn.walks.values()] == [[0, 1, 3], [0, 2]]
     assert "walked by bob" in drawing.legend(drawn)

@@ -21,9 +21,8 @@ from wayword.core.errors import RecordingError, UsageError
 from wayword.runs.plan import Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import run
-from wayword.viewer.app import Server
+from wayword.viewer.app import Server, token_for
 from wayword.viewer.content import Content
-from wayword.viewer.guard import token_for
 from wayword.viewer.library import Library, Rows
 
 

@@ -144,6 +144,6 @@ def _tell(game: Game) -> None:
 
 def scoreboard(game: Game) -> str:
     """The main metrics, the player's and the expert's side by side."""
-    from wayword.viewer.game import score_rows
+    from wayword.viewer.play import score_rows
 
     return "\n".join(f"{a:<14}{b:>10}{c:>10}".rstrip() for a, b, c in score_rows(game))

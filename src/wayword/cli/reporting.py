@@ -89,7 +89,7 @@ def verify(
       wayword verify runs/mine
     """
     from wayword.runs.record import RunFolder
-    from wayword.runs.verify import verify as verified
+    from wayword.runs.replaying import verify as verified
 
     found = dict(verified(RunFolder.read(run), data))
     wrong = {name: difference for name, difference in found.items() if difference}
@@ -236,9 +236,8 @@ def export(
       wayword export runs/gold --format hub --out gold-dataset
     """
     from wayword.cli import show
-    from wayword.runs.export import Export
+    from wayword.runs.export import Export, publish
     from wayword.runs.export import export as write
-    from wayword.runs.hub import publish
     from wayword.settings import parse
 
     kind: Any = "chat" if form is Form.hub else form.value

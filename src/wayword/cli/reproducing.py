@@ -70,7 +70,7 @@ def reproduce(
       wayword reproduce velma/figure-5 --model openai:gpt-4.1 --row GPT-4 --format markdown
     """
     from wayword.runs import reproduce as recipes
-    from wayword.runs.parts import shared_datasets
+    from wayword.runs.plan import shared_datasets
     from wayword.settings import parse
 
     if not name:
@@ -115,28 +115,26 @@ def plan(
       wayword plan navgpt --on r2r:val_unseen --model openai:mine --from runs/pilot --hours 2
       wayword plan navgpt/table-1 --model openai:gpt-5-mini --from runs/pilot
     """
-    from wayword.runs import planning
-    from wayword.runs.parts import shared_datasets
-    from wayword.runs.plan import Plan
+    from wayword.runs import forecast
+    from wayword.runs.plan import Plan, shared_datasets
     from wayword.settings import parse
 
-    known = planning.Pilot.of(pilot) if pilot else None
+    known = forecast.Pilot.of(pilot) if pilot else None
     with shared_datasets():
-        if planning.is_recipe(name):
-            found = planning.recipe_outlooks(name, model, data, known)
+        if forecast.is_table(name):
+            found = forecast.table_outlooks(name, model, data, known)
         else:
             one = Plan(
                 name, on, model, parse(set_ or []), limit, max_steps=max_steps, data=data,
                 prices=prices,
             )  # fmt: skip
-            found = [planning.outlook(one, known)]
-    means = planning.Resources(concurrency, cores, rpm, hours)
-    typer.echo("\n".join(planning.lines(found, means, known)))
+            found = [forecast.outlook(one, known)]
+    means = forecast.Resources(concurrency, cores, rpm, hours)
+    typer.echo("\n".join(forecast.plan_lines(found, means, known)))
 
 
 def _reproduced(recipe: Recipe, wishes: Wishes, dry_run: bool, form: ComparisonFormat) -> bool:
     """Forecast, run, and print. Whether every episode is finished."""
-    from wayword.runs import beside
     from wayword.runs import reproduce as recipes
 
     rows = recipes.prepare(recipe, wishes)
@@ -150,14 +148,13 @@ def _reproduced(recipe: Recipe, wishes: Wishes, dry_run: bool, form: ComparisonF
         for line in _forecast(recipe, rows):
             show.notice(line)
     complete = _carry_out(rows, wishes)
-    told = [beside.beside(each, list(recipe.metrics)) for each in rows]
-    typer.echo(beside.render(recipe, told, form.value))
+    told = [recipes.beside(each, list(recipe.metrics)) for each in rows]
+    typer.echo(recipes.render(recipe, told, form.value))
     return complete
 
 
 def _forecast(recipe: Recipe, rows: Sequence[Prepared]) -> list[str]:
-    from wayword.runs import beside
-    from wayword.runs.forecast import forecast
+    from wayword.runs.forecast import forecast, table_lines
 
     told = []
     for each in rows:
@@ -168,7 +165,7 @@ def _forecast(recipe: Recipe, rows: Sequence[Prepared]) -> list[str]:
             )
             for plan in each.plans
         ]
-    return beside.forecast_lines(recipe.name, told)
+    return table_lines(recipe.name, told)
 
 
 def _carry_out(rows: Sequence[Prepared], wishes: Wishes) -> bool:
@@ -179,8 +176,8 @@ def _carry_out(rows: Sequence[Prepared], wishes: Wishes) -> bool:
             if plan.out in done:
                 continue
             done.add(plan.out)
-            left = None if wishes.dollars is None else max(0.0, wishes.dollars - spent)
-            result = running.carry_out(replace(plan, dollars=left))
+            left = None if wishes.max_dollars is None else max(0.0, wishes.max_dollars - spent)
+            result = running.carry_out(replace(plan, max_dollars=left))
             complete = complete and result.outcome.complete
             spent += _spent(result.path)
     return complete

@@ -119,7 +119,7 @@ def run(
     agent: Agent,
     on: On = "houses",
     model: ModelName = "",
-    set_: Set = None,
+    settings: Set = None,
     config: Config = None,
     limit: Limit = None,
     shuffle: Shuffle = None,
@@ -135,13 +135,13 @@ def run(
     rpm: Rpm = None,
     prices: Prices = None,
     retries: Retries = 6,
-    actor: Actor = None,
+    actors: Actor = None,
     ask: Ask = "",
     sweep: Sweep = None,
     dry_run: Dry = False,
     seeds: Seeds = 1,
     episodes: Episodes = "",
-    continue_: Continue = "",
+    continues: Continue = "",
     engine: Engine = "",
     workers: Workers = 4,
     track: Track = "",
@@ -174,67 +174,39 @@ def run(
     from wayword.runs.remote import url_of
     from wayword.settings import merge, parse
 
-    recipe = RunRecipe(
-        agent,
-        on,
-        model,
-        merge(read_config(config), parse(set_ or [])),
-        limit=limit,
-        shuffle=shuffle,
-        shard=shard,
-        max_steps=max_steps,
-        seed=seed,
-        concurrency=concurrency,
-        data=data,
-        out=out,
-        max_tokens=max_tokens,
-        max_dollars=max_dollars,
-        cache=cache,
-        rpm=rpm,
-        prices=prices,
-        retries=retries,
-        actors=pairs(actor or [], "--actor"),
-        ask=ask,
-        episodes=tuple(name.strip() for name in episodes.split(",") if name.strip()),
-        continues=continue_,
-        engine=engine,
-        workers=workers,
-        track=track,
-        sweep=tuple(sweep or ()),
-        seeds=seeds,
-    )
+    values = {name: value for name, value in context.params.items() if name not in _NO_OPTIONS}
+    values |= {
+        "settings": merge(read_config(config), parse(settings or [])),
+        "actors": pairs(actors or [], "--actor"),
+        "episodes": tuple(name.strip() for name in episodes.split(",") if name.strip()),
+        "sweep": tuple(sweep or ()),
+    }
+    recipe = RunRecipe(**values)
     if is_recipe(agent):
-        recipe = recipe.over(read_recipe(Path(agent)), _given(context))
-    plan = recipe.plan()
+        sources = {name: context.get_parameter_source(name) for name in context.params}
+        given = {
+            name for name, source in sources.items() if source and source.name == "COMMANDLINE"
+        }
+        recipe = recipe.over(read_recipe(Path(agent)), given)
     if dry_run:
         from wayword.runs.forecast import forecast, lines
 
-        typer.echo("\n".join(lines(forecast(plan))))
+        typer.echo("\n".join(lines(forecast(recipe))))
         return
     if recipe.sweep or recipe.seeds != 1:
-        with _watched(plan, watch) as person:
-            carry_out_sweep(plan, recipe, person)
+        with _watched(recipe, watch) as person:
+            carry_out_sweep(recipe, person)
         return
-    with _watched(plan, watch) as person:
-        result = carry_out(plan, recipe.track, person, slow)
+    with _watched(recipe, watch) as person:
+        result = carry_out(recipe, recipe.track, person, slow)
         print_table([result.path])
         typer.echo(f"\n{url_of(result.path) or result.path}")
     if not result.outcome.complete:
         raise typer.Exit(1)
 
 
-_FIELDS = {"set_": "settings", "actor": "actors", "continue_": "continues"}
-"""Parameters of the command whose fields in a recipe are called otherwise."""
-
-
-def _given(context: typer.Context) -> set[str]:
-    """The fields of a recipe that stand on the command line."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    return {
-        _FIELDS.get(name, name)
-        for name, source in sources.items()
-        if source is not None and source.name == "COMMANDLINE"
-    }
+_NO_OPTIONS = ("config", "dry_run", "watch")
+"""Parameters of the command that are no fields of a recipe."""
 
 
 @contextmanager
@@ -266,13 +238,13 @@ def _watched(plan: Plan, watch: bool) -> Iterator[Person | None]:
                 serving.join()
 
 
-def carry_out_sweep(plan: Plan, recipe: RunRecipe, person: Person | None = None) -> None:
+def carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> None:
     """A run for each value, one table with a row for each group of seeds, one picture."""
     from wayword.runs import sweep as sweeping
 
     seeds = [sweeping.seeds(recipe.seeds)] if recipe.seeds != 1 else []
     sweeps = [*recipe.sweep, *seeds]
-    made = sweeping.variants(plan, sweeps)
+    made = sweeping.variants(recipe, sweeps)
     results = [carry_out(each.plan, recipe.track, person) for each in made]
     print_table([result.path for result in results], pool=sweeping.over_seeds(sweeps))
     typer.echo(f"\n{sweeping.picture(made)}")
@@ -350,7 +322,7 @@ def carry_out(
 ) -> RunResult:
     """Run a plan under a progress bar, and print what a person should know; ``slow`` as
     ``show.progress`` takes it."""
-    from wayword.runs.parts import takes_a_person
+    from wayword.runs.plan import takes_a_person
     from wayword.runs.running import counted
     from wayword.runs.running import run as run_plan
     from wayword.runs.tracking import tracked

@@ -144,9 +144,8 @@ def _serve(
     data: Path | None,
     trusted: Path | None,
 ) -> None:
-    from wayword.viewer.app import Server
+    from wayword.viewer.app import Server, token_for
     from wayword.viewer.content import Content
-    from wayword.viewer.guard import token_for
     from wayword.viewer.library import Library
 
     content = Content(Library(runs), data, trusted)

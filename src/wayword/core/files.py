@@ -137,9 +137,10 @@ def _line_check(told: str) -> str:
 
 @cache
 def source_checksum(*packages: str) -> str:
-    """Sixteen hex digits for the program text of some of the packages in ``wayword``."""
+    """Sixteen hex digits for the program text and tables of some of the packages in ``wayword``."""
     root, digest = Path(__file__).parents[1], hashlib.sha256()
-    for path in sorted(path for name in packages for path in (root / name).rglob("*.py")):
+    texts = [path for name in packages for path in (root / name).rglob("*.*")]
+    for path in sorted(path for path in texts if path.suffix in (".py", ".toml")):
         digest.update(f"{sha256(path)}  {path.relative_to(root).as_posix()}\n".encode())
     return digest.hexdigest()[:16]
 

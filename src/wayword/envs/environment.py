@@ -31,8 +31,7 @@ from wayword.envs.game import Info, TaskGame, included
 from wayword.envs.prompts import AgentPrompts, Background
 from wayword.envs.rewards import Meter, Reward, reward
 from wayword.envs.views import Actions, Said, Structured, View, Words
-from wayword.runs.parts import open_agent, open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_agent, open_dataset
 
 Episodes = int | Sequence[str] | None
 """How many episodes, the first ones; or these ids; or all."""

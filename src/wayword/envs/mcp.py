@@ -24,8 +24,7 @@ from wayword.core.errors import UsageError, WaywordError
 from wayword.envs.environment import Environment
 from wayword.metrics.scoring import score
 from wayword.runs.active import config_of
-from wayword.runs.parts import AgentParts
-from wayword.runs.plan import Plan
+from wayword.runs.plan import AgentParts, Plan
 from wayword.runs.record import EpisodeRecord, RunFolder
 
 

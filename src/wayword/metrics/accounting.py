@@ -14,7 +14,6 @@ from wayword.core.trajectory import (
     EXPERT_FAILED,
     HISTORY_DROPPED,
     SCENE_EXPERT,
-    ModelCall,
     Step,
     Trajectory,
 )
@@ -77,14 +76,9 @@ RARE = frozenset({"reasoning_tokens", "estimated_calls", "steps_forgotten", "exa
 prompts that were cut."""
 
 CUT_METRICS: tuple[Metric, ...] = (
-    Metric(
-        "cut_off",
-        "Cut %",
-        "rate",
-        "lower",
-        "answers that ended at their token limit and could not be read, a step; shown if not 0",
-    ),
-)
+    Metric("cut_off", "Cut %", "rate", "lower",
+           "answers that ended at their token limit and could not be read, a step; shown if not 0"),
+)  # fmt: skip
 
 
 def account(trajectory: Trajectory) -> dict[str, float]:
@@ -98,7 +92,8 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     steps, rejections = len(taken), len(rejected)
     calls = list(trajectory.calls())
     usages = [call.answer.usage for call in calls if call.answer is not None]
-    costs = [_cost(call) for call in calls]
+    # A call that failed or came from the response cache was not paid for.
+    paid = [call.answer for call in calls if call.answer is not None and not call.answer.cached]
     scores: dict[str, float] = {
         "steps": steps,
         "rejections": rejections,
@@ -112,17 +107,19 @@ def account(trajectory: Trajectory) -> dict[str, float]:
     thought, estimated = sum(u.reasoning for u in usages), sum(u.estimated for u in usages)
     scores |= {"reasoning_tokens": thought} if thought else {}
     scores |= {"estimated_calls": estimated} if estimated else {}
-    gone = trajectory.noted(HISTORY_DROPPED)
-    if forgotten := sum(int(each.get("steps", 0)) for each in gone):
-        scores["steps_forgotten"] = forgotten
-    without = trajectory.noted(EXAMPLES_DROPPED)
-    if missing := sum(int(each.get("count", 0)) for each in without):
-        scores["examples_forgotten"] = missing
+    dropped = {HISTORY_DROPPED: 0, EXAMPLES_DROPPED: 0}
+    for note in trajectory.notes():
+        if note.kind in dropped:
+            field = "steps" if note.kind == HISTORY_DROPPED else "count"
+            dropped[note.kind] += int(note.details.get(field, 0))
+    for key, kind in (("steps", HISTORY_DROPPED), ("examples", EXAMPLES_DROPPED)):
+        if dropped[kind]:
+            scores[f"{key}_forgotten"] = dropped[kind]
     if steps and calls:
         scores["cut_off"] = sum(answer.kind == "cut_off" for answer in rejected) / steps
-    known = [cost for cost in costs if cost is not None]
-    if len(known) == len(costs):
-        scores["cost"] = sum(known, 0.0)
+    costs = [answer.cost for answer in paid if answer.cost is not None]
+    if len(costs) == len(paid):
+        scores["cost"] = sum(costs, 0.0)
     return scores
 
 
@@ -132,27 +129,15 @@ def _rejected(step: Step) -> Rejection | None:
     return decision if isinstance(decision, Rejection) else decision.fallback_for
 
 
-def _cost(call: ModelCall) -> float | None:
-    """Dollars; a call that failed or came from the response cache was not paid for."""
-    if call.answer is None or call.answer.cached:
-        return 0.0
-    return call.answer.cost
-
-
 # Advice: how much of what agents asked their experts came to nothing.
 #
 # Agents that consult experts (DiscussNav) leave a note ``scene_expert`` an episode and a note
 # ``expert_failed`` for each answer that was nonsense, too late or missing.
 
 ADVICE_METRICS: tuple[Metric, ...] = (
-    Metric(
-        "advice_lost",
-        "Lost advice",
-        "count",
-        "lower",
-        "experts that answered nonsense, too late or not at all, and were done without",
-    ),
-)
+    Metric("advice_lost", "Lost advice", "count", "lower",
+           "experts that answered nonsense, too late or not at all, and were done without"),
+)  # fmt: skip
 
 
 def measure(trajectory: Trajectory) -> dict[str, float]:

@@ -55,11 +55,7 @@ def _one(dataset: Dataset, task: Task, trajectory: Trajectory) -> dict[str, floa
     success = float(bool(state.get("success")))
     rejected = sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
     length = int(state.get("steps", 0)) + int(state.get("idle", 0)) + rejected
-    found = {
-        "sr": success,
-        "reward": float(state.get("reward", 0.0)),
-        "low_level": float(length),
-    }
+    found = {"sr": success, "reward": float(state.get("reward", 0.0)), "low_level": float(length)}
     best = dataset.expert_length(task)
     if best is not None:
         found["plw_sr"] = success * best / max(best, length)

@@ -132,12 +132,7 @@ def _matrix(scores: Scores, episodes: Sequence[str], metrics: Sequence[Metric]) 
 
 
 def _line(
-    metric: Metric,
-    before: Floats,
-    after: Floats,
-    difference: Floats,
-    interval: Interval,
-    p: float,
+    metric: Metric, before: Floats, after: Floats, difference: Floats, interval: Interval, p: float
 ) -> MetricDifference:
     both = ~np.isnan(difference)
     gain = -difference[both] if metric.better == "lower" else difference[both]

@@ -35,36 +35,19 @@ from wayword.worlds.indoor.world import ObjectReference
 _NEAR = f"less than {SUCCESS_METRES:g} m from the goal"
 
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "sr",
-        "SR",
-        "rate",
-        "higher",
-        f"final viewpoint {_NEAR}",
-    ),
+    Metric("sr", "SR", "rate", "higher", f"final viewpoint {_NEAR}"),
     Metric("spl", "SPL", "rate", "higher", "success weighted by g / max(TL, g)"),
-    Metric(
-        "osr",
-        "OSR",
-        "rate",
-        "higher",
-        f"any viewpoint {_NEAR}",
-    ),
+    Metric("osr", "OSR", "rate", "higher", f"any viewpoint {_NEAR}"),
     Metric("ne", "NE", "metres", "lower", "geodesic distance from the final viewpoint to the goal"),
     Metric("tl", "TL", "metres", None, "length of the path"),
     Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / (3 m x places of the reference))"),
     Metric("sdtw", "sDTW", "rate", "higher", "nDTW of the successful episodes, else 0"),
     Metric("cls", "CLS", "rate", "higher", "coverage of the reference times the length score"),
-    Metric(
-        "spl_gold",
-        "SPL gold",
-        "rate",
-        "higher",
-        "success weighted by G / max(TL, G), G being the length of the reference's path",
-    ),
+    Metric("spl_gold", "SPL gold", "rate", "higher",
+           "success weighted by G / max(TL, G), G being the length of the reference's path"),
     Metric("rgs", "RGS", "rate", "higher", "the object named at the stop is the one meant"),
     Metric("rgspl", "RGSPL", "rate", "higher", "RGS weighted as SPL gold"),
-)
+)  # fmt: skip
 
 OF_OBJECTS = frozenset({"rgs", "rgspl"})
 """Metrics of datasets whose references name an object; other rows do not have them."""

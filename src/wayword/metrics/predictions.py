@@ -15,6 +15,7 @@ moves are counted, episode by episode.
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -39,14 +40,9 @@ ACTION = re.compile(r"\s*([A-Za-z_][\w-]*)\s*(?:\[(.*)\])?\s*", re.DOTALL)
 
 METRICS: tuple[Metric, ...] = (
     Metric("steps", "Steps", "count", None, "moves, or actions where these were given"),
-    Metric(
-        "illegal_moves",
-        "Illegal",
-        "count",
-        "lower",
-        "moves along no edge, actions not on the menu, and a start that is not the episode's",
-    ),
-)
+    Metric("illegal_moves", "Illegal", "count", "lower",
+           "moves along no edge, actions not on the menu, and a start that is not the episode's"),
+)  # fmt: skip
 """What predictions get beside their family's metrics; tokens, cost and time are not known."""
 
 
@@ -116,17 +112,24 @@ def read(path: Path, dataset: Dataset) -> Predictions:
     unknown or repeated episode, a wrong scan, a place that the scene does not have.
     """
     found = Predictions(of=len(dataset.tasks))
-    index = _Index(path, dataset)
+    index, judge = _Index(path, dataset), scorer(dataset.family)
+    by_places = judge if isinstance(judge, PlaceScorer) else None
     seen: dict[str, str] = {}
-    for where, record in _records(path):
-        task = index.find(where, record)
-        name = task.episode.id
-        if name in seen:
-            raise DataError(path, where, f"predicts episode {name!r} again, after {seen[name]}")
-        seen[name] = where
-        trajectory, illegal = _trajectory(path, where, record, dataset, task)
-        found.pairs.append((task, trajectory))
-        found.illegal_moves.append(illegal)
+    collecting = gc.isenabled()
+    gc.disable()  # nothing read here is garbage, and looking for it takes longer than reading
+    try:
+        for where, record in _records(path):
+            task = index.find(where, record)
+            name = task.episode.id
+            if name in seen:
+                raise DataError(path, where, f"predicts episode {name!r} again, after {seen[name]}")
+            seen[name] = where
+            trajectory, illegal = _trajectory(path, where, record, dataset, task, by_places)
+            found.pairs.append((task, trajectory))
+            found.illegal_moves.append(illegal)
+    finally:
+        if collecting:
+            gc.enable()
     if not found.pairs:
         raise DataError(path, "", "holds no predictions")
     return found
@@ -183,7 +186,12 @@ class _Index:
 
 
 def _trajectory(
-    path: Path, where: str, record: dict[str, Any], dataset: Dataset, task: Task
+    path: Path,
+    where: str,
+    record: dict[str, Any],
+    dataset: Dataset,
+    task: Task,
+    judge: PlaceScorer | None,
 ) -> tuple[Trajectory, int]:
     """What was predicted, and how many of its moves are illegal."""
     name = next((name for name in (*PLACES, "actions") if name in record), None)
@@ -196,8 +204,7 @@ def _trajectory(
         actions = [_action(path, at, number, item) for number, item in enumerate(given)]
         trajectory = trajectory_from_actions(dataset, task.episode, actions)
         return trajectory, sum(isinstance(step.decision, Rejection) for step in trajectory.steps)
-    judge = scorer(dataset.family)
-    if not isinstance(judge, PlaceScorer):
+    if judge is None:
         raise DataError(path, at, "is not enough for this dataset", "give the field 'actions'")
     places = [p for number, item in enumerate(given) for p in _places(path, at, number, item)]
     if not places:

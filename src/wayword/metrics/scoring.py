@@ -34,19 +34,15 @@ from wayword.metrics import accounting, state_accuracy
 TRIAL_METRICS: tuple[Metric, ...] = (
     Metric("sr_first", "1st trial", "rate", "higher", "success on the first trial"),
     Metric("trials", "Trials", "count", "lower", "trials played; the last one is scored"),
-    Metric(
-        "verdicts",
-        "Verdicts",
-        "count",
-        None,
-        "trials after which the judge told whether they had succeeded, so ending them or not",
-    ),
-)
+    Metric("verdicts", "Verdicts", "count", None,
+           "trials after which the judge told whether they had succeeded, so ending them or not"),
+)  # fmt: skip
 
 
 def measure_trials(own: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     """The metrics of each pair; none where there could be but one trial."""
-    tried = [n for n, (_, trajectory) in enumerate(pairs) if _has_trials(trajectory)]
+    # There could have been another trial than the one that is scored.
+    tried = [n for n, (_, told) in enumerate(pairs) if told.earlier or told.verdict is not None]
     firsts = [(task, trajectory.trials()[0]) for task, trajectory in (pairs[n] for n in tried)]
     found: list[dict[str, float]] = [{} for _ in pairs]
     for n, first in zip(tried, _successes(own, dataset, firsts), strict=True):
@@ -55,11 +51,6 @@ def measure_trials(own: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list
         found[n] = {} if first is None else {"sr_first": first}
         found[n] |= {"trials": len(trials), "verdicts": len(told)}
     return found
-
-
-def _has_trials(trajectory: Trajectory) -> bool:
-    """Whether there could have been another trial than the one that is scored."""
-    return bool(trajectory.earlier) or trajectory.verdict is not None
 
 
 def _successes(own: Scorer, dataset: Dataset, pairs: Sequence[Pair]) -> list[float | None]:
@@ -187,16 +178,13 @@ def score(dataset: Dataset, pairs: Sequence[Pair]) -> list[dict[str, float]]:
     """
     own = scorer(dataset.family)
     found = zip(own.score(dataset, pairs), measure_trials(own, dataset, pairs), pairs, strict=True)
-    return [
-        {
-            **scores,
-            **tried,
-            **state_accuracy.measure(told),
-            **accounting.measure(told),
-            **accounting.account(told),
-        }
-        for scores, tried, (_, told) in found
-    ]
+    rows = []
+    for scores, tried, (_, told) in found:
+        row = {**scores, **tried}
+        if next(told.notes(), None) is not None:
+            row |= state_accuracy.measure(told) | accounting.measure(told)
+        rows.append(row | accounting.account(told))
+    return rows
 
 
 def judge(dataset: Dataset) -> Judge:

@@ -31,12 +31,11 @@ PLACES = ("viewpoint", "room")
 """Fields of ``step.where`` that name a place in words an agent is told."""
 
 METRICS: tuple[Metric, ...] = (
-    Metric(
-        "state_heading", "Heading", "rate", "higher", "steps whose stated heading is within 22.5°"
-    ),
+    Metric("state_heading", "Heading", "rate", "higher",
+           "steps whose stated heading is within 22.5°"),
     Metric("state_holding", "Holding", "rate", "higher", "steps that state what is held, exactly"),
     Metric("state_place", "Place", "rate", "higher", "steps that name the true room or viewpoint"),
-)
+)  # fmt: skip
 
 
 def measure(trajectory: Trajectory) -> dict[str, float]:
@@ -76,9 +75,7 @@ def holding_is_right(stated: Json, true: Sequence[str]) -> bool:
     return True
 
 
-def _stated(
-    trajectory: Trajectory,
-) -> Iterator[tuple[Mapping[str, Json], Mapping[str, Json], Any]]:
+def _stated(trajectory: Trajectory) -> Iterator[tuple[Mapping[str, Json], Mapping[str, Json], Any]]:
     """Each note with the actor's true place at that moment and its observation."""
     where = dict(trajectory.start)
     for step in trajectory.steps:

@@ -39,12 +39,11 @@ from wayword.worlds.street.graph import StreetGraph
 METRICS: tuple[Metric, ...] = (
     Metric("tc", "TC", "rate", "higher", "final panorama is the goal or linked with it"),
     Metric("spd", "SPD", "hops", "lower", "links from the final panorama to the goal"),
-    Metric(
-        "kpa", "KPA", "rate", "higher", "right decisions at the first step, junctions and the goal"
-    ),
+    Metric("kpa", "KPA", "rate", "higher",
+           "right decisions at the first step, junctions and the goal"),
     Metric("kpa_released", "KPA (rel.)", "rate", "higher", "KPA as VELMA's released code counts"),
     Metric("ndtw", "nDTW", "rate", "higher", "exp(-DTW / panoramas of the route), DTW in links"),
-)
+)  # fmt: skip
 
 FAR = 1e9
 """Stands for an endless distance in nDTW: finite, so that sums can be subtracted again."""

@@ -19,24 +19,13 @@ from wayword.worlds.two_phase.world import TwoPhaseReference
 METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "the target's room is reached through the hallway"),
     Metric("phase_1", "Phase 1", "rate", "higher", "the hallway is reached"),
-    Metric(
-        "phase_2", "Phase 2", "rate", "higher", "the right room, of episodes that reach the hallway"
-    ),
-    Metric(
-        "psr",
-        "PSR",
-        "rate",
-        "higher",
-        "answers that name something listed, over questions asked; absent where none",
-    ),
-    Metric(
-        "psr_released",
-        "PSR released",
-        "rate",
-        "higher",
-        "answers whose first word is part of a listed name (LGX's released code)",
-    ),
-)
+    Metric("phase_2", "Phase 2", "rate", "higher",
+           "the right room, of episodes that reach the hallway"),
+    Metric("psr", "PSR", "rate", "higher",
+           "answers that name something listed, over questions asked; absent where none"),
+    Metric("psr_released", "PSR released", "rate", "higher",
+           "answers whose first word is part of a listed name (LGX's released code)"),
+)  # fmt: skip
 
 
 class TwoPhaseScorer:

@@ -325,11 +325,7 @@ class EyeDetector(Perceiver):
 
 
 def distance_at(
-    view: View,
-    bearing: float,
-    elevation: float,
-    wide: float = 0.0,
-    high: float = 0.0,
+    view: View, bearing: float, elevation: float, wide: float = 0.0, high: float = 0.0
 ) -> float | None:
     """Metres along the floor to what the depth image shows in a window (degrees) around a
     direction, the median of it; None where it shows nothing there."""

@@ -89,14 +89,8 @@ def neural_scorer(model: str, images: str, training: str) -> Perceiver:
 Kind = Literal["captioner", "questioner", "detector", "grounder", "tagger", "matcher", "depth"]
 
 EYES: Mapping[Kind, Mapping[str, str]] = {
-    "captioner": {
-        "blip2": "eyes:Blip2",
-        "vlm": "eyes:VisionLanguage",
-    },
-    "questioner": {
-        "instructblip": "eyes:InstructBlip",
-        "vlm": "eyes:VisionLanguage",
-    },
+    "captioner": {"blip2": "eyes:Blip2", "vlm": "eyes:VisionLanguage"},
+    "questioner": {"instructblip": "eyes:InstructBlip", "vlm": "eyes:VisionLanguage"},
     "detector": {"detr": "eyes:Detr", "ssd": "eyes:Ssd"},
     "grounder": {"groundingdino": "eyes:GroundingDino", "owlv2": "eyes:Owlv2"},
     "tagger": {"tags": "matching:ListTagger"},

@@ -1,4 +1,4 @@
-"""A run under way: its models, what its folder is opened with, and the counts it keeps.
+"""An active run: which episodes, played with what, and the counts that progress and notices report.
 
 Both engines stand on it: the one that plays in this process (:mod:`~wayword.runs.running`) and the
 one that plays on a cluster (:mod:`~wayword.runs.ray_engine`).
@@ -6,36 +6,131 @@ one that plays on a cluster (:mod:`~wayword.runs.ray_engine`).
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+import json
+import os
+import random
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from difflib import get_close_matches
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from wayword.agents.person import Person, Watching
-from wayword.core.dataset import Dataset, Task
-from wayword.core.errors import RecordingError
+from wayword.core.action import Rejection
+from wayword.core.dataset import Dataset, DrawnTasks, Task, task_id
+from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.model import Model
 from wayword.core.recording import Continued
-from wayword.core.trajectory import ModelCall, Step, Trajectory
+from wayword.core.rollout import Setup
+from wayword.core.trajectory import (
+    ASKED,
+    CLAUSES,
+    FOLLOWED,
+    GROUNDED,
+    SCENE_EXPERT,
+    STATE,
+    TURN,
+    VOTES,
+    ModelCall,
+    Step,
+    Trajectory,
+)
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Account
 from wayword.models.middleware.rate import Turns
 from wayword.models.parts.opening import Options, open_model, wrap
-from wayword.runs.config import Checksums, Spending, sessions
-from wayword.runs.episodes import Played
-from wayword.runs.parts import AgentParts, identity, omitted, split_name, versions
-from wayword.runs.plan import Plan
-from wayword.runs.progress import Reporter
-from wayword.runs.record import RunFolder
-from wayword.runs.remote import Store
+from wayword.runs import remote
+from wayword.runs.codec import plain
+from wayword.runs.config import Checksums
+from wayword.runs.plan import (
+    AgentParts,
+    Choices,
+    Plan,
+    identity,
+    omitted,
+    split_name,
+    versions,
+)
+from wayword.runs.record import EpisodeRecord, FailedEpisode, Line, RunFolder
+from wayword.runs.showing import demonstrations
 
-# The models of a run, one a role, with the run's wrappers around them.
+# Which episodes: chosen by their numbers, made only when they are played.
 
-Choices = Mapping[str, tuple[str, Mapping[str, Any]]]
-"""Role -> a model's name and settings."""
+
+def choose(
+    plan: Plan, tasks: Sequence[Task], finished: Container[str] = frozenset()
+) -> Sequence[int]:
+    """Numbers of the plan's episodes: shuffled by its seed if asked, its shard, the first
+    ``limit``; or those it names, in its order.
+
+    Raises ``UsageError`` where none has the name.
+    """
+    if plan.episodes:
+        return _all_named(plan, tasks)
+    order: Sequence[int] = range(len(tasks))
+    if plan.shuffle is not None:
+        order = list(order)
+        random.Random(plan.shuffle).shuffle(order)
+    part, parts = plan.shard_of()
+    chosen = order[part::parts][: plan.limit]
+    return [_named(plan, tasks, chosen, finished)] if plan.episode else chosen
+
+
+def _all_named(plan: Plan, tasks: Sequence[Task]) -> list[int]:
+    wanted, found = set(plan.episodes), dict[str, int]()
+    for number in range(len(tasks)):
+        if len(found) == len(wanted):
+            break
+        if (name := task_id(tasks, number)) in wanted:
+            found[name] = number
+    for name in plan.episodes:
+        if name not in found:
+            ids = [task_id(tasks, number) for number in range(len(tasks))[:2000]]
+            more = f" … {len(tasks):,} in all" if len(tasks) > len(ids[:6]) else ""
+            hint = f"there are: {', '.join(ids[:6])}{more}"
+            if near := get_close_matches(name, ids, 1, 0.8):
+                hint = f"did you mean {near[0]!r}?"
+            raise UsageError(f"{plan.on} has no episode {name!r}; {hint}")
+    return [found[name] for name in dict.fromkeys(plan.episodes)]
+
+
+def _named(
+    plan: Plan, tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]
+) -> int:
+    """The one episode: by its id, else by its number from 1, else the next that is not finished."""
+    name, ids = plan.episode, [task_id(tasks, number) for number in chosen]
+    if name == "next":
+        left = (number for number, own in zip(chosen, ids, strict=True) if own not in finished)
+        if (number := next(left, None)) is None:
+            raise UsageError(f"all {len(ids)} episodes are finished; give another folder (--out)")
+        return number
+    if name in ids:
+        return chosen[ids.index(name)]
+    if name.isdecimal() and 1 <= int(name) <= len(ids):
+        return chosen[int(name) - 1]
+    remedy = suggest(name, ids) if len(ids) <= 40 else f"give a number from 1 to {len(ids)}"
+    raise UsageError(f"{plan.on} has no episode {name!r}; {remedy}")
+
+
+def unfinished(tasks: Sequence[Task], chosen: Sequence[int], finished: Container[str]) -> list[int]:
+    """The chosen episodes that are not finished, in the order to play them: where not all scenes
+    stay in memory, the episodes of one follow each other."""
+    left = [number for number in chosen if task_id(tasks, number) not in finished]
+    if isinstance(tasks, DrawnTasks) and tasks.scenes is not None:
+        place: dict[str, int] = {}
+        scenes = {number: tasks.scenes(number) for number in left}
+        for scene in scenes.values():
+            place.setdefault(scene, len(place))
+        left.sort(key=lambda number: place[scenes[number]])  # stable: the first scenes first
+    return left
+
+
+# The same in whichever process an episode is played.
 
 
 def open_models(
@@ -44,49 +139,22 @@ def open_models(
     account: Account | None = None,
     limiter: Callable[[str], Turns] | None = None,
 ) -> dict[str, Model]:
-    """Role -> model, wrapped as the plan asks; roles with the same model share one.
+    """Role -> model, with the run's wrappers; roles with the same model share one.
 
-    ``account`` adds up what is spent and holds the budget; ``limiter`` makes the rate limit of a
-    model where not this process alone keeps it. Raises ``UsageError`` for a name or setting that
-    does not exist.
+    ``account`` adds up what is spent and enforces the budget; ``limiter`` makes the rate limit of a
+    model that several processes share. Raises ``UsageError`` for a name or setting that does not
+    exist.
     """
-    options = Options(
-        cache=plan.cache,
-        retries=plan.retries,
-        requests_per_minute=plan.requests_per_minute or 0,
-        prices=plan.prices,
-    )
+    options = Options(plan.cache, plan.retries, plan.rpm or 0, prices=plan.prices)
     keys = {role: f"{name} {sorted(own.items())!r}" for role, (name, own) in choices.items()}
-    asked = {key: choices[role] for role, key in keys.items()}
+    unique = {key: choices[role] for role, key in keys.items()}
     # All are opened before any is wrapped: a wrong name must not leave another's cache open.
-    bare = {key: open_model(name, own, _recorded) for key, (name, own) in asked.items()}
+    bare = {key: open_model(name, own, _recorded) for key, (name, own) in unique.items()}
     opened = {
         key: wrap(model, options, account, limiter(key) if limiter else None)
         for key, model in bare.items()
     }
     return {role: opened[key] for role, key in keys.items()}
-
-
-def add_earlier(account: Account, run: RunFolder) -> Spending:
-    """Count what earlier sessions of the run spent, and log what is spent from now on."""
-    finished = run.index
-    before = list(sessions(run.path))
-    columns = map(finished.column, ("prompt_tokens", "completion_tokens", "cost"))
-    read, written, costs = (np.nan_to_num(column) for column in columns)
-    tokens, dollars = int(read.sum() + written.sum()), float(costs.sum())
-    account.expect(zip((read + written).tolist(), costs.tolist(), strict=True))
-    tokens += sum(s.dropped_tokens for s in before)
-    dollars += sum(s.dropped_dollars for s in before)
-    spending = Spending(run.path, (tokens, dollars))
-    account.tokens += spending.tokens
-    account.dollars += spending.dollars
-    account.ledger = spending
-    return spending
-
-
-def tokens_of(scores: Mapping[str, float]) -> int:
-    """All tokens of an episode, read and written."""
-    return int(scores.get("prompt_tokens", 0) + scores.get("completion_tokens", 0))
 
 
 def _recorded(folder: str) -> Iterable[ModelCall]:
@@ -95,13 +163,184 @@ def _recorded(folder: str) -> Iterable[ModelCall]:
         yield from record.trajectory.calls()
 
 
-# The run itself.
+def setup_of(
+    plan: Plan,
+    dataset: Dataset,
+    agent: AgentParts,
+    models: Mapping[str, Model],
+    on_step: Callable[[str, Step], None],
+) -> Setup:
+    """The setup that all episodes of a plan share.
+
+    Of several agents the one with the most trials decides how many there are; there is a judge
+    where one of them learns the verdict. Agents that do not learn try once.
+    """
+    learners = [parts.settings for parts in agent.playing() if parts.cls.learns]
+    trials = max((settings.trials for settings in learners), default=1)
+    told = trials > 1 and any(settings.verdict == "told" for settings in learners)
+    return Setup(
+        dataset,
+        agent.maker(),
+        models,
+        plan.seed,
+        plan.max_steps or dataset.max_steps,
+        on_step=on_step,
+        demonstrations=demonstrations(dataset),
+        trials=trials,
+        judge=scoring.judge(dataset) if told else None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """An episode that has ended, as the process that played it passes it to the one that writes.
+
+    ``line`` is its record, ``error`` says why it failed, ``notes`` are the kinds of its notes,
+    ``steps`` their number.
+    """
+
+    episode: str
+    line: Line
+    error: str = ""
+    notes: frozenset[str] = frozenset()
+    steps: int = 0
+
+    @staticmethod
+    def of(dataset: Dataset, task: Task, trajectory: Trajectory) -> Played:
+        """The episode, scored. Raises ``RecordingError`` for what cannot be written."""
+        name, failed = task.episode.id, trajectory.ended == "failed"
+        record: EpisodeRecord | FailedEpisode
+        if failed:
+            record = FailedEpisode(name, trajectory.error, trajectory)
+        else:
+            (scores,) = scoring.score(dataset, [(task, trajectory)])
+            record = EpisodeRecord(name, scores, trajectory)
+        notes = frozenset(note.kind for note in trajectory.notes())
+        line = Line.of(record)
+        return Played(name, line, trajectory.error if failed else "", notes, len(trajectory.steps))
+
+
+def config_of(
+    plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
+) -> dict[str, Any]:
+    """The content of ``run.json``: the run's identity, and what readers should know."""
+    checksums = Checksums()
+    perceiver = dataset.perceiver()
+    return {
+        "identity": identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
+        "sees_answer": agent.sees_answer,
+        "family": dataset.family.name,
+        "success": dataset.family.success,
+        "metrics": [asdict(metric) for metric in scoring.scorer(dataset.family).metrics],
+        "split": split_name(plan, dataset),
+        "episodes_in_split": len(dataset.tasks),
+        "left_out": omitted(dataset),
+        "caveats": list(dataset.caveats),
+        "perception": perceiver.name if perceiver else "",
+        "checksums": checksums.each(dataset.files),
+        "versions": dict(versions()),
+        "started": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+# The progress of an active run: ``.progress.json`` in its folder, which viewers read.
+#
+#     {"process": 4711, "done": 3, "total": 20, "over": false,
+#      "episodes": [{"id": "5593_0", "step": 4, "of": 15, "actor": "agent", "action": "goto[…]",
+#                    "ok": true, "pose": {…},
+#                    "moves": [{"actor": …, "action": …, "ok": …, "pose": …}]}]}
+
+PROGRESS = ".progress.json"
+_EVERY = 0.5
+"""Seconds between two writes, at least."""
+_MOST = 64
+"""Episodes in the file."""
+_LONG = 200
+"""Characters of an action."""
+_TRAIL = 400
+"""Moves in the file: about 60 kB at each write."""
+
+
+class Moves:
+    """The latest moves of the episodes under way, ``trail`` of them in all."""
+
+    def __init__(self, max_steps: int, trail: int = _TRAIL) -> None:
+        self._most, self._trail = max_steps, trail
+        self._counts: Counter[str] = Counter()
+        self._trails: dict[str, deque[Step]] = {}
+
+    def stepped(self, episode: str, step: Step) -> None:
+        """Add a step. Most are never shown, so little is done here."""
+        self._counts[episode] += 1
+        self._trails.setdefault(episode, deque(maxlen=self._trail)).append(step)
+
+    def ended(self, episode: str) -> None:
+        """Drop an episode that is over."""
+        self._counts.pop(episode, None)
+        self._trails.pop(episode, None)
+
+    def now(self) -> list[dict[str, Any]]:
+        """The first of them, each with its latest moves."""
+        shown = list(islice(self._trails.items(), _MOST))
+        each = max(1, self._trail // max(1, len(shown)))
+        found = []
+        for episode, trail in shown:
+            moves = [_move(step) for step in list(trail)[-each:]]
+            place = {"id": episode, "step": self._counts[episode], "of": self._most}
+            found.append({**place, **moves[-1], "moves": moves})
+        return found
+
+
+def _move(step: Step) -> dict[str, Any]:
+    decision = step.decision
+    said = f"rejected: {decision.kind}" if isinstance(decision, Rejection) else decision.action
+    ok, pose = step.feedback.ok, plain(step.pose)
+    return {"actor": step.actor, "action": str(said)[:_LONG], "ok": ok, "pose": pose}
+
+
+class Reporter:
+    """Keeps the file up to date, written whole. A folder that cannot be written costs the viewer
+    its live view only."""
+
+    def __init__(self, run: Path, total: int, max_steps: int) -> None:
+        self._path, self._total = run / PROGRESS, total
+        self.moves = Moves(max_steps)
+        self._elsewhere: dict[str, Any] = {}
+        self._written = 0.0
+
+    def show(self, done: int, moves: list[dict[str, Any]], workers: list[str]) -> None:
+        """Show what other processes (``machine:number``) play, until called again."""
+        self._elsewhere = {"episodes": moves[:_MOST], "workers": workers}
+        self.write(done)
+
+    def write(self, done: int, over: bool = False) -> None:
+        """Write the file unless it was written just now; ``over``: for the last time."""
+        now = time.monotonic()
+        if now - self._written < _EVERY and not over:
+            return
+        self._written = now
+        told = {"process": os.getpid(), "done": done, "total": self._total, "over": over}
+        episodes = {"episodes": []} if over else self._elsewhere or {"episodes": self.moves.now()}
+        new = self._path.with_name(f"{PROGRESS}.new")
+        with suppress(OSError, TypeError, ValueError):
+            new.write_text(json.dumps({**told, **episodes}), encoding="utf-8")
+            os.replace(new, self._path)
+
+
+# A run under way, in this process or on a cluster.
 
 OnProgress = Callable[[int, int, Mapping[str, float]], None]
-"""Told after every step and episode: how many episodes are finished, of how many, and the last
+"""Called after every step and episode: how many episodes are finished, of how many, and the last
 one's scores, or ``{"steps_so_far": n}`` after a step, with ``retries_so_far`` when a request has
 failed and is made again.
 """
+
+QUIET = {
+    *(STATE, CLAUSES, FOLLOWED, VOTES, ASKED, GROUNDED, TURN, SCENE_EXPERT),
+    *("blocked", "went_back", "lesson", "recorded_before"),
+}
+"""Notes of an agent's usual course; the others, that something went wrong or was left out, are
+counted at the end of a run."""
 
 
 @dataclass(slots=True)
@@ -124,13 +363,14 @@ class ActiveRun:
     noted: Counter[str] = field(default_factory=Counter)
     reasons: dict[str, str] = field(default_factory=dict)
     notices: list[str] = field(default_factory=list)
-    store: Store | None = None
+    store: remote.Store | None = None
 
     def stepped(self, episode: str, step: Step) -> None:
         """A sign of life: with a slow model the first episode takes a while to end."""
         self.steps += 1
         if self.reporter:
-            self.reporter.stepped(episode, step, self.done)
+            self.reporter.moves.stepped(episode, step)
+            self.reporter.write(self.done)
         watching: object = self.person
         if watching is not None and isinstance(watching, Watching):  # slow to ask, of a protocol
             watching.stepped(step)
@@ -142,7 +382,7 @@ class ActiveRun:
         self.on_progress(self.done, self.total, told)
 
     def ended(self, task: Task, trajectory: Trajectory) -> None:
-        """Put the episode on disk, then tell of it."""
+        """Score an episode and put it on disk."""
         try:
             played = Played.of(self.dataset, task, trajectory)
         except RecordingError as error:
@@ -150,9 +390,10 @@ class ActiveRun:
         self.record(played)
 
     def record(self, played: Played) -> None:
-        """As ``ended``, of an episode that may have been played elsewhere."""
+        """Put an episode on disk that this or another process has played."""
         if self.reporter:
-            self.reporter.ended(played.episode, self.done)
+            self.reporter.moves.ended(played.episode)
+            self.reporter.write(self.done)
         self.noted.update(played.notes)
         if self.store:
             self.store.check()
@@ -166,28 +407,25 @@ class ActiveRun:
         self.finished_dollars += scores.get("cost", 0.0)
         self.on_progress(self.done, self.total, scores)
 
+    def all_notices(self) -> list[str]:
+        """Lines for the user: renamed data, repairs, caveats, failures, counts of notes."""
+        typed, now = self.plan.on.partition(":")[0], self.plan.dataset_name
+        named = [f"the dataset {typed} is called {now} now"] if typed != now else []
+        left = ", ".join(f"{n:,} {cause}" for cause, n in omitted(self.dataset).items())
+        gone = [f"left out of the split: {left}"] if left else []
+        gone += [f"note: {caveat}" for caveat in self.dataset.caveats]
+        failed = [f"episode {name} failed: {reason}" for reason, name in self.reasons.items()]
+        played = self.done + len(self.reasons)
+        noted = [
+            f"noted in {count} of {played} episodes: {kind.replace('_', ' ')}"
+            for kind, count in sorted(self.noted.items())
+            if kind not in QUIET
+        ]
+        if noted:
+            noted[-1] += "; `wayword view` shows at which steps, and why"
+        return [*named, *self.folder.notices, *gone, *failed[:5], *noted, *self.notices]
 
-# What its folder is opened with.
 
-
-def config_of(
-    plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model]
-) -> dict[str, Any]:
-    """What a run folder is opened with: the run's identity, and what readers should know."""
-    checksums = Checksums()
-    perceiver = dataset.perceiver()
-    return {
-        "identity": identity(plan, dataset, agent, models, checksums.combined(dataset.files)),
-        "sees_answer": agent.sees_answer,
-        "family": dataset.family.name,
-        "success": dataset.family.success,
-        "metrics": [asdict(metric) for metric in scoring.scorer(dataset.family).metrics],
-        "split": split_name(plan, dataset),
-        "episodes_in_split": len(dataset.tasks),
-        "left_out": omitted(dataset),
-        "caveats": list(dataset.caveats),
-        "perception": perceiver.name if perceiver else "",
-        "checksums": checksums.each(dataset.files),
-        "versions": dict(versions()),
-        "started": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
+def tokens_of(scores: Mapping[str, float]) -> int:
+    """All tokens of an episode, read and written."""
+    return int(scores.get("prompt_tokens", 0) + scores.get("completion_tokens", 0))

@@ -15,8 +15,7 @@ from wayword.core.errors import UsageError, WaywordError
 from wayword.core.files import SOURCES, cache_folder
 from wayword.models.parts.weights import local_names
 from wayword.runs.config import Checksums
-from wayword.runs.parts import omitted, open_dataset
-from wayword.runs.plan import Plan, data_folder
+from wayword.runs.plan import Plan, data_folder, omitted, open_dataset
 from wayword.testing.contracts import check_dataset
 
 SCRIPTS = ("scripted:first", "scripted:noise", "scripted:echo")

@@ -14,25 +14,29 @@ import asyncio
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
 
-from wayword.agents.strategies.strategy import Strategy, StrategySettings
+from wayword.agents.strategies.strategy import Strategy, StrategySettings, instruction
 from wayword.core import registry
-from wayword.core.action import STOP
+from wayword.core.action import STOP, Rejection
 from wayword.core.agent import Shared, Toolkit
 from wayword.core.dataset import Dataset, Task, of_ids
-from wayword.core.errors import RecordingError, UsageError
+from wayword.core.errors import RecordingError, UsageError, needing
+from wayword.core.model import Image
+from wayword.core.perceiver import Perceiver
+from wayword.core.trajectory import Step
 from wayword.core.world import Family
-from wayword.runs.config import Checksums
-from wayword.runs.parts import cast_of, open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.codec import plain
+from wayword.runs.plan import cast_of
 from wayword.runs.record import EpisodeRecord, RecordedRun, RunFolder
-from wayword.runs.replaying import Told, Unfit, retold
+from wayword.runs.replaying import Told, Unfit, dataset_of, retold
 from wayword.settings import make
 
 Format = Literal["chat", "steps"]
@@ -269,15 +273,222 @@ def _line(text: Mapping[str, Any], about: Mapping[str, Any]) -> str:
     return json.dumps({**text, **about}, ensure_ascii=False) + "\n"
 
 
-def dataset_of(run: RecordedRun, data: Path | None) -> Dataset:
-    """The dataset of a run, with the run's own settings and data."""
-    identity = run.config["identity"]
-    settings = {"dataset": identity.get("dataset_settings") or {}}
-    dataset = open_dataset(Plan("export", identity["dataset"], settings=settings, data=data))
-    found = Checksums().combined(dataset.files)
-    if found != identity.get("data_checksum"):
-        raise UsageError(
-            f"{run.path}: the data here are not the run's ({found}, and the run had "
-            f"{identity.get('data_checksum')}); give the run's own with --data"
+# Finished runs as a dataset in the Hugging Face layout: tables, and a card that describes them.
+#
+#     wayword export runs/gold --format hub --out gold-dataset --parquet
+#
+# ``datasets.load_dataset("gold-dataset", "chat")`` opens a table: JSON lines, and pictures as files
+# that the table names; with ``parquet`` Parquet, written by duckdb, pictures inside.
+#
+# Source: Hugging Face hub documentation, "Manual configuration" of a dataset repository's card.
+
+TABLES = ("chat", "completion", "steps", "trajectory")
+ABOUT = {
+    "chat": "an episode of one actor as messages: what it would be asked, and the answers",
+    "completion": "a decision: the whole prompt, and the answer",
+    "steps": "a step as it happened: action, thought, what came of it",
+    "trajectory": "a step with the picture of what the actor faced before it",
+}
+PICTURED = {
+    "episode": ("VARCHAR", "string"),
+    "run": ("VARCHAR", "string"),
+    "step": ("BIGINT", "int64"),
+    "actor": ("VARCHAR", "string"),
+    "instruction": ("VARCHAR", "string"),
+    "action": ("VARCHAR", "string"),
+    "thought": ("VARCHAR", "string"),
+    "success": ("BOOLEAN", "bool"),
+    "image": ("VARCHAR", "image"),
+}
+"""Columns of ``trajectory``: their types for duckdb and for ``datasets``."""
+WIDTH = 90.0
+"""Degrees that a picture is wide and high, where it is cut out of a larger one."""
+
+
+def publish(
+    runs: Sequence[Path],
+    out: Path,
+    what: Export,
+    parquet: bool = False,
+    on_episode: OnEpisode | None = None,
+) -> Card:
+    """Write the tables and ``README.md`` into the folder ``out``, which must be new or empty.
+
+    Raises as :func:`wayword.runs.export.export` does, and ``UsageError`` where Parquet is asked for
+    and duckdb is not there.
+    """
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise RecordingError(f"{out}: holds something already; give a new folder")
+    duckdb = None
+    if parquet:
+        with needing("Parquet is written by duckdb", "parquet"):
+            duckdb = import_module("duckdb")
+    paths = {name: out / "data" / f"{name}.jsonl" for name in TABLES}
+    card = export(runs, paths["chat"], replace(what, form="chat"), on_episode)
+    export(runs, paths["completion"], replace(what, form="steps"))
+    opened = [RunFolder.read(path) for path in runs]
+    _write(paths["steps"], _steps(opened, what))
+    _write(paths["trajectory"], _trajectory(opened, what, out / "images"))
+    rows = {name: path.read_bytes().count(b"\n") for name, path in paths.items()}
+    for name, path in paths.items():
+        path.with_name(f"{path.name}.card.json").unlink(missing_ok=True)
+        if name == "trajectory" and not rows[name]:
+            path.unlink()
+        elif duckdb is not None and rows[name]:
+            _pack(duckdb, path, out / "images" if name == "trajectory" else None)
+    suffix = "parquet" if parquet else "jsonl"
+    (out / "README.md").write_text(card_text(opened, card, rows, suffix), encoding="utf-8")
+    return card
+
+
+def _write(path: Path, rows: Iterable[dict[str, Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def _pack(duckdb: Any, path: Path, images: Path | None) -> None:
+    """A table as Parquet in place of JSON lines; its pictures go in as Hugging Face's library has
+    them (bytes and path), and the folder of ``images`` goes."""
+    source = f"read_json({_quoted(path)}, format='newline_delimited', maximum_object_size=100000000"
+    table = f"SELECT * FROM {source})"
+    if images is not None:
+        columns = ", ".join(f"{name}: '{kind}'" for name, (kind, _) in PICTURED.items())
+        table = (
+            "SELECT told.* REPLACE ({'bytes': file.content, 'path': told.image} AS image) "
+            f"FROM {source}, columns={{{columns}}}) told "
+            f"JOIN read_blob({_quoted(images / '*')}) file "
+            "ON parse_filename(file.filename) = parse_filename(told.image) ORDER BY told.image"
         )
-    return dataset
+    duckdb.sql(f"COPY ({table}) TO {_quoted(path.with_suffix('.parquet'))} (FORMAT parquet)")
+    path.unlink()
+    if images is not None:
+        shutil.rmtree(images)
+
+
+def _quoted(path: Path) -> str:
+    return "'" + str(path).replace("'", "''") + "'"
+
+
+def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suffix: str) -> str:
+    """The card: what the hub reads at the top, then what a person should know."""
+    configs = [
+        f"- config_name: {name}\n  data_files:\n  - split: train\n    path: data/{name}.{suffix}"
+        for name in TABLES
+        if rows[name]
+    ]
+    played = [_played(run) for run in runs]
+    left = ", ".join(f"{count} {cause}" for cause, count in sorted(card.omitted.items()))
+    lines = [
+        "---\nlanguage:\n- en\ntags:\n- wayword\n- embodied\n- navigation",
+        "configs:",
+        *configs,
+        *_features(suffix, rows),
+        "---\n",
+        f"# {', '.join(card.splits)}, played in Wayword {card.wayword}\n",
+        "| Table | Rows | A row is |\n| --- | ---: | --- |",
+        *(f"| `{name}` | {rows[name]:,} | {ABOUT[name]} |" for name in TABLES if rows[name]),
+        "",
+        f"Episodes: {card.episodes:,}, decisions: {card.decisions:,}. Left out: {left or 'none'}.",
+        f"Prompts and answers are those of the strategy `{card.strategy}`.\n",
+        "| Run | Agent | Split | Data |\n| --- | --- | --- | --- |",
+        *played,
+        "",
+        *(f"- {line}" for line in card.notices),
+        "\nPublished data keeps its own terms: see the datasets page of Wayword's documentation.",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _played(run: RecordedRun) -> str:
+    identity = run.config["identity"]
+    checksum = str(identity.get("data_checksum", ""))[:8] or "generated"
+    cells = (run.path.name, cast_of(identity), identity["dataset"], checksum)
+    return f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |"
+
+
+def _features(suffix: str, rows: dict[str, int]) -> list[str]:
+    """What tells ``datasets`` that a column holds pictures; of Parquet alone, as JSON has none."""
+    if suffix != "parquet" or not rows["trajectory"]:
+        return []
+    columns = [f"  - name: {name}\n    dtype: {kind}" for name, (_, kind) in PICTURED.items()]
+    return ["dataset_info:\n- config_name: trajectory\n  features:", *columns]
+
+
+def _steps(runs: Sequence[RecordedRun], what: Export) -> Iterator[dict[str, Any]]:
+    for run in runs:
+        for step, about in _turns(run, what):
+            yield {**about, **_row(step)}
+
+
+def _trajectory(
+    runs: Sequence[RecordedRun], what: Export, images: Path
+) -> Iterator[dict[str, Any]]:
+    """Steps with a picture, each written into the folder ``images`` first."""
+    count = 0
+    for run in runs:
+        dataset = dataset_of(run, what.data)
+        camera = dataset.perceiver()
+        if camera is not None and "picture" not in camera.capabilities:
+            camera = None
+        tasks = of_ids(dataset.tasks, {name for name, _ in run.scores()})
+        for step, about in _turns(run, what):
+            task = tasks.get(about["episode"])
+            if task is None:
+                continue
+            picture = _picture(step, task.episode.scene, dataset.family.place, camera)
+            if picture is None:
+                continue
+            count += 1
+            images.mkdir(exist_ok=True)
+            name = f"{count:08d}.{'png' if picture.media_type == 'image/png' else 'jpg'}"
+            (images / name).write_bytes(picture.data)
+            row = {
+                **about,
+                "instruction": instruction(task.episode.as_told(step.actor), step.actor),
+                **_row(step),
+                "image": f"images/{name}",
+            }
+            yield {key: row[key] for key in PICTURED}
+
+
+def _picture(step: Step, scene: str, place: str, camera: Perceiver | None) -> Image | None:
+    """What the actor had before it: its own camera's picture, else one from where it stood."""
+    seen = step.observation
+    own = seen.get("image") if isinstance(seen, Mapping) else getattr(seen, "image", None)
+    if isinstance(own, bytes) and own:
+        return Image(own, "image/png" if own.startswith(b"\x89PNG") else "image/jpeg")
+    told = plain(seen)
+    if camera is None or place not in told:
+        return None
+    heading, elevation = float(told.get("heading", 0.0)), float(told.get("elevation", 0.0))
+    return camera.picture(scene, str(told[place]), heading, WIDTH, elevation)
+
+
+def _turns(run: RecordedRun, what: Export) -> Iterator[tuple[Step, dict[str, Any]]]:
+    """The steps of the episodes to be told, and where each belongs."""
+    success = str(run.config.get("success", "sr"))
+    for record in run.records():
+        solved = record.scores.get(success, 0.0) > 0.5
+        if not (solved or what.everything):
+            continue
+        for number, step in enumerate(record.trajectory.steps, 1):
+            if step.actor in (what.actors or [step.actor]):
+                about = {"episode": record.episode_id, "run": run.path.name}
+                yield step, {**about, "step": number, "success": solved}
+
+
+def _row(step: Step) -> dict[str, Any]:
+    decision = step.decision
+    refused = isinstance(decision, Rejection)
+    return {
+        "actor": step.actor,
+        "action": "" if isinstance(decision, Rejection) else str(decision.action),
+        "thought": decision.thought,
+        "rejected": refused,
+        "rejection": decision.reason if isinstance(decision, Rejection) else "",
+        "status": step.feedback.status,
+        "observation": json.dumps(plain(step.observation), ensure_ascii=False),
+        "feedback": json.dumps(plain(dict(step.feedback.details)), ensure_ascii=False),
+        "pose": json.dumps(plain(dict(step.pose)), ensure_ascii=False),
+        "seconds": step.seconds,
+    }

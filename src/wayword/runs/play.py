@@ -12,11 +12,9 @@ from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.errors import UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.metrics.scoring import score
-from wayword.runs.continuing import Continuation
-from wayword.runs.parts import open_agent, open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_agent, open_dataset
 from wayword.runs.record import RunFolder
-from wayword.runs.running import RunResult, run
+from wayword.runs.running import Continuation, RunResult, run
 
 EXPERTS = ("expert", "oracle", "gold")
 """Agents that are shown the answer, those to compare with first."""

@@ -5,24 +5,44 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from wayword.agents.person import answered
 from wayword.agents.strategies.strategy import Strategy, StrategySettings
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Shared, Toolkit
-from wayword.core.dataset import Dataset, Task
-from wayword.core.errors import UsageError
+from wayword.core.dataset import Dataset, Task, of_ids
+from wayword.core.errors import UsageError, WaywordError
 from wayword.core.game import Game
 from wayword.core.model import Completion, Message, Prompt
 from wayword.core.recording import Dictated
 from wayword.core.trajectory import HISTORY_DROPPED, ModelCall, Trajectory
 from wayword.core.world import Feedback
+from wayword.metrics.scoring import score
+from wayword.runs.codec import plain
+from wayword.runs.config import Checksums
+from wayword.runs.plan import Plan, open_dataset
+from wayword.runs.record import EpisodeRecord, RecordedRun
 from wayword.runs.showing import demonstrations
 from wayword.worlds.household.observation import Answerer
 
 Written = dict[str, str]
 """A message as chat formats have it: ``{"role": …, "content": …}``."""
+
+
+def dataset_of(run: RecordedRun, data: Path | None) -> Dataset:
+    """The dataset of a run, with the run's own settings and data."""
+    identity = run.config["identity"]
+    settings = {"dataset": identity.get("dataset_settings") or {}}
+    dataset = open_dataset(Plan("export", identity["dataset"], settings=settings, data=data))
+    found = Checksums().combined(dataset.files)
+    if found != identity.get("data_checksum"):
+        raise UsageError(
+            f"{run.path}: the data here are not the run's ({found}, and the run had "
+            f"{identity.get('data_checksum')}); give the run's own with --data"
+        )
+    return dataset
 
 
 class Unfit(Exception):
@@ -172,3 +192,73 @@ def recorded_answers(trajectory: Trajectory) -> Answerer | None:
         return None
     given = iter(asked)
     return lambda actor, question: next(given, None)
+
+
+# Play every recorded action again, and compute every score anew: ``wayword verify RUN``.
+#
+# A figure that was changed, by a damaged disk or by hand, is found even where its record is whole:
+# the world answers the recorded actions, and the metrics follow from that. What only a model knows
+# (its answers, their tokens and cost) is taken as recorded.
+
+
+def verify(run: RecordedRun, data: Path | None = None) -> Iterator[tuple[str, str]]:
+    """Each finished episode's id, and the first difference from its replay; empty where there is
+    none.
+
+    Raises ``RecordingError`` for a damaged record, ``UsageError`` where the data are not the run's.
+    """
+    dataset = dataset_of(run, data)
+    tasks = of_ids(dataset.tasks, set(run.index.ids()))
+    for record in run.records():
+        task = tasks.get(record.episode_id)
+        if task is None:
+            yield record.episode_id, "is not in the dataset"
+            continue
+        try:
+            yield record.episode_id, _differs(dataset, task, record)
+        except WaywordError as error:
+            yield record.episode_id, f"cannot be played again: {error}"
+
+
+def _differs(dataset: Dataset, task: Task, record: EpisodeRecord) -> str:
+    if record.trajectory.episode_id != record.episode_id:
+        return f"holds the trajectory of episode {record.trajectory.episode_id!r}"
+    trials = record.trajectory.trials()
+    for number, trial in enumerate(trials, 1):
+        if found := _replayed(dataset, task, trial):
+            return found if len(trials) == 1 else f"trial {number}: {found}"
+    (scores,) = score(dataset, [(task, record.trajectory)])
+    return _first(scores, record.scores, "score")
+
+
+def _replayed(dataset: Dataset, task: Task, recorded: Trajectory) -> str:
+    """The first difference between a trajectory and what its actions lead to."""
+    world = answered(dataset.world(task.episode), recorded_answers(recorded))
+    if unknown := {step.actor for step in recorded.steps} - set(world.actors):
+        return f"there is no actor {min(unknown)!r}"
+    game = Game(world, task.episode)
+    if found := _first(game.trajectory.start, recorded.start, "start of"):
+        return found
+    for number, step in enumerate(recorded.steps, 1):
+        now = game.act(step.actor, step.decision)
+        for part in ("observation", "decision", "feedback", "pose"):
+            if plain(getattr(now, part)) != plain(getattr(step, part)):
+                return f"step {number}: the {part} is another"
+    ended = "stopped" if all(map(world.done, world.actors)) else "step_limit"
+    if ended != recorded.ended:
+        return f"ends as {ended}, and is recorded as {recorded.ended}"
+    return _first(world.state(), recorded.state, "final state of")
+
+
+def _first(now: Mapping[str, Any], recorded: Mapping[str, Any], what: str) -> str:
+    """The first entry that differs."""
+    ours, theirs = plain(now), plain(recorded)
+    for key in (*ours, *(key for key in theirs if key not in ours)):
+        if ours.get(key) != theirs.get(key):
+            return f"{what} {key!r} is {_short(ours.get(key))}, recorded {_short(theirs.get(key))}"
+    return ""
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."

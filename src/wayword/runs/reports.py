@@ -34,8 +34,7 @@ from wayword.runs.config import (
     success_of,
 )
 from wayword.runs.index import EPISODES
-from wayword.runs.parts import cast_of, open_dataset, split_name
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, cast_of, open_dataset, split_name
 from wayword.runs.record import RecordedRun, RunFolder, is_run
 from wayword.runs.remote import url_of
 

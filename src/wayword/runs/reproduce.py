@@ -11,22 +11,30 @@ stands for each. A row without a run says under ``absent`` why it cannot be had.
 from __future__ import annotations
 
 import hashlib
+import io
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 
 from wayword.core import registry
+from wayword.core.episode import Json
 from wayword.core.errors import DataError, UsageError, suggest
+from wayword.metrics import table as tables
+from wayword.metrics.intervals import Interval, bootstrap
+from wayword.metrics.summary import Row
 from wayword.models.middleware.prices import load_prices
-from wayword.runs.parts import open_dataset
-from wayword.runs.plan import Plan, data_folder
+from wayword.runs.plan import Plan, data_folder, open_dataset
+from wayword.runs.record import RecordedRun, RunFolder
+from wayword.runs.reports import pooled
 from wayword.settings import make, merge
 
 FOLDER = files("wayword.runs") / "recipe_files"
@@ -101,11 +109,11 @@ class Wishes:
     limit: int | None = None
     rows: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
-    steps: int | None = None
+    max_steps: int | None = None
     concurrency: int = 8
     data: Path | None = None
     out: Path = Path("runs/reproduce")
-    dollars: float | None = None
+    max_dollars: float | None = None
     cache: Path | None = None
     prices: Path | None = None
     seeds: int | None = None
@@ -290,10 +298,10 @@ def _plan(
         merge(own, _share(wishes.settings, row.agent)),
         limit=None if limit == 10**9 else limit,
         shuffle=row.shuffle,
-        max_steps=wishes.steps or row.steps,
+        max_steps=wishes.max_steps or row.steps,
         concurrency=wishes.concurrency,
         data=wishes.data,
-        dollars=wishes.dollars,
+        max_dollars=wishes.max_dollars,
         cache=wishes.cache,
         prices=wishes.prices,
     )
@@ -327,8 +335,8 @@ def _differs(row: RecipeRow, wishes: Wishes, main: str, seeds: int) -> Iterator[
         yield f"your settings: {json.dumps(wishes.settings, default=str)}"
     if wishes.limit and (row.limit is None or wishes.limit < row.limit):
         yield f"the first {wishes.limit} episodes alone"
-    if wishes.steps and wishes.steps != row.steps:
-        yield f"at most {wishes.steps} steps, not {row.steps}"
+    if wishes.max_steps and wishes.max_steps != row.steps:
+        yield f"at most {wishes.max_steps} steps, not {row.steps}"
     if seeds != len(row.seeds):
         yield f"{seeds} seeds, not {len(row.seeds)}"
 
@@ -339,3 +347,148 @@ def _folder(plan: Plan) -> str:
     digest = hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
     name = "-".join(part for part in (plan.agent, plan.on, plan.model.rsplit("/")[-1]) if part)
     return f"{re.sub(r'[^A-Za-z0-9._-]+', '-', name)}-{digest[:8]}"
+
+
+# Ours beside the published: a recipe's rows with counts, intervals, cost and what differs.
+
+
+STEP_MS = "step_ms"
+"""Milliseconds of an episode for each of its steps; no metric of a family has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReproducedRow:
+    """A row: ``ours`` and ``published`` by metric, rates in percent; ``n`` episodes were played.
+
+    ``missing`` says why there is no run. ``cost`` is in US dollars, None where a price is unknown.
+    """
+
+    name: str
+    published: Mapping[str, float]
+    ours: Mapping[str, Interval] = field(default_factory=dict)
+    n: int = 0
+    of: int = 0
+    runs: tuple[str, ...] = ()
+    model: str = ""
+    dataset: str = ""
+    cost: float | None = None
+    tokens: int = 0
+    differs: tuple[str, ...] = ()
+    missing: str = ""
+
+
+def beside(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
+    """The row's runs beside what is published. Raises ``RecordingError`` for a run not begun."""
+    row = prepared.row
+    if prepared.missing:
+        return ReproducedRow(row.name, row.published, missing=prepared.missing)
+    runs = [RunFolder.read(plan.out) for plan in prepared.plans if plan.out]
+    found = pooled(runs)
+    ours = {key: value for key in keys if (value := _value(found, runs, key)) is not None}
+    totals = found.totals
+    return ReproducedRow(
+        row.name,
+        row.published,
+        ours,
+        found.n,
+        found.of * len(runs),
+        tuple(str(run.path) for run in runs),
+        found.model,
+        found.dataset,
+        totals.get("cost", 0.0),
+        int(sum(totals.get(key) or 0 for key in ("prompt_tokens", "completion_tokens"))),
+        (*prepared.differs, *found.caveats, *_failed(found)),
+    )
+
+
+def _failed(row: Row) -> list[str]:
+    return [f"{row.failed} episodes failed"] if row.failed else []
+
+
+def _value(row: Row, runs: Sequence[RecordedRun], key: str) -> Interval | None:
+    if key == STEP_MS:
+        scores = [found for run in runs for _, found in run.scores() if found.get("steps")]
+        values = np.array([[1000.0 * s["seconds"] / s["steps"]] for s in scores])
+        return bootstrap(values)[0] if len(scores) else None
+    if key not in row.values:
+        return None
+    kinds = {metric.key: metric.kind for metric in tables.metrics_of([row])}
+    scale, value = (100.0 if kinds.get(key) == "rate" else 1.0), row.values[key]
+    return Interval(scale * value.mean, scale * value.low, scale * value.high)
+
+
+def render(recipe: Recipe, rows: Sequence[ReproducedRow], form: str, width: int = 100) -> str:
+    """The table as ``rich``, ``markdown`` or ``json``; ours above the published."""
+    if form == "json":
+        return json.dumps(_json(recipe, rows), indent=2)
+    cells = [_cells(recipe, row) for row in rows]
+    head = ["Row", "Episodes", *recipe.metrics.values(), "Cost"]
+    notes = _notes(rows)
+    if form == "markdown":
+        lines = [head, ["---"] * len(head), *([c.replace("\n", "<br>") for c in r] for r in cells)]
+        return "\n".join(["| " + " | ".join(line) + " |" for line in lines] + ["", *notes])
+    return "\n".join(
+        [f"{recipe.name}: {recipe.title}", recipe.source, _rich(head, cells, width), *notes]
+    )
+
+
+def _rich(head: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> str:
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    shown = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    for number, name in enumerate(head):
+        shown.add_column(name, justify="right" if number else "left", overflow="fold")
+    for line in cells:
+        shown.add_row(*line)
+    out = io.StringIO()
+    Console(file=out, width=width, no_color=True, highlight=False).print(shown)
+    return "\n".join(line.rstrip() for line in out.getvalue().splitlines())
+
+
+def _cells(recipe: Recipe, row: ReproducedRow) -> list[str]:
+    count = f"{row.n} of {row.of}" if row.n != row.of else str(row.n)
+    told = [_cell(row.ours.get(key), row.published.get(key)) for key in recipe.metrics]
+    cost = "?" if row.cost is None else f"${row.cost:.2f}"
+    return [row.name, "–", *told, "–"] if row.missing else [row.name, count, *told, cost]
+
+
+def _cell(ours: Interval | None, published: float | None) -> str:
+    mean = "–" if ours is None else f"{ours.mean:.2f}"
+    spread = "" if ours is None or math.isnan(ours.low) else f" ±{ours.half:.2f}"
+    return f"{mean}{spread}\n({'–' if published is None else f'{published:g}'})"
+
+
+def _notes(rows: Sequence[ReproducedRow]) -> list[str]:
+    """What differs, each line once, with the rows it is about where it is not all of them."""
+    about: dict[str, list[str]] = {}
+    for row in rows:
+        for line in row.differs:
+            about.setdefault(line, []).append(row.name)
+    played = sum(not row.missing for row in rows)
+    lines = ["Ours ± half of the 95% interval, (published). What differs:"] if played else []
+    for line, names in about.items():
+        lines.append(f"- {line}" if len(names) == played else f"- {'; '.join(names)}: {line}")
+    gone: dict[str, list[str]] = {}
+    for row in rows:
+        if row.missing:
+            gone.setdefault(row.missing, []).append(row.name)
+    return lines + [f"Not run: {'; '.join(names)}: {why}" for why, names in gone.items()]
+
+
+def _json(recipe: Recipe, rows: Sequence[ReproducedRow]) -> Json:
+    listed: list[Json] = []
+    for row in rows:
+        told = asdict(row)
+        told["ours"] = {
+            key: {"mean": _finite(v.mean), "low": _finite(v.low), "high": _finite(v.high)}
+            for key, v in row.ours.items()
+        }
+        listed.append(told)
+    head = {"recipe": recipe.name, "title": recipe.title, "source": recipe.source}
+    return {**head, "metrics": dict(recipe.metrics), "rows": listed}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

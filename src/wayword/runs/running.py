@@ -9,58 +9,186 @@ print(result.path, result.outcome.finished)
 from __future__ import annotations
 
 import asyncio
+import hashlib
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from wayword.agents.person import PERSON, Person, Terminal, answered_by
 from wayword.core import registry
 from wayword.core.agent import Shared
-from wayword.core.dataset import Dataset
+from wayword.core.errors import UsageError
 from wayword.core.model import Model
-from wayword.core.rollout import Outcome, Setup
+from wayword.core.recording import Continued
+from wayword.core.rollout import Outcome
 from wayword.core.rollout import run as run_episodes
 from wayword.core.trajectory import (
-    ASKED,
-    CLAUSES,
-    FOLLOWED,
-    GROUNDED,
-    SCENE_EXPERT,
-    STATE,
-    TURN,
-    VOTES,
     Step,
 )
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
-from wayword.runs.active import ActiveRun, OnProgress, add_earlier, config_of, open_models
-from wayword.runs.config import Session, add_session
-from wayword.runs.continuing import Continuation
-from wayword.runs.episodes import choose, made, setup_of, unfinished
-from wayword.runs.parts import (
+from wayword.runs.active import (
+    ActiveRun,
+    OnProgress,
+    Reporter,
+    choose,
+    config_of,
+    open_models,
+    setup_of,
+    unfinished,
+)
+from wayword.runs.config import Session, Spending, add_session, sessions
+from wayword.runs.plan import (
     AgentParts,
+    Plan,
     model_choices,
-    omitted,
     open_agent,
     open_dataset,
+    run_folder,
 )
-from wayword.runs.plan import Plan, run_folder
-from wayword.runs.progress import Reporter
-from wayword.runs.record import RunFolder
+from wayword.runs.record import RunFolder, is_run
+from wayword.settings import merge
 
-QUIET = {
-    *(STATE, CLAUSES, FOLLOWED, VOTES, ASKED, GROUNDED, TURN, SCENE_EXPERT),
-    *("blocked", "went_back", "lesson", "recorded_before"),
-}
-"""Notes of an agent's usual course; the others, that something went wrong or was left out, are
-counted at the end of a run."""
+# Continue a recorded episode from one of its steps, by any agent or person, as a new run:
+#
+#     wayword run navgpt --model openai:NAME --continue runs/first:5593_0:4
+#
+# The steps before the fourth are replayed as recorded; from there on the new agent decides.
+
+_FORM = "write RUN:EPISODE:STEP, for example runs/first:5593_0:4"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A step of a recorded episode, from 1: the first one that the new agent decides."""
+
+    run: Path
+    episode: str
+    step: int
+
+    @classmethod
+    def read(cls, text: str) -> Place:
+        """``runs/first:5593_0:4``. An episode's id may hold colons; the folder ends where a run
+        folder is. Raises ``UsageError``."""
+        before, _, step = text.rpartition(":")
+        if not step.isdecimal() or not 1 <= int(step) < 10**6:
+            raise UsageError(f"--continue {text}: {_FORM}")
+        parts = before.split(":")
+        for end in range(1, len(parts)):
+            folder = Path(":".join(parts[:end]))
+            if is_run(folder):
+                return cls(folder, ":".join(parts[end:]), int(step))
+        raise UsageError(f"--continue {text}: there is no run folder; {_FORM}")
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """The recorded steps that a run starts from, and the identity of the run that took them."""
+
+    place: Place
+    identity: Mapping[str, Any]
+    steps: tuple[Step, ...]
+
+    @classmethod
+    def open(cls, text: str) -> Continuation:
+        """Raises ``UsageError`` for an episode or a step that does not exist."""
+        place = Place.read(text)
+        run = RunFolder.read(place.run)
+        entry = run.index.entry(place.episode)
+        if entry is None:
+            raise UsageError(f"--continue: {place.run} has no finished episode {place.episode!r}")
+        (record,) = run.pick([entry])
+        steps = record.trajectory.steps
+        if place.step > len(steps) + 1:
+            raise UsageError(
+                f"--continue: {place.episode} has {len(steps)} steps; there is no step "
+                f"{place.step} to go on from"
+            )
+        return cls(place, run.config["identity"], tuple(steps[: place.step - 1]))
+
+    def plan(self, plan: Plan) -> Plan:
+        """The plan on the recorded run's episode, data and seed."""
+        own = {"dataset": dict(self.identity.get("dataset_settings") or {})}
+        return replace(
+            plan,
+            on=str(self.identity["dataset"]),
+            settings=merge(plan.settings, own),
+            episodes=(self.place.episode,),
+            episode="",
+            limit=None,
+            shuffle=None,
+            shard="",
+            seed=int(self.identity.get("seed") or 0),
+            max_steps=plan.max_steps or self.identity.get("max_steps"),
+        )
+
+    def before(self, agent: AgentParts, actors: Sequence[str]) -> dict[str, Continued]:
+        """The steps to replay, by their episode's id. An actor whose agent took its steps itself,
+        with the same settings, gets the recorded answers."""
+
+        def who(identity: Mapping[str, Any]) -> str:
+            keys = ("agent", "settings", "agent_checksum", "prompts_checksum")
+            return json.dumps([identity.get(key) for key in keys], sort_keys=True, default=str)
+
+        own, others = self.identity, self.identity.get("actors") or {}
+        same = [
+            actor
+            for actor in actors
+            if who(others.get(actor, own)) == who(agent.others.get(actor, agent).identity())
+        ]
+        return {self.place.episode: Continued(self.steps, frozenset(same))}
+
+    def marked(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """The new run's config with the steps in its identity, and a caveat for all figures."""
+        place = self.place
+        taken = [
+            [step.actor, str(getattr(step.decision, "action", "")), step.feedback.status]
+            for step in self.steps
+        ]
+        before = hashlib.sha256(json.dumps(taken).encode()).hexdigest()[:16]
+        own = {"episode": place.episode, "step": place.step, "before": before}
+        caveat = f"continues {place.run.name}: episode {place.episode} from the start"
+        if place.step > 1:
+            caveat = (
+                f"continues {place.run.name}: steps 1 to {place.step - 1} of episode "
+                f"{place.episode} were taken by {self.identity.get('agent', '')}"
+            )
+        return {
+            **config,
+            "identity": {**config["identity"], "continues": own},
+            "caveats": [*config["caveats"], caveat],
+        }
+
+
+# The run.
+
+
+def add_earlier(account: Account, run: RunFolder) -> Spending:
+    """Count what earlier sessions of the run spent, and log what is spent from now on."""
+    finished = run.index
+    before = list(sessions(run.path))
+    columns = map(finished.column, ("prompt_tokens", "completion_tokens", "cost"))
+    read, written, costs = (np.nan_to_num(column) for column in columns)
+    tokens, dollars = int(read.sum() + written.sum()), float(costs.sum())
+    account.expect(zip((read + written).tolist(), costs.tolist(), strict=True))
+    tokens += sum(s.dropped_tokens for s in before)
+    dollars += sum(s.dropped_dollars for s in before)
+    spending = Spending(run.path, (tokens, dollars))
+    account.tokens += spending.tokens
+    account.dollars += spending.dollars
+    account.ledger = spending
+    return spending
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """What a run left: its folder, how it ended, and what a user should know."""
+    """The outcome of a run: its folder, how it ended, and notices for the user."""
 
     path: Path
     outcome: Outcome
@@ -71,104 +199,111 @@ class RunResult:
         return registry.displayed(self)
 
 
-class _Session:
-    """One start of a run, written down when it ends."""
-
-    def __init__(self, active: ActiveRun, account: Account) -> None:
-        self._active, self._account = active, account
-        self._done, self._tokens, self._dollars = active.done, account.tokens, account.dollars
-        self._began = time.perf_counter()
-        self._started = datetime.now(UTC).isoformat(timespec="seconds")
-
-    def end(self) -> None:
-        """Append the session to the run folder."""
-        active, account = self._active, self._account
-        session = Session(
-            self._started,
-            time.perf_counter() - self._began,
-            active.done - self._done,
-            max(0, account.tokens - self._tokens - active.finished_tokens),
-            max(0.0, account.dollars - self._dollars - active.finished_dollars),
-        )
-        add_session(active.folder.path, session)
-
-
 def run(
     plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
 ) -> RunResult:
-    """Play the plan's episodes, those finished before left out. Blocks; see ``run_async``."""
+    """Play the plan's episodes, except those finished before. Blocks; see ``run_async``."""
     return asyncio.run(run_async(plan, on_progress, person))
 
 
 async def run_async(
     plan: Plan, on_progress: OnProgress | None = None, person: Person | None = None
 ) -> RunResult:
-    """Play the plan's episodes, those finished before left out.
+    """Play the plan's episodes, except those finished before.
 
     Where a person plays or answers, it is ``person``, else the one at the terminal; episodes then
     come one after the other.
-    Every finished episode is on disk at once; after a crash the same plan goes on where it was.
+    Every finished episode is on disk at once; after a crash the same plan resumes.
     Raises ``UsageError``, ``DataError``, ``RecordingError`` before or instead of a broken run.
     """
     going_on = Continuation.open(plan.continues) if plan.continues else None
     plan = going_on.plan(plan) if going_on else plan
     dataset = open_dataset(plan)
     agent = open_agent(plan, dataset)
-    account = Account(plan.tokens, plan.dollars)
+    account = Account(plan.max_tokens, plan.max_dollars)
     models = open_models(plan, model_choices(plan, agent), account)  # before anything is written
     try:
         for model in models.values():
             await model.prepare()
-        there = (person or Terminal()) if agent.needs_person or plan.ask else None
-        tell = on_progress or _silent
-        return await _run(plan, dataset, agent, models, account, tell, there, going_on)
+        player = (person or Terminal()) if agent.needs_person or plan.ask else None
+        config = config_of(plan, dataset, agent, models)
+        config = going_on.marked(config) if going_on else config
+        if plan.episodes:
+            choose(plan, dataset.tasks)  # before a folder is made: a name may be mistyped
+        out = plan.out or run_folder(plan, config["identity"])
+        with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
+            chosen = choose(plan, dataset.tasks, folder)
+            tell = on_progress or (lambda done, total, scores: None)
+            active = ActiveRun(plan, dataset, agent, folder, len(chosen), tell, player, store=store)
+            account.on_retried = active.retried
+            if going_on:
+                actors = dataset.tasks[chosen[0]].episode.actors
+                active.continued = going_on.before(agent, actors)
+            todo = unfinished(dataset.tasks, chosen, folder)
+            active.done = resumed = len(chosen) - len(todo)
+            active.on_progress(resumed, len(chosen), {})
+            outcome = await _play(active, todo, models, account) if todo else Outcome()
+            if outcome.exhausted and account.used >= 1.0:  # by calls made since the refusal
+                outcome = replace(outcome, exhausted=account.spent())
+            told = [*active.all_notices(), *_lessons(models), *_spent(account, outcome)]
+            return RunResult(out if store else path, outcome, resumed, told)
     finally:
         for model in models.values():
             await model.aclose()
 
 
-async def _run(
-    plan: Plan,
-    dataset: Dataset,
-    agent: AgentParts,
-    models: Mapping[str, Model],
-    account: Account,
-    on_progress: OnProgress,
-    person: Person | None,
-    going_on: Continuation | None,
-) -> RunResult:
-    config = config_of(plan, dataset, agent, models)
-    config = going_on.marked(config) if going_on else config
-    if plan.episodes:
-        choose(plan, dataset.tasks)  # before a folder is made: a name may be mistyped
-    out = plan.out or run_folder(plan, config["identity"])
-    with remote.writing(out) as (path, store), RunFolder.open(path, config) as folder:
-        chosen = choose(plan, dataset.tasks, folder)
-        active = ActiveRun(plan, dataset, agent, folder, len(chosen), on_progress, person)
-        account.on_retried = active.retried
-        if going_on:
-            active.continued = going_on.before(agent, dataset.tasks[chosen[0]].episode.actors)
-        todo = unfinished(dataset.tasks, chosen, folder)
-        active.store = store
-        active.done = resumed = len(chosen) - len(todo)
-        active.on_progress(resumed, len(chosen), {})
-        outcome = await _play(active, todo, models, account) if todo else Outcome()
-        if outcome.exhausted and account.used >= 1.0:  # by calls made since an episode was refused
-            outcome = replace(outcome, exhausted=account.spent())
-        learnt = [line for model in models.values() for line in model.lessons]
-        told = [f"refused by the server and left out: {line}" for line in dict.fromkeys(learnt)]
-        told += dict.fromkeys(line for model in models.values() for line in model.warnings)
-        spent = _spent(account, outcome)
-        return RunResult(
-            out if store else path,
-            outcome,
-            resumed,
-            [*_notices(active), *active.notices, *told, *spent],
+async def _play(
+    active: ActiveRun, todo: Sequence[int], models: Mapping[str, Model], account: Account
+) -> Outcome:
+    plan, person, path = active.plan, active.person, active.folder.path
+    spending = add_earlier(account, active.folder)
+    done, tokens, dollars = active.done, account.tokens, account.dollars
+    began, started = time.perf_counter(), datetime.now(UTC).isoformat(timespec="seconds")
+    account.turns = plan.max_steps or active.dataset.max_steps
+    active.reporter = Reporter(path, active.total, account.turns)
+
+    def stepped(episode: str, step: Step) -> None:
+        account.stepped()
+        active.stepped(episode, step)
+
+    try:
+        if plan.engine == "ray":
+            from wayword.runs import ray_engine  # not for runs in this process
+
+            return await ray_engine.play(active, todo, account)
+        setup = replace(
+            setup_of(plan, active.dataset, active.agent, models, stepped),
+            dataset=answered_by(active.dataset, person) if person else active.dataset,
+            shared=Shared({PERSON: person} if person else {}),
+            purse=account,
+            continued=active.continued,
         )
+        tasks = (active.dataset.tasks[number] for number in todo)
+        return await run_episodes(tasks, setup, active.ended, 1 if person else plan.concurrency)
+    finally:
+        active.reporter.write(active.done, over=True)
+        try:
+            spending.close()
+        finally:
+            session = Session(
+                started,
+                time.perf_counter() - began,
+                active.done - done,
+                max(0, account.tokens - tokens - active.finished_tokens),
+                max(0.0, account.dollars - dollars - active.finished_dollars),
+            )
+            add_session(path, session)
+
+
+def _lessons(models: Mapping[str, Model]) -> list[str]:
+    """Lines on what servers refused, and the models' warnings."""
+    learnt = dict.fromkeys(line for model in models.values() for line in model.lessons)
+    warnings = dict.fromkeys(line for model in models.values() for line in model.warnings)
+    return [*(f"refused by the server and left out: {line}" for line in learnt), *warnings]
 
 
 def _spent(account: Account, outcome: Outcome) -> list[str]:
-    """What a person should know of the bill."""
+    """Lines on the bill."""
     told = []
     if account.retries:
         again = counted(account.retries, "request was", "requests were")
@@ -182,69 +317,6 @@ def _spent(account: Account, outcome: Outcome) -> list[str]:
     return told
 
 
-async def _play(
-    active: ActiveRun, todo: Sequence[int], models: Mapping[str, Model], account: Account
-) -> Outcome:
-    plan, person = active.plan, active.person
-    spending = add_earlier(account, active.folder)
-    session = _Session(active, account)
-    most = account.turns = plan.max_steps or active.dataset.max_steps
-    active.reporter = Reporter(active.folder.path, active.total, most)
-    try:
-        if plan.engine == "ray":
-            from wayword.runs import ray_engine  # not for runs in this process
-
-            return await ray_engine.play(active, todo, account)
-        setup = _setup(active, models, account)
-        tasks = made(active.dataset.tasks, todo)
-        return await run_episodes(tasks, setup, active.ended, 1 if person else plan.concurrency)
-    finally:
-        active.reporter.over(active.done)
-        try:
-            spending.close()
-        finally:
-            session.end()
-
-
-def _setup(active: ActiveRun, models: Mapping[str, Model], account: Account) -> Setup:
-    person = active.person
-
-    def stepped(episode: str, step: Step) -> None:
-        account.stepped()
-        active.stepped(episode, step)
-
-    setup = setup_of(active.plan, active.dataset, active.agent, models, stepped)
-    return replace(
-        setup,
-        dataset=answered_by(active.dataset, person) if person else active.dataset,
-        shared=Shared({PERSON: person} if person else {}),
-        purse=account,
-        continued=active.continued,
-    )
-
-
-def _notices(active: ActiveRun) -> list[str]:
-    failed = [f"episode {name} failed: {reason}" for reason, name in active.reasons.items()]
-    played = active.done + len(active.reasons)
-    noted = [
-        f"noted in {count} of {played} episodes: {kind.replace('_', ' ')}"
-        for kind, count in sorted(active.noted.items())
-        if kind not in QUIET
-    ]
-    if noted:
-        noted[-1] += "; `wayword view` shows at which steps, and why"
-    left = ", ".join(f"{n:,} {cause}" for cause, n in omitted(active.dataset).items())
-    gone = [f"left out of the split: {left}"] if left else []
-    gone += [f"note: {caveat}" for caveat in active.dataset.caveats]
-    typed, now = active.plan.on.partition(":")[0], active.plan.dataset_name
-    named = [f"the dataset {typed} is called {now} now"] if typed != now else []
-    return [*named, *active.folder.notices, *gone, *failed[:5], *noted]
-
-
 def counted(number: int, one: str, many: str) -> str:
     """``1 request was``, ``2 requests were``."""
     return f"{number:,} {one if number == 1 else many}"
-
-
-def _silent(done: int, total: int, scores: Mapping[str, float]) -> None:
-    return None

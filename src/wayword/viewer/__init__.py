@@ -4,9 +4,9 @@
 
     print(viewer.write(Path("runs/first")))     # runs/first/pages/index.html
 
-    library content guard app     run folders, their pages, who may ask, the server (wayword view)
+    library content app           run folders, their pages, the server (wayword view)
     home index episode compare    a page each; words, steps, figures and maps are parts of them
-    letters expert                short names of places, what an expert would have done
+    letters course                short names of places; how near to success a step led
     causes live play              why episodes failed, runs that go on, a person who plays
     pages                         the same pages as files that need no server
 

@@ -29,19 +29,18 @@ from wayword.core.secrets import redacted
 from wayword.metrics import accounting, scoring, state_accuracy
 from wayword.runs import reports
 from wayword.runs.config import metrics_of
-from wayword.runs.parts import cast_of
+from wayword.runs.plan import cast_of
 from wayword.viewer import index
 from wayword.viewer.causes import causes
 from wayword.viewer.compare import Pairs
+from wayword.viewer.course import experts
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.expert import experts
 from wayword.viewer.home import Card, home_page, means
 from wayword.viewer.index import Overview, index_page
-from wayword.viewer.library import Found, Kept, Library, Rows, slug
+from wayword.viewer.library import Found, Kept, Library, Rows, Wish, select, slug
 from wayword.viewer.live import moves_part, moving_page, progress_of, standing, under_way
 from wayword.viewer.markup import visible
-from wayword.viewer.selecting import Wish, select
 
 REMOTE = 10_000
 """Runs of more episodes have their rows asked for, some at a time."""

@@ -20,8 +20,7 @@ from wayword.core.perceiver import Percept
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Family
 from wayword.runs.config import Checksums, success_of
-from wayword.runs.parts import open_dataset
-from wayword.runs.plan import Plan
+from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.replaying import recorded_answers
 from wayword.viewer.letters import Letters
 

@@ -17,7 +17,7 @@ from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.metrics import accounting
 from wayword.runs.config import caveats_of, success_of
-from wayword.runs.parts import cast_of
+from wayword.runs.plan import cast_of
 from wayword.viewer import words as seeing
 from wayword.viewer.causes import CAUSES
 from wayword.viewer.data import Head, Sources, Tally

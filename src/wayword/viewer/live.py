@@ -18,7 +18,7 @@ from typing import Any
 from wayword.core.action import Action, Decision
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
-from wayword.runs.progress import NAME
+from wayword.runs.active import PROGRESS
 from wayword.viewer.data import Sources
 from wayword.viewer.library import Rows
 from wayword.viewer.maps import generic
@@ -45,7 +45,7 @@ class Progress:
 
 def progress_of(run: Path) -> Progress | None:
     """What a run last said of itself, or None where it never did. Never raises."""
-    path = run / NAME
+    path = run / PROGRESS
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         age = time.time() - path.stat().st_mtime

@@ -15,7 +15,7 @@ from wayword.metrics.state_accuracy import claims
 from wayword.viewer import figures
 from wayword.viewer import words as seeing
 from wayword.viewer.clauses import SHOWN_ELSEWHERE, Clauses
-from wayword.viewer.course import Course
+from wayword.viewer.course import SPOKEN, Course
 from wayword.viewer.letters import Letters
 from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Child, Html, join, tag
@@ -170,11 +170,7 @@ def _small(call: ModelCall, answer: Completion | Choice) -> Html:
     return tag("p", " · ".join(parts), class_="dim")
 
 
-_FORMS = {
-    "json_schema": "a JSON schema",
-    "grammar": "a grammar",
-    "choices": "a list of choices",
-}
+_FORMS = {"json_schema": "a JSON schema", "grammar": "a grammar", "choices": "a list of choices"}
 
 
 def _sampled(sampling: Sampling | None, unsent: Sequence[str]) -> list[str]:
@@ -202,8 +198,6 @@ def _picture(image: Image) -> Html:
 
 _FEW_THINGS, _MOST_CHIPS = 6, 16
 _NUMBERED = {"x", "y", "heading"}
-SPOKEN = ("chat", "ask")
-"""Actions whose argument is something said."""
 
 
 def outcome(step: Step) -> str:
@@ -362,10 +356,7 @@ class Cards:
         """What the server has to say of a step, when asked; nothing in pages that are files."""
         if not self.ask or self.trial:
             return None
-        kinds = (
-            ("raw", "Raw JSON"),
-            ("continue", "Continue from here"),
-        )
+        kinds = (("raw", "Raw JSON"), ("continue", "Continue from here"))
         asked = [
             tag(
                 "button",

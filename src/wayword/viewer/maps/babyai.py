@@ -13,7 +13,7 @@ from typing import Any
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.drawing import At, Layer, Map, Point, Stand, render
+from wayword.viewer.maps.drawing import At, Layer, Map, Stand, square
 from wayword.viewer.maps.generic import walked
 from wayword.viewer.markup import Html, tag
 
@@ -24,14 +24,8 @@ MEANT = "meant by the instruction"
 _COLOURS = frozenset({"red", "green", "blue", "purple", "yellow", "grey"})
 
 
-def map(trajectory: Trajectory, sources: Sources) -> Html | None:
-    """The map, or None where no pose has a position."""
-    drawn = geography(trajectory, sources)
-    return render(drawn) if drawn else None
-
-
-def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """The walk on its grid."""
+def map(trajectory: Trajectory, sources: Sources) -> Map | None:
+    """The walk on its grid; None where no pose has a position."""
     drawn = walked(trajectory, {})
     if drawn is None:
         return None
@@ -84,9 +78,9 @@ def _things(state: Mapping[str, Any]) -> list[Thing]:
 
 def _paint(rows: Sequence[str], told: Sequence[Sequence[Thing]], at: At) -> Html:
     floor = [
-        _square((x, -y), at, "cell wall-cell" if square == "#" else "cell")
+        square((x, -y), at, "cell wall-cell" if sign == "#" else "cell")
         for y, row in enumerate(rows)
-        for x, square in enumerate(row)
+        for x, sign in enumerate(row)
     ]
     return tag("g", *floor, *(paint_thing(*span, at) for span in _spans(told)), class_="grid")
 
@@ -104,32 +98,22 @@ def _spans(told: Sequence[Sequence[Thing]]) -> Iterator[tuple[Thing, int, int]]:
     yield from ((thing, first, steps) for thing, first in since.items())
 
 
-def _square(middle: Point, at: At, kind: str, inset: float = 0.0, **more: Any) -> Html:
-    half = 0.5 - inset
-    (x0, y0), (x1, y1) = (
-        at((middle[0] - half, middle[1] + half)),
-        at((middle[0] + half, middle[1] - half)),
-    )
-    wide, tall = round(x1 - x0, 1), round(y1 - y0, 1)
-    title = more.pop("title", None)
-    return tag("rect", title, x=x0, y=y0, width=wide, height=tall, class_=kind, **more)
-
-
 def paint_thing(thing: Thing, first: int, last: int, at: At) -> Html:
     """A thing on its square, as it was from step ``first`` to step ``last``."""
     kind, colour, state, x, y = thing
-    title = tag("title", " ".join(part for part in (state, colour, kind) if part))
+    words = " ".join(part for part in (state, colour, kind) if part)
+    title = tag("title", words)
     paint = f"c-{colour}" if colour in _COLOURS else "c-grey"
     shown = "on" if first == 1 else ""
     middle = (float(x), -float(y))
     span: dict[str, Any] = {"data_first": first, "data_last": last}
     if kind == MEANT:
-        return _square(middle, at, f"meant {shown}", 0.03, title=title, **span)
+        return square(middle, at, f"meant {shown}", 0.03, title=words, **span)
     if kind == "door":
         look = f"griddoor {'open' if state == 'open' else 'shut'} {paint} {shown}"
-        return _square(middle, at, look, 0.06, title=title, **span)
+        return square(middle, at, look, 0.06, title=words, **span)
     if kind == "box":
-        return _square(middle, at, f"gridbox {paint} {shown}", 0.2, title=title, **span)
+        return square(middle, at, f"gridbox {paint} {shown}", 0.2, title=words, **span)
     cx, cy = at(middle)
     size = abs(at((middle[0] + 0.3, middle[1]))[0] - cx)
     if kind == "key":

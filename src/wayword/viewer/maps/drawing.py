@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 from wayword.viewer.letters import Letters, box
 from wayword.viewer.letters import Room as Labels
@@ -199,11 +200,8 @@ def _box(points: Sequence[Point]) -> tuple[Point, Point]:
 
 
 def _rooms(where: Map, paper: _Paper) -> Html:
-    drawn = []
-    for room in where.rooms:
-        (x0, y1), (x1, y0) = paper.at(room.low), paper.at(room.high)
-        drawn.append(tag("rect", x=x0, y=y0, width=x1 - x0, height=y1 - y0, class_="room"))
-    drawn += [_line(a, b, paper, "door") for a, b in where.doors]
+    drawn = [rect(room.low, room.high, paper.at, "room") for room in where.rooms]
+    drawn += [line(a, b, paper.at, "door") for a, b in where.doors]
     for room in where.rooms:
         x, y = paper.at(room.low)
         drawn.append(tag("text", room.name, x=x + 6, y=y - 7, class_="roomname"))
@@ -212,7 +210,7 @@ def _rooms(where: Map, paper: _Paper) -> Html:
 
 def _graph(where: Map, paper: _Paper) -> Html:
     near = [edge for edge in where.edges if paper.holds(edge[0]) and paper.holds(edge[1])]
-    lines = [_line(a, b, paper, "edge") for a, b in near[:_MOST_EDGES]]
+    lines = [line(a, b, paper.at, "edge") for a, b in near[:_MOST_EDGES]]
     dots: list[Html] = []
     for name, point in where.places.items():
         if paper.holds(point) and len(dots) < _MOST_EDGES:
@@ -220,11 +218,6 @@ def _graph(where: Map, paper: _Paper) -> Html:
             title = tag("title", where.letters.title(name))
             dots.append(tag("circle", title, cx=x, cy=y, r=2.4, class_="place"))
     return tag("g", *lines, *dots)
-
-
-def _line(a: Point, b: Point, paper: _Paper, kind: str) -> Html:
-    (x1, y1), (x2, y2) = paper.at(a), paper.at(b)
-    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
 
 
 def _gold(where: Map, paper: _Paper) -> Html | None:
@@ -277,6 +270,43 @@ def _walk(
         ]
     spots = _spots(_gathered(stands), paper, numbered)
     return tag("g", *moves, *poses, *spots, class_=f"walk walk{number % 4}")
+
+
+def line(a: Point, b: Point, at: At, kind: str, title: str = "", **more: Any) -> Html:
+    """A straight line."""
+    (x1, y1), (x2, y2) = at(a), at(b)
+    told = tag("title", title) if title else None
+    return tag("line", told, x1=x1, y1=y1, x2=x2, y2=y2, class_=kind, **more)
+
+
+def rect(
+    low: Point,
+    high: Point,
+    at: At,
+    kind: str,
+    title: str = "",
+    rx: float | None = None,
+    **more: Any,
+) -> Html:
+    """A rectangle from its south-west to its north-east corner."""
+    (x0, y1), (x1, y0) = at(low), at(high)
+    size = {"width": round(x1 - x0, 1), "height": round(y1 - y0, 1)}
+    told = tag("title", title) if title else None
+    return tag("rect", told, x=x0, y=y0, rx=rx, **size, class_=kind, **more)
+
+
+def square(
+    middle: Point, at: At, kind: str, inset: float = 0.0, title: str = "", **more: Any
+) -> Html:
+    """A square of a grid, less ``inset`` on each side."""
+    (x, y), half = middle, 0.5 - inset
+    return rect((x - half, y - half), (x + half, y + half), at, kind, title, **more)
+
+
+def room_name(name: str, polygon: Sequence[Point], at: At) -> Html:
+    """A room's name in its south-western corner."""
+    x, y = at((min(x for x, _ in polygon), min(y for _, y in polygon)))
+    return tag("text", name.replace("_", " "), x=x + 5, y=y - 6, class_="roomname")
 
 
 def outline(points: Sequence[Point], at: At) -> str:

@@ -12,7 +12,6 @@ with blocks of equal length, and its legend says so.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,12 +27,12 @@ AROUND_METRES = 12.0
 width, so that the reader sees the turns that were not taken."""
 
 
-def map(trajectory: Trajectory, sources: Sources) -> Html | None:
+def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     """The walks alone."""
     drawn = walked(trajectory, {})
     if drawn:
         drawn.letters = letters_of(sources, trajectory)
-    return render(drawn) if drawn else None
+    return drawn
 
 
 def walked(trajectory: Trajectory, known: Mapping[str, Point]) -> Map | None:
@@ -164,13 +163,16 @@ def distances(trajectory: Trajectory, sources: Sources) -> list[float]:
     return [math.dist(stand.point, goal) for stand in stands]
 
 
+def _drawn(trajectory: Trajectory, sources: Sources, other: Any) -> Any:
+    """What the family's own map gives, or ``other``."""
+    family = sources.family()
+    return ((family.part("map") if family else None) or other)(trajectory, sources)
+
+
 def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
     """What the family's map draws, as data; None where it has none to give."""
-    family = sources.family()
-    own = family.part("map") if family else None
-    made = getattr(sys.modules.get(getattr(own, "__module__", "")), "geography", None)
-    found: Map | None = made(trajectory, sources) if made else None
-    return found
+    found = _drawn(trajectory, sources, lambda *_: None)
+    return found if isinstance(found, Map) else None
 
 
 def together(
@@ -214,7 +216,6 @@ def _before(told: Trajectory, drawn: Map, step: int) -> Point | None:
 
 def draw(trajectory: Trajectory, sources: Sources) -> Html | None:
     """The family's map of an episode as a ``figure``, or None where nothing has a position."""
-    family = sources.family()
-    own = family.part("map") if family else None
-    drawn = (own or map)(trajectory, sources)
+    drawn = _drawn(trajectory, sources, map)
+    drawn = render(drawn) if isinstance(drawn, Map) else drawn
     return tag("figure", drawn) if drawn else None

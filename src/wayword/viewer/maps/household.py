@@ -17,7 +17,7 @@ import numpy as np
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.drawing import At, Layer, Map, Point, outline, render
+from wayword.viewer.maps.drawing import At, Layer, Map, Point, line, outline, rect, room_name
 from wayword.viewer.maps.generic import walked
 from wayword.viewer.markup import Html, tag
 from wayword.worlds.household.house import Actor
@@ -114,14 +114,8 @@ def _note(told: list[tuple[int, Any]], step: int, value: Any) -> None:
         told.append((step, value))
 
 
-def map(trajectory: Trajectory, sources: Sources) -> Html | None:
-    """The map, or None where no pose has a position."""
-    drawn = geography(trajectory, sources)
-    return render(drawn) if drawn else None
-
-
-def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """The walks, in the house where the dataset has it."""
+def map(trajectory: Trajectory, sources: Sources) -> Map | None:
+    """The walks, in the house where the dataset has it; None where no pose has a position."""
     drawn = walked(trajectory, {})
     house = home(trajectory, sources) if drawn else None
     if drawn and house:
@@ -244,14 +238,28 @@ _LETTER = 5.3
 
 def floor(home: Home, at: At) -> Html:
     """Everything but those who act."""
-    parts = [_room(polygon, at) for _, polygon in home.rooms]
-    parts += [_box(box, at) for box in _largest_first(home.boxes)]
-    parts += [_line(a, b, at, "wall") for a, b in home.walls]
-    parts += [_leaf(leaf, at) for leaf in home.leaves]
+
+    def floor_space(box: Box) -> float:
+        return (box.high[0] - box.low[0]) * (box.high[1] - box.low[1])
+
+    parts = [tag("path", d=outline(polygon, at), class_="floor") for _, polygon in home.rooms]
+    parts += [
+        rect(box.low, box.high, at, _kind("furniture", box.goal), box.title, rx=2)
+        for box in sorted(home.boxes, key=floor_space, reverse=True)  # what stands on it, later
+    ]
+    parts += [line(a, b, at, "wall") for a, b in home.walls]
+    for leaf in home.leaves:
+        kind = _then("leaf open" if leaf.open else "leaf", leaf.first)
+        span = {"data_first": leaf.first, "data_last": leaf.last}
+        parts.append(line(leaf.a, leaf.b, at, kind, leaf.title, **span))
     parts += [_thing(thing, at) for thing in home.things]
     parts += [label for box in home.boxes if (label := _label(box, at)) is not None]
-    parts += [_name(name, polygon, at) for name, polygon in home.rooms]
+    parts += [room_name(name, polygon, at) for name, polygon in home.rooms]
     return tag("g", *parts, class_="house")
+
+
+def _kind(name: str, goal: bool) -> str:
+    return f"{name} goalthing" if goal else name
 
 
 def _legend(house: Home) -> list[Html]:
@@ -263,52 +271,18 @@ def _legend(house: Home) -> list[Html]:
     return [*doors, *goals, *still]
 
 
-def _room(polygon: Sequence[Point], at: At) -> Html:
-    return tag("path", d=outline(polygon, at), class_="floor")
-
-
-def _name(name: str, polygon: Sequence[Point], at: At) -> Html:
-    """The room's name in its south-western corner."""
-    west, south = min(x for x, _ in polygon), min(y for _, y in polygon)
-    x, y = at((west, south))
-    return tag("text", name.replace("_", " "), x=x + 5, y=y - 6, class_="roomname")
-
-
-def _line(a: Point, b: Point, at: At, kind: str) -> Html:
-    (x1, y1), (x2, y2) = at(a), at(b)
-    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
-
-
-def _leaf(leaf: Leaf, at: At) -> Html:
-    (x1, y1), (x2, y2) = at(leaf.a), at(leaf.b)
-    kind = "leaf open" if leaf.open else "leaf"
-    return tag(
-        "line", tag("title", leaf.title), x1=x1, y1=y1, x2=x2, y2=y2,
-        class_=_then(kind, leaf.first), data_first=leaf.first, data_last=leaf.last,
-    )  # fmt: skip
-
-
 def _thing(thing: Thing, at: At) -> Html:
     x, y = at(thing.point)
-    kind, size = ("thing goalthing", 4.5) if thing.goal else ("thing", 2.6)
+    kind = _then(_kind("thing", thing.goal), thing.first)
     return tag(
-        "circle", tag("title", thing.title), cx=x, cy=y, r=size,
-        class_=_then(kind, thing.first), data_first=thing.first, data_last=thing.last,
+        "circle", tag("title", thing.title), cx=x, cy=y, r=4.5 if thing.goal else 2.6,
+        class_=kind, data_first=thing.first, data_last=thing.last,
     )  # fmt: skip
 
 
 def _then(kind: str, first: int) -> str:
     """The classes of what holds for a while; without a script the beginning is shown."""
     return f"{kind} on" if first == 1 else kind
-
-
-def _box(box: Box, at: At) -> Html:
-    (x0, y1), (x1, y0) = at(box.low), at(box.high)
-    return tag(
-        "rect", tag("title", box.title), x=x0, y=y0, rx=2,
-        width=round(x1 - x0, 1), height=round(y1 - y0, 1),
-        class_="furniture goalthing" if box.goal else "furniture",
-    )  # fmt: skip
 
 
 def _label(box: Box, at: At) -> Html | None:
@@ -320,12 +294,3 @@ def _label(box: Box, at: At) -> Html | None:
         return None
     turn = f"rotate(-90 {x:g} {y:g})" if upright else None
     return tag("text", box.label, x=round(x, 1), y=round(y + 3, 1), transform=turn, class_="label")
-
-
-def _largest_first(boxes: Sequence[Box]) -> list[Box]:
-    """So that what stands on something is drawn above it."""
-
-    def size(box: Box) -> float:
-        return (box.high[0] - box.low[0]) * (box.high[1] - box.low[1])
-
-    return sorted(boxes, key=size, reverse=True)

@@ -7,9 +7,8 @@ from typing import Any
 
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.drawing import Map, Point, Room, render
+from wayword.viewer.maps.drawing import Map, Point, Room
 from wayword.viewer.maps.generic import add_gold, letters_of, nearby, walked
-from wayword.viewer.markup import Html
 from wayword.worlds.indoor import family
 
 STOREY_METRES = 1.5
@@ -17,14 +16,9 @@ STOREY_METRES = 1.5
 have viewpoints between the floors."""
 
 
-def map(trajectory: Trajectory, sources: Sources) -> Html | None:
-    """The map, or None where no pose names a viewpoint."""
-    drawn = geography(trajectory, sources)
-    return render(drawn) if drawn else None
-
-
-def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """Walks on the scene's graph; reckoned ones where there is none."""
+def map(trajectory: Trajectory, sources: Sources) -> Map | None:
+    """Walks on the scene's graph, reckoned ones without a graph; None where no pose names a
+    viewpoint."""
     name, scene = trajectory.episode_id, sources.scene(trajectory.episode_id)
     graph = sources.graph(scene)
     known = sources.layout(scene, lambda: _points(graph))

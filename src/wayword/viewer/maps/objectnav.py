@@ -20,7 +20,7 @@ from wayword.core.errors import WaywordError
 from wayword.core.trajectory import TURN, Step, Trajectory
 from wayword.viewer.data import Sources
 from wayword.viewer.figures import free_ways
-from wayword.viewer.maps.drawing import At, Layer, Map, Point, outline, render
+from wayword.viewer.maps.drawing import At, Layer, Map, Point, line, outline, rect, room_name
 from wayword.viewer.maps.generic import finite, walked
 from wayword.viewer.markup import Html, tag
 from wayword.viewer.words import as_mapping
@@ -34,14 +34,8 @@ _LEAST = 3
 _ALWAYS = 9_999_999
 
 
-def map(trajectory: Trajectory, sources: Sources) -> Html | None:
-    """The map, or None where no pose has a position."""
-    drawn = geography(trajectory, sources)
-    return render(drawn) if drawn else None
-
-
-def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """The walk over what was seen."""
+def map(trajectory: Trajectory, sources: Sources) -> Map | None:
+    """The walk over what was seen; None where no pose has a position."""
     drawn = walked(trajectory, {})
     if drawn is None:
         return None
@@ -184,8 +178,8 @@ def _paint(
         large = [o for o in scene.objects if o.id in targets or o.width * o.depth >= _LARGE]
         large.sort(key=lambda o: (o.id in targets, -o.width * o.depth))
         parts += [_box(each, each.id in targets, at) for each in large]
-        parts += [_wall(wall.a, wall.b, at) for wall in scene.walls]
-        parts += [_name(room.name, room.polygon, at) for room in scene.rooms]
+        parts += [line(wall.a, wall.b, at, "wall") for wall in scene.walls]
+        parts += [room_name(room.name, room.polygon, at) for room in scene.rooms]
     parts += [_target(middle, at) for middle in middles]
     return tag("g", *parts, class_="house")
 
@@ -205,29 +199,15 @@ def _squares(middles: Sequence[Point], at: At) -> str:
 
 
 def _box(thing: HouseObject, target: bool, at: At) -> Html:
-    (x0, y1), (x1, y0) = (
-        at((thing.x - thing.width / 2, thing.y - thing.depth / 2)),
-        at((thing.x + thing.width / 2, thing.y + thing.depth / 2)),
-    )
+    half = thing.width / 2, thing.depth / 2
+    low, high = (thing.x - half[0], thing.y - half[1]), (thing.x + half[0], thing.y + half[1])
+    (x0, y1), (x1, y0) = at(low), at(high)
     if target and max(x1 - x0, y1 - y0) < 9:
         return _target((thing.x, thing.y), at, thing.type)
-    return tag(
-        "rect", tag("title", thing.type.replace("_", " ")), x=x0, y=y0, rx=2,
-        width=round(x1 - x0, 1), height=round(y1 - y0, 1),
-        class_="furniture goalthing" if target else "furniture",
-    )  # fmt: skip
+    kind = "furniture goalthing" if target else "furniture"
+    return rect(low, high, at, kind, thing.type.replace("_", " "), rx=2)
 
 
 def _target(middle: Point, at: At, name: str = "target") -> Html:
     x, y = at(middle)
     return tag("circle", tag("title", name), cx=x, cy=y, r=5, class_="thing goalthing")
-
-
-def _wall(a: Point, b: Point, at: At) -> Html:
-    (x1, y1), (x2, y2) = at(a), at(b)
-    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="wall")
-
-
-def _name(name: str, polygon: Sequence[Point], at: At) -> Html:
-    x, y = at((min(x for x, _ in polygon), min(y for _, y in polygon)))
-    return tag("text", name.replace("_", " "), x=x + 5, y=y - 6, class_="roomname")

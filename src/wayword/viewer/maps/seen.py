@@ -19,7 +19,18 @@ from typing import Any
 from wayword.core.geometry import relative
 from wayword.viewer.letters import Letters, Room, box
 from wayword.viewer.maps.babyai import paint_thing
-from wayword.viewer.maps.drawing import WIDTH, At, Layer, Map, Point, Stand, outline, render
+from wayword.viewer.maps.drawing import (
+    WIDTH,
+    At,
+    Layer,
+    Map,
+    Point,
+    Stand,
+    line,
+    outline,
+    render,
+    square,
+)
 from wayword.viewer.maps.generic import finite, place_of
 from wayword.viewer.maps.objectnav import fan
 from wayword.viewer.markup import Html, tag
@@ -163,26 +174,26 @@ def _learn(
 def _grid(known: _Known, here: Point, facing: float, held: Mapping[str, Any]) -> None:
     """Squares of a grid: those on the way to a wall, and those that hold something."""
 
-    def square(ahead: float, right: float) -> Point:
+    def cell(ahead: float, right: float) -> Point:
         forth = _off(here, facing, ahead)
         x, y = _off(forth, facing + 90, right)
         return float(round(x)), float(round(y))
 
-    known.squares[square(0, 0)] = False
+    known.squares[cell(0, 0)] = False
     walls = held.get("walls")
     for steps, (ahead, right) in zip(
         walls if isinstance(walls, list | tuple) else (), ((1, 0), (0, -1), (0, 1)), strict=False
     ):
         reach = finite(steps)
         for n in range(1, 4 if reach is None else int(reach)):
-            known.squares.setdefault(square(n * ahead, n * right), False)
+            known.squares.setdefault(cell(n * ahead, n * right), False)
         if reach is not None:
-            known.squares[square(int(reach) * ahead, int(reach) * right)] = True
+            known.squares[cell(int(reach) * ahead, int(reach) * right)] = True
     for thing in _listed(held, "things"):
         ahead_, right_ = finite(thing.get("ahead")), finite(thing.get("right"))
         if ahead_ is None or right_ is None:
             continue
-        x, y = square(ahead_, right_)
+        x, y = cell(ahead_, right_)
         known.squares[x, y] = False
         words = (str(thing.get(key) or "") for key in ("kind", "colour", "state"))
         known.grid[str(thing.get("name"))] = (*words, int(x), int(-y))  # type: ignore[assignment]
@@ -197,9 +208,12 @@ def _paint(known: _Known, stood: Sequence[Point], at: At) -> Html:
     parts: list[Html | None] = [
         tag("path", d=outline(rim, at), class_="seenfree") for rim in known.fans if rim
     ]
-    parts += [_square(middle, wall, at) for middle, wall in known.squares.items()]
+    parts += [
+        square(middle, at, "cell wall-cell" if wall else "cell")
+        for middle, wall in known.squares.items()
+    ]
     parts += [paint_thing(each, 1, 9_999_999, at) for each in known.grid.values()]
-    parts += [_stub(a, b, at) for a, b in known.stubs]
+    parts += [line(a, b, at, "stub") for a, b in known.stubs]
     marks = [(known.letters.of(name), point, "place") for name, point in known.points.items()]
     marks += [(name, point, f"seen-{kind}") for name, (point, kind) in known.things.items()]
     room = Room(WIDTH, [box(*at(point), 26.0, 22.0) for point in stood])
@@ -215,22 +229,6 @@ def _label(text: str, x: float, y: float, room: Room) -> Html | None:
     shown = text.replace("_", " ")
     middle = room.beside(shown, x, y, _LABEL)
     return tag("text", shown, x=middle[0], y=middle[1], class_="label") if middle else None
-
-
-def _square(middle: Point, wall: bool, at: At) -> Html:
-    (x0, y0), (x1, y1) = (
-        at((middle[0] - 0.5, middle[1] + 0.5)),
-        at((middle[0] + 0.5, middle[1] - 0.5)),
-    )
-    return tag(
-        "rect", x=x0, y=y0, width=round(x1 - x0, 1), height=round(y1 - y0, 1),
-        class_="cell wall-cell" if wall else "cell",
-    )  # fmt: skip
-
-
-def _stub(a: Point, b: Point, at: At) -> Html:
-    (x1, y1), (x2, y2) = at(a), at(b)
-    return tag("line", x1=x1, y1=y1, x2=x2, y2=y2, class_="stub")
 
 
 def _me(point: Point, heading: float | None, at: At) -> Html | None:

@@ -8,23 +8,17 @@ from typing import Any
 
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.drawing import Map, Point, render
+from wayword.viewer.maps.drawing import Map, Point
 from wayword.viewer.maps.generic import add_gold, letters_of, nearby, walked
-from wayword.viewer.markup import Html
 from wayword.worlds.street import family
 
 METRES_PER_DEGREE = 111_320.0
 """Of latitude, and of longitude on the equator: the equator's 40,075 km over 360 degrees."""
 
 
-def map(trajectory: Trajectory, sources: Sources) -> Html | None:
-    """The map, or None where no pose names a panorama."""
-    drawn = geography(trajectory, sources)
-    return render(drawn) if drawn else None
-
-
-def geography(trajectory: Trajectory, sources: Sources) -> Map | None:
-    """Walks on the street graph; blocks of equal length where it has no coordinates."""
+def map(trajectory: Trajectory, sources: Sources) -> Map | None:
+    """Walks on the street graph, blocks of equal length without coordinates; None where no pose
+    names a panorama."""
     name, scene = trajectory.episode_id, sources.scene(trajectory.episode_id)
     graph = sources.graph(scene)
     known = sources.layout(scene, lambda: _points(graph))

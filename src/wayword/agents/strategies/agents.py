@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 from wayword.agents.household.walk import HomeWalk
 from wayword.agents.strategies.reflecting import ReflectingStrategy
@@ -31,23 +31,6 @@ class ActSettings(StrategySettings):
     """
 
     layout: Literal["chat", "walk"] = "chat"
-
-
-class PromptLayout(Protocol):
-    """How an actor's episode is put to a model: told, asked and answered."""
-
-    @property
-    def answers(self) -> Mapping[Action, str]: ...
-
-    async def begin(self, episode: Episode) -> None: ...
-
-    async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection: ...
-
-    async def recall(
-        self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
-    ) -> None: ...
-
-    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None: ...
 
 
 class Chat(Strategy):
@@ -73,11 +56,8 @@ class Act(Agent):
     strategy: ClassVar[type[Strategy]] = Chat
 
     def __init__(self, settings: ActSettings, toolkit: Toolkit) -> None:
-        self._layout: PromptLayout
-        if settings.layout == "walk":
-            self._layout = HomeWalk(toolkit, settings.prompts)
-        else:
-            self._layout = Chat(settings, toolkit)
+        home = settings.layout == "walk"
+        self._layout = HomeWalk(toolkit, settings.prompts) if home else Chat(settings, toolkit)
 
     @property
     def answers(self) -> Mapping[Action, str]:

@@ -194,7 +194,10 @@ class Strategy(Agent):
         chat = self._chat(observation, space)
         legal = Legal(space, self._earlier)
         self._now = self._told(observation, self._feedback, bool(chat.turns), space)
-        schema = self._recipe.schema_for(space, self._length) if self._constrained else None
+        # A model that fills all sections and parts, at two characters a token, still ends.
+        texts = sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
+        length = self._settings.thought_length or max(1, 2 * self._answer // texts)
+        schema = self._recipe.schema_for(space, length) if self._constrained else None
         stop = () if self._constrained else STOPS
         reply = await self._complete(self._fitted(chat), schema, stop)
         answer = self._recipe.decision(reply, legal)
@@ -336,13 +339,6 @@ class Strategy(Agent):
             self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
         gap = self._prompts.fill("dropped", count=str(chat.dropped)) if chat.dropped else ""
         return chat.messages(self._now, gap)
-
-    @property
-    def _length(self) -> int:
-        """Characters of a section or a part of one: a model that fills them all, at two characters
-        a token, still ends its answer."""
-        texts = sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
-        return self._settings.thought_length or max(1, 2 * self._answer // texts)
 
     async def _complete(
         self,

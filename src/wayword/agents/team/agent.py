@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.agents.team.commander import Commander
-from wayword.agents.team.follower import Follower
+from wayword.agents.team.messages import Brief
 from wayword.agents.team.partner import Partner
-from wayword.agents.team.role import Brief
+from wayword.agents.team.teach import Commander, Follower
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference

@@ -1,4 +1,4 @@
-"""What scripted actors say to each other: one form renders a sentence and reads it back.
+"""What scripted actors are given, and say: one form renders a sentence and reads it back.
 
     >>> command = Command("bring", "mug_1", "cabinet_2", "kitchen", "sink_basin_1", "kitchen")
     >>> str(command)
@@ -18,9 +18,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, get_args
 
 from wayword.agents.legal import LONGEST_ACTION
+
+if TYPE_CHECKING:
+    from wayword.core.agent import Toolkit
+    from wayword.core.episode import Episode
+    from wayword.worlds.household.goals import HouseholdReference
+    from wayword.worlds.household.world import HouseholdWorld
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """Who one is, and what is to be done.
+
+    ``world`` is there to read off what a goal's object is called; where things are is no role's
+    business, save a commander's, who knows the house. ``talk`` says whether it may speak.
+    """
+
+    actor: str
+    episode: Episode
+    reference: HouseholdReference
+    world: HouseholdWorld
+    toolkit: Toolkit
+    talk: bool = True
+
 
 NAME = r"\w+_\d+"
 """The name of an object."""

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from wayword.agents.team.messages import (
+    Brief,
     KnownSpot,
     Leaving,
     MakeWay,
@@ -25,7 +26,6 @@ from wayword.agents.team.messages import (
     not_understood,
     parse_all,
 )
-from wayword.agents.team.role import Brief
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError

@@ -33,7 +33,7 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection, 
 from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.model import Model, Sampling
+from wayword.core.model import Sampling
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
@@ -124,13 +124,6 @@ def listed(said: str | Reply) -> Landmarks:
     """
     reply = Reply.of(said)
     return replace(tidy(items(reply.text)), cut_off=reply.cut_off)
-
-
-async def extract(model: Model, prompt: str) -> Landmarks:
-    """Ask for the list that ``prompt`` ends before. Raises as ``Model.complete`` does."""
-    sampling = Sampling(max_tokens=256, stop=("\n\n",))
-    completion = await model.complete(prompt, sampling)
-    return listed(replies(completion, sampling, "the token limit of the role 'landmarks'")[0])
 
 
 # A completion that goes on with a walk: the next actions, one a numbered line.
@@ -372,7 +365,10 @@ class Velma(Agent):
             known = self._toolkit.shared.once(_LISTED, None, dict)
             if episode.id not in known:
                 prompt = self._prompts.fill("landmarks", instruction=quotable(episode.instruction))
-                known[episode.id] = await extract(self._toolkit.model("landmarks"), prompt)
+                sampling = Sampling(max_tokens=256, stop=("\n\n",))
+                answer = await self._toolkit.model("landmarks").complete(prompt, sampling)
+                limit = "the token limit of the role 'landmarks'"
+                known[episode.id] = listed(replies(answer, sampling, limit)[0])
             found = known[episode.id]
         elif "landmarks" in episode.extra:
             found = tidy(episode.extra["landmarks"])

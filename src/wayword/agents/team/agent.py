@@ -22,11 +22,7 @@ from wayword.worlds.household.observation import HouseholdObservation
 from wayword.worlds.household.world import HouseholdWorld
 
 Role = Partner | Commander | Follower
-ROLES: dict[str, type[Role]] = {
-    "partner": Partner,
-    "commander": Commander,
-    "follower": Follower,
-}
+ROLES: dict[str, type[Role]] = {"partner": Partner, "commander": Commander, "follower": Follower}
 """Role -> what plays it. An episode's ``extra["roles"]`` names each actor's; else ``partner``."""
 
 

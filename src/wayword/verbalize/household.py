@@ -12,7 +12,6 @@ from typing import Any
 from wayword.core.action import ActionSpace
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import COMPASS, SelfState, Verbalizer
-from wayword.worlds.household.choices import HouseholdActions
 from wayword.worlds.household.observation import (
     HeldObject,
     HouseholdObservation,
@@ -20,7 +19,7 @@ from wayword.worlds.household.observation import (
     SeenObject,
 )
 from wayword.worlds.household.verbs import Body
-from wayword.worlds.household.world import UNSEEN_DOOR
+from wayword.worlds.household.world import UNSEEN_DOOR, HouseholdActions
 
 SIDES = {"left": "On your left", "middle": "Ahead", "right": "On your right"}
 

@@ -170,7 +170,9 @@ class Estimate:
         if not self.limit:
             return max(2.0 * self._most - meter.share, 0.5 * meter.share)
         turn = max(self._paid / max(1, self._turns), meter.share / max(1, meter.turns))
-        return max(0, self.limit - meter.turns) * turn * (1.0 + _SCARCE * self._deepest**-0.5)
+        return float(
+            max(0, self.limit - meter.turns) * turn * (1.0 + _SCARCE * self._deepest**-0.5)
+        )
 
     def surely(self) -> float:
         """A share that hardly any episode passes, without a look at those under way."""

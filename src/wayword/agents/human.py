@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.agents.legal import Legal
-from wayword.agents.person import Face, Left, Seated, Situation, hear, person_of
+from wayword.agents.person import Left, Situation, hear, person_of
 from wayword.agents.strategies.strategy import instruction, task_rules
 from wayword.agents.team.messages import UNDERSTOOD
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
@@ -296,7 +296,7 @@ class Human(Agent):
         if episode is None:
             raise UsageError("an agent must begin an episode before it acts")
         actor = str(getattr(observation, "actor", episode.actors[0]))
-        if self._turn == 0 and isinstance(self._person, Seated):
+        if self._turn == 0:
             self._person = self._person.seat(actor)
         self._turn += 1
         now = Situation(
@@ -311,9 +311,7 @@ class Human(Agent):
             space,
             observation,
         )
-        if isinstance(self._person, Face):
-            self._person.show(now)
-        else:
+        if not self._person.show(now):
             self._tell(now)
         return now
 

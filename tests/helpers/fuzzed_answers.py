@@ -22,7 +22,7 @@ from wayword.agents.navgpt.agent import one_sentence
 from wayword.agents.prompting import Prompts
 from wayword.agents.search.lgx import first_word_fits, read_pick
 from wayword.agents.strategies import strategy
-from wayword.agents.strategies.reflecting import read_reflection
+from wayword.agents.strategies.agents import read_reflection
 from wayword.agents.team import messages
 from wayword.agents.velma.agent import listed, read_actions
 from wayword.core.action import STOP, Action, ActionSpace

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import secrets
+import signal
 import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -149,6 +150,19 @@ def sha256(path: Path) -> str:
     """The file's SHA-256, 64 hex digits. Raises ``OSError``."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def process_runs(number: int) -> bool:
+    """False if no process of this number runs on this machine; True where no one can tell."""
+    if not hasattr(signal, "SIGHUP"):
+        return True  # on Windows os.kill ends the process, or sends it Ctrl-C
+    try:
+        os.kill(number, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def find_any(folder: Path, name: str) -> Path | None:

@@ -64,15 +64,14 @@ class Options:
 
     ``cache`` is the file of cached answers. ``retries`` counts attempts after the first; with 0
     a model that refuses every call still ends the run.
-    ``requests_per_minute`` and ``tokens_per_minute`` limit the rate. ``prices`` is a file of the
-    user's own prices beside the shipped ones. The budget is an ``Account``, given apart, because
-    all models of a run share it.
+    ``requests_per_minute`` limits the rate. ``prices`` is a file of the user's own prices beside
+    the shipped ones. The budget is an ``Account``, given apart, because all models of a run share
+    it.
     """
 
     cache: Path | None = None
     retries: int = 5
     requests_per_minute: float = 0
-    tokens_per_minute: float = 0
     prices: Path | None = None
 
 
@@ -89,9 +88,8 @@ def wrap(
     given = options or Options()
     price = load_prices(given.prices).of(model.name)
     wrapped = model
-    if given.requests_per_minute or given.tokens_per_minute:
-        limiter = limiter or Limiter(given.requests_per_minute, given.tokens_per_minute)
-        wrapped = RateLimitedModel(wrapped, limiter)
+    if given.requests_per_minute:
+        wrapped = RateLimitedModel(wrapped, limiter or Limiter(given.requests_per_minute))
     told = None if account is None else account.retried
     wrapped = RetryingModel(wrapped, RetryPolicy(given.retries), told)
     wrapped = PaidModel(wrapped, account, price)

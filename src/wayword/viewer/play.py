@@ -1,6 +1,6 @@
 """Games in the browser: an episode under way, the seats of its actors, and who watches.
 
-    games = Games(content)
+    games = Games(content.library.add)
     table = games.begin(Plan("human", "houses", out=Path("runs/mine")))
     table.seat("agent").put(1, "goto[…]")      # what a page sends
 

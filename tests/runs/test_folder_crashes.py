@@ -20,8 +20,8 @@ from helpers.recorded import walk
 from helpers.records import forget, lines, members
 from wayword.core.errors import RecordingError
 from wayword.runs import Plan, index, run
+from wayword.runs.codec import Appender, member
 from wayword.runs.config import billed, sessions
-from wayword.runs.lines import Appender, member
 from wayword.runs.merge import merge
 from wayword.runs.record import RunFolder
 from wayword.runs.reports import table

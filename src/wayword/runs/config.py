@@ -19,8 +19,16 @@ from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Row, Totals
-from wayword.runs.codec import dump, plain, restore
-from wayword.runs.lines import Appender, lines_end, read_lines, unusable, whole
+from wayword.runs.codec import (
+    Appender,
+    dump,
+    lines_end,
+    plain,
+    read_lines,
+    restore,
+    unusable,
+    whole,
+)
 
 NAME = "run.json"
 

@@ -18,8 +18,8 @@ from typing import Any
 from wayword.core.errors import RecordingError, UsageError
 from wayword.models.middleware.budget import Row
 from wayword.runs import config as configs
+from wayword.runs.codec import Appender, corrupt, read_members, unusable
 from wayword.runs.index import EPISODES, FAILURES, entry_of
-from wayword.runs.lines import Appender, corrupt, read_members, unusable
 from wayword.runs.record import RecordedRun
 from wayword.runs.remote import url_of
 

@@ -24,8 +24,8 @@ from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.files import cache_folder
+from wayword.runs.codec import read_members
 from wayword.runs.index import EPISODES, FAILURES
-from wayword.runs.lines import read_members
 
 GROWING = (EPISODES, FAILURES)
 """Files that go up in segments."""

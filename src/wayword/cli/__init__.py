@@ -26,7 +26,11 @@ def main() -> None:
     from wayword.cli.app import app
     from wayword.core.errors import WaywordError
 
-    _open_streams()
+    # Started with a closed stream (``>&-``), Python has None in its place: write to nowhere.
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            mode = "r" if name == "stdin" else "w"
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for good
     stopped = _stop_as_ctrl_c()
     try:
         app()
@@ -47,14 +51,6 @@ def main() -> None:
     except OSError as error:
         _say(f"{error.filename or 'system'}: {error.strerror or error}")
         sys.exit(2)
-
-
-def _open_streams() -> None:
-    """Started with a closed stream (``>&-``), Python has None in its place: write to nowhere."""
-    for name in ("stdin", "stdout", "stderr"):
-        if getattr(sys, name) is None:
-            mode = "r" if name == "stdin" else "w"
-            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - for good
 
 
 def _stop_as_ctrl_c() -> list[int]:

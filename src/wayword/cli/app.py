@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from wayword.cli import (
     looking,
@@ -42,9 +43,7 @@ def _version(asked: bool) -> None:
 def top(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", is_eager=True, callback=_version, help="Show the version, and end."
-        ),
+        Option("--version", is_eager=True, callback=_version, help="Show the version, and end."),
     ] = False,
 ) -> None:
     """The options before a command."""

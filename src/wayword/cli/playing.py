@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from wayword.cli import completing
 from wayword.cli.running import Continue
@@ -15,42 +16,37 @@ if TYPE_CHECKING:
     from wayword.runs.play import Game
 
 Dataset = Annotated[
-    str,
-    typer.Argument(
-        help="Dataset and split: household, towns …", autocompletion=completing.datasets
-    ),
+    str, Argument(help="Dataset and split: household, towns …", autocompletion=completing.datasets)
 ]
-On = Annotated[str, typer.Option("--on", help="The same, as an option.")]
+On = Annotated[str, Option("--on", help="The same, as an option.")]
 Browser = Annotated[
-    bool, typer.Option("--browser", help="Play in the browser: with a map, buttons, and others.")
+    bool, Option("--browser", help="Play in the browser: with a map, buttons, and others.")
 ]
-Port = Annotated[int, typer.Option(help="With --browser: the port; 0 takes a free one.")]
-OpenIt = Annotated[bool, typer.Option("--open", help="With --browser: open it, too.")]
-Role = Annotated[str, typer.Option("--as", help="The actor you are; else the first one.")]
+Port = Annotated[int, Option(help="With --browser: the port; 0 takes a free one.")]
+OpenIt = Annotated[bool, Option("--open", help="With --browser: open it, too.")]
+Role = Annotated[str, Option("--as", help="The actor you are; else the first one.")]
 With = Annotated[
     str,
-    typer.Option(
-        "--with", help="The agent that plays everybody else.", autocompletion=completing.agents
-    ),
+    Option("--with", help="The agent that plays everybody else.", autocompletion=completing.agents),
 ]
 Episode = Annotated[
-    str, typer.Option(help="An episode's id or number; else the next you have not played.")
+    str, Option(help="An episode's id or number; else the next you have not played.")
 ]
 ModelName = Annotated[
     str,
-    typer.Option(
+    Option(
         "--model",
         help="The model of the others, if they ask one.",
         autocompletion=completing.models,
     ),
 ]
-Steps = Annotated[int | None, typer.Option(help="Cut the episode off after so many steps.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
+Steps = Annotated[int | None, Option(help="Cut the episode off after so many steps.")]
+Seed = Annotated[int, Option(help="Seed of everything that is drawn.")]
 Set = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting, KEY=VALUE, as in `wayword run`.")
+    list[str] | None, Option("--set", help="A setting, KEY=VALUE, as in `wayword run`.")
 ]
-Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
-Out = Annotated[Path | None, typer.Option(help="Run folder; else one named after the game.")]
+Data = Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")]
+Out = Annotated[Path | None, Option(help="Run folder; else one named after the game.")]
 
 
 def play(

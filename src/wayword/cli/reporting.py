@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from wayword.cli import completing
 
@@ -24,9 +25,9 @@ class Format(StrEnum):
     latex = "latex"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How to write it.")]
-Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")]
-Metrics = Annotated[str, typer.Option(help="Only these metrics, by key or column: sr,spl,Cost")]
+FormatOption = Annotated[Format, Option("--format", help="How to write it.")]
+Runs = Annotated[list[Path], Argument(help="Run folders, or folders of run folders.")]
+Metrics = Annotated[str, Option(help="Only these metrics, by key or column: sr,spl,Cost")]
 
 
 def table(
@@ -34,10 +35,10 @@ def table(
     format: FormatOption = Format.rich,  # noqa: A002
     metrics: Metrics = "",
     together: Annotated[
-        bool, typer.Option("--together", help="All in one table, whatever their worlds.")
+        bool, Option("--together", help="All in one table, whatever their worlds.")
     ] = False,
     pool: Annotated[
-        bool, typer.Option("--pool", help="One row of runs that differ in their seeds alone.")
+        bool, Option("--pool", help="One row of runs that differ in their seeds alone.")
     ] = False,
 ) -> None:
     """Metrics of one or more runs with 95% intervals, one row a run.
@@ -54,8 +55,8 @@ def table(
 
 
 def merge(
-    shards: Annotated[list[Path], typer.Argument(help="Run folders of one run's shards.")],
-    out: Annotated[Path, typer.Option(help="A new run folder.")],
+    shards: Annotated[list[Path], Argument(help="Run folders of one run's shards.")],
+    out: Annotated[Path, Option(help="A new run folder.")],
 ) -> None:
     """Make one run folder of the shards that several machines have played.
 
@@ -77,8 +78,8 @@ def merge(
 
 
 def verify(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    data: Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")] = None,
+    run: Annotated[Path, Argument(help="A run folder.")],
+    data: Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")] = None,
 ) -> None:
     """Play every recorded action again and recompute every score.
 
@@ -101,8 +102,8 @@ def verify(
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="A run folder.")],
-    second: Annotated[Path, typer.Argument(help="Another one on the same episodes.")],
+    first: Annotated[Path, Argument(help="A run folder.")],
+    second: Annotated[Path, Argument(help="Another one on the same episodes.")],
     format: FormatOption = Format.rich,  # noqa: A002
     metrics: Metrics = "",
 ) -> None:
@@ -119,12 +120,12 @@ def compare(
 
 def score(
     file: Annotated[
-        Path, typer.Argument(help="R2R submission JSON, JSON lines, or another lab's results.")
+        Path, Argument(help="R2R submission JSON, JSON lines, or another lab's results.")
     ],
-    on: Annotated[str, typer.Option("--on", help="Dataset and split, such as r2r:val_seen.")] = "",
-    per_episode: Annotated[bool, typer.Option(help="One JSON line an episode.")] = False,
-    data: Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="dataset.KEY=VALUE")] = None,
+    on: Annotated[str, Option("--on", help="Dataset and split, such as r2r:val_seen.")] = "",
+    per_episode: Annotated[bool, Option(help="One JSON line an episode.")] = False,
+    data: Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")] = None,
+    set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
     format: FormatOption = Format.rich,  # noqa: A002
 ) -> None:
     """Score predictions made elsewhere.
@@ -176,37 +177,35 @@ class Form(StrEnum):
 
 
 ExportedRuns = Annotated[
-    list[Path], typer.Argument(help="Run folders, usually of expert, gold or oracle.")
+    list[Path], Argument(help="Run folders, usually of expert, gold or oracle.")
 ]
 FormOption = Annotated[
     Form,
-    typer.Option(
+    Option(
         "--format",
         help="chat: a line an episode; steps: a line a decision; hub: a folder in the "
         "Hugging Face layout, with a card.",
     ),
 ]
-Out = Annotated[Path, typer.Option(help="The file to write.")]
+Out = Annotated[Path, Option(help="The file to write.")]
 Strategy = Annotated[
     str,
-    typer.Option(
+    Option(
         "--as",
         help="The strategy that would have been asked: act, react …",
         autocompletion=completing.agents,
     ),
 ]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting of the strategy: decoding=free.")
-]
+Set = Annotated[list[str] | None, Option("--set", help="A setting of the strategy: decoding=free.")]
 Actor = Annotated[
-    list[str] | None, typer.Option("--actor", help="Only this actor's lines; may be repeated.")
+    list[str] | None, Option("--actor", help="Only this actor's lines; may be repeated.")
 ]
-Parquet = Annotated[bool, typer.Option(help="With --format hub: Parquet, written by duckdb.")]
+Parquet = Annotated[bool, Option(help="With --format hub: Parquet, written by duckdb.")]
 Thoughts = Annotated[
-    bool, typer.Option("--thoughts", help="Keep what was thought at each step, where a run has it.")
+    bool, Option("--thoughts", help="Keep what was thought at each step, where a run has it.")
 ]
-All = Annotated[bool, typer.Option("--all", help="Episodes without success too.")]
-Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
+All = Annotated[bool, Option("--all", help="Episodes without success too.")]
+Data = Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")]
 
 
 def export(

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from wayword.cli import running, show
 
@@ -26,33 +27,31 @@ class ComparisonFormat(StrEnum):
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="PAPER/TABLE; left out: list all of them.")] = "",
+    name: Annotated[str, Argument(help="PAPER/TABLE; left out: list all of them.")] = "",
     model: Annotated[
-        str, typer.Option(help="The model; `published` for those that the paper names.")
+        str, Option(help="The model; `published` for those that the paper names.")
     ] = "",
     limit: running.Limit = None,
     row: Annotated[
-        list[str] | None, typer.Option(help="Only rows whose name holds this; may be repeated.")
+        list[str] | None, Option(help="Only rows whose name holds this; may be repeated.")
     ] = None,
     set_: running.Set = None,
     max_steps: running.Steps = None,
-    seeds: Annotated[int | None, typer.Option(help="So many seeds, not the recipe's.")] = None,
+    seeds: Annotated[int | None, Option(help="So many seeds, not the recipe's.")] = None,
     concurrency: running.Concurrency = 8,
     data: running.Data = None,
-    out: Annotated[Path, typer.Option(help="Folder of the runs.")] = Path("runs/reproduce"),
+    out: Annotated[Path, Option(help="Folder of the runs.")] = Path("runs/reproduce"),
     max_dollars: running.Dollars = None,
     cache: running.Cache = None,
     prices: running.Prices = None,
     stand_in: Annotated[
-        bool,
-        typer.Option("--stand-in", help="Play stand-in data too with a model that costs money."),
+        bool, Option("--stand-in", help="Play stand-in data too with a model that costs money.")
     ] = False,
     dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Ask nothing: forecast tokens and dollars of each row."),
+        bool, Option("--dry-run", help="Ask nothing: forecast tokens and dollars of each row.")
     ] = False,
     format: Annotated[  # noqa: A002
-        ComparisonFormat, typer.Option("--format", help="How to write it.")
+        ComparisonFormat, Option("--format", help="How to write it.")
     ] = ComparisonFormat.rich,
 ) -> None:
     """Run a published table again, and print ours beside the published.
@@ -88,18 +87,18 @@ def reproduce(
 
 
 def plan(
-    name: Annotated[str, typer.Argument(help="An agent, or a recipe such as navgpt/table-1.")],
+    name: Annotated[str, Argument(help="An agent, or a recipe such as navgpt/table-1.")],
     on: running.On = "houses",
     model: running.ModelName = "",
     pilot: Annotated[
-        Path | None, typer.Option("--from", help="A run to measure by: same model, few episodes.")
+        Path | None, Option("--from", help="A run to measure by: same model, few episodes.")
     ] = None,
     set_: running.Set = None,
     limit: running.Limit = None,
     max_steps: running.Steps = None,
     concurrency: running.Concurrency = 8,
-    hours: Annotated[float | None, typer.Option(help="Wall time that it may take.")] = None,
-    cores: Annotated[int, typer.Option(help="Cores of a machine, a process each.")] = 8,
+    hours: Annotated[float | None, Option(help="Wall time that it may take.")] = None,
+    cores: Annotated[int, Option(help="Cores of a machine, a process each.")] = 8,
     rpm: running.Rpm = None,
     data: running.Data = None,
     prices: running.Prices = None,

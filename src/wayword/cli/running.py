@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from wayword.cli import completing, show
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 Agent = Annotated[
     str,
-    typer.Argument(
+    Argument(
         help="An agent's name, ./mine.py, or a file with a whole run, recipe.yaml. "
         "See: wayword list agents",
         autocompletion=completing.agents,
@@ -33,7 +34,7 @@ Agent = Annotated[
 ]
 On = Annotated[
     str,
-    typer.Option(
+    Option(
         "--on",
         help="Dataset and split: houses, r2r:val_seen …, or ./mine.py",
         autocompletion=completing.datasets,
@@ -41,7 +42,7 @@ On = Annotated[
 ]
 ModelName = Annotated[
     str,
-    typer.Option(
+    Option(
         "--model",
         help="local:smollm2, openai:NAME, scripted:first …",
         autocompletion=completing.models,
@@ -49,15 +50,14 @@ ModelName = Annotated[
 ]
 Actor = Annotated[
     list[str] | None,
-    typer.Option("--actor", help="Another agent for one actor: follower=human; may be repeated."),
+    Option("--actor", help="Another agent for one actor: follower=human; may be repeated."),
 ]
 Ask = Annotated[
-    str,
-    typer.Option(help="Who answers agents' questions: terminal, browser, or nobody when left out."),
+    str, Option(help="Who answers agents' questions: terminal, browser, or nobody when left out.")
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--set",
         help="A setting, KEY=VALUE: the agent's own (decoding=free), the model's "
         "(model.threads=2), the dataset's (dataset.seed=7), another model for a role "
@@ -65,53 +65,47 @@ Set = Annotated[
         autocompletion=completing.settings,
     ),
 ]
-Config = Annotated[Path | None, typer.Option(help="A YAML file with the same settings tree.")]
-Limit = Annotated[
-    int | None, typer.Option(help="Play the first N episodes; more can follow later.")
-]
-Shuffle = Annotated[int | None, typer.Option(help="Shuffle episodes by this seed before --limit.")]
-Shard = Annotated[str, typer.Option(help="Only the i-th of n parts, for several machines: 1/4.")]
-Steps = Annotated[int | None, typer.Option(help="Cut episodes off after so many steps.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
-Concurrency = Annotated[int, typer.Option(help="Episodes under way at once.")]
-Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
-Out = Annotated[
-    Path | None, typer.Option(help="Run folder, s3://… too; else one named after the run.")
-]
-Tokens = Annotated[int | None, typer.Option(help="Stop in order after so many tokens.")]
-Dollars = Annotated[float | None, typer.Option(help="Stop in order after so many US dollars.")]
-Cache = Annotated[Path | None, typer.Option(help="Keep answers in this file and reuse them.")]
-Rpm = Annotated[float | None, typer.Option("--rpm", help="At most so many requests a minute.")]
-Prices = Annotated[Path | None, typer.Option(help="YAML price table that extends the shipped one.")]
+Config = Annotated[Path | None, Option(help="A YAML file with the same settings tree.")]
+Limit = Annotated[int | None, Option(help="Play the first N episodes; more can follow later.")]
+Shuffle = Annotated[int | None, Option(help="Shuffle episodes by this seed before --limit.")]
+Shard = Annotated[str, Option(help="Only the i-th of n parts, for several machines: 1/4.")]
+Steps = Annotated[int | None, Option(help="Cut episodes off after so many steps.")]
+Seed = Annotated[int, Option(help="Seed of everything that is drawn.")]
+Concurrency = Annotated[int, Option(help="Episodes under way at once.")]
+Data = Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")]
+Out = Annotated[Path | None, Option(help="Run folder, s3://… too; else one named after the run.")]
+Tokens = Annotated[int | None, Option(help="Stop in order after so many tokens.")]
+Dollars = Annotated[float | None, Option(help="Stop in order after so many US dollars.")]
+Cache = Annotated[Path | None, Option(help="Keep answers in this file and reuse them.")]
+Rpm = Annotated[float | None, Option("--rpm", help="At most so many requests a minute.")]
+Prices = Annotated[Path | None, Option(help="YAML price table that extends the shipped one.")]
 Sweep = Annotated[
     list[str] | None,
-    typer.Option(help="Run once for each value, KEY=V1,V2,…; ends in one table and a picture."),
+    Option(help="Run once for each value, KEY=V1,V2,…; ends in one table and a picture."),
 ]
 Dry = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Ask nothing: show the first prompts, and forecast the cost."),
+    bool, Option("--dry-run", help="Ask nothing: show the first prompts, and forecast the cost.")
 ]
-Episodes = Annotated[str, typer.Option("--episodes", help="Play these episodes alone: ID,ID,…")]
+Episodes = Annotated[str, Option("--episodes", help="Play these episodes alone: ID,ID,…")]
 Seeds = Annotated[
-    int, typer.Option(help="Play each episode with the run seeds 0 … N-1; ends in one pooled row.")
+    int, Option(help="Play each episode with the run seeds 0 … N-1; ends in one pooled row.")
 ]
 Continue = Annotated[
     str,
-    typer.Option(
+    Option(
         "--continue",
         help="Go on from a step of a recorded episode, RUN:EPISODE:STEP, with its data and seed.",
     ),
 ]
 Engine = Annotated[
-    str, typer.Option(help="ray: play in the processes of a Ray cluster. Else this process plays.")
+    str, Option(help="ray: play in the processes of a Ray cluster. Else this process plays.")
 ]
-Workers = Annotated[int, typer.Option(help="Processes of --engine ray, each --concurrency wide.")]
+Workers = Annotated[int, Option(help="Processes of --engine ray, each --concurrency wide.")]
 Track = Annotated[
-    str,
-    typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
+    str, Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT.")
 ]
-Watch = Annotated[bool, typer.Option("--watch", help="Open the run's page in the browser, live.")]
-Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
+Watch = Annotated[bool, Option("--watch", help="Open the run's page in the browser, live.")]
+Retries = Annotated[int, Option(help="Tries after a rate limit or a server's fault.")]
 
 
 def run(
@@ -253,8 +247,8 @@ def carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> None:
 
 
 def demo(
-    episodes: Annotated[int, typer.Option(help="Episodes of each agent but the untrained.")] = 10,
-    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
+    episodes: Annotated[int, Option(help="Episodes of each agent but the untrained.")] = 10,
+    out: Annotated[Path, Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
     """Small trained language models find their way in generated houses and towns.
 
@@ -315,10 +309,7 @@ def _beside(*arguments: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def carry_out(
-    plan: Plan,
-    track: str = "",
-    person: Person | None = None,
-    slow: Timer | None = None,
+    plan: Plan, track: str = "", person: Person | None = None, slow: Timer | None = None
 ) -> RunResult:
     """Run a plan under a progress bar, and print what a person should know; ``slow`` as
     ``show.progress`` takes it."""

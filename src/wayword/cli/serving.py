@@ -7,23 +7,24 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-Name = Annotated[str, typer.Argument(help="Dataset and split: houses:train, household …")]
-View = Annotated[str, typer.Option(help="text, structured, or an agent's name for its prompts.")]
-Actions = Annotated[str, typer.Option(help="text, or menu: numbers are understood too.")]
-Reward = Annotated[str, typer.Option(help="success, conditions, progress or cost.")]
-Limit = Annotated[int | None, typer.Option(help="The first N episodes alone.")]
-Steps = Annotated[int | None, typer.Option(help="Cut episodes off after so many steps.")]
-Actor = Annotated[str, typer.Option("--as", help="The actor that is played; else the first one.")]
-With = Annotated[str, typer.Option("--with", help="The agent that plays everybody else.")]
+Name = Annotated[str, Argument(help="Dataset and split: houses:train, household …")]
+View = Annotated[str, Option(help="text, structured, or an agent's name for its prompts.")]
+Actions = Annotated[str, Option(help="text, or menu: numbers are understood too.")]
+Reward = Annotated[str, Option(help="success, conditions, progress or cost.")]
+Limit = Annotated[int | None, Option(help="The first N episodes alone.")]
+Steps = Annotated[int | None, Option(help="Cut episodes off after so many steps.")]
+Actor = Annotated[str, Option("--as", help="The actor that is played; else the first one.")]
+With = Annotated[str, Option("--with", help="The agent that plays everybody else.")]
 Set = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting of the dataset: dataset.homes=5.")
+    list[str] | None, Option("--set", help="A setting of the dataset: dataset.homes=5.")
 ]
-Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
-Host = Annotated[str, typer.Option(help="The address to listen at.")]
-Port = Annotated[int, typer.Option(help="The port; 0 takes a free one.")]
-Sessions = Annotated[int, typer.Option(help="Sessions at once.")]
-Out = Annotated[Path, typer.Option(help="The run folder that the episodes go into.")]
+Data = Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")]
+Host = Annotated[str, Option(help="The address to listen at.")]
+Port = Annotated[int, Option(help="The port; 0 takes a free one.")]
+Sessions = Annotated[int, Option(help="Sessions at once.")]
+Out = Annotated[Path, Option(help="The run folder that the episodes go into.")]
 
 TOKEN = "WAYWORD_ENV_TOKEN"
 

@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 task = typer.Typer(help="Tasks of your own, from a short YAML file.", no_args_is_help=True)
 
 
 @task.command("new")
 def new(
-    file: Annotated[Path, typer.Argument(help="The YAML file; see: wayword task example")],
+    file: Annotated[Path, Argument(help="The YAML file; see: wayword task example")],
     out: Annotated[
-        Path | None, typer.Option(help="Write the accepted task here; else into the file itself.")
+        Path | None, Option(help="Write the accepted task here; else into the file itself.")
     ] = None,
 ) -> None:
     """Check a task, have the expert solve it, and mark the file as accepted.
@@ -37,7 +38,7 @@ def new(
 
 @task.command("example")
 def example(
-    out: Annotated[Path | None, typer.Option(help="Write it into this new file instead.")] = None,
+    out: Annotated[Path | None, Option(help="Write it into this new file instead.")] = None,
 ) -> None:
     """Print a task file to start from."""
     from wayword.core.errors import UsageError

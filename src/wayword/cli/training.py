@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from wayword.cli import completing
 
@@ -23,33 +24,29 @@ class MethodName(StrEnum):
 
 Agent = Annotated[
     str,
-    typer.Argument(
+    Argument(
         help="The agent whose prompt is learned: walker, velma, act …",
         autocompletion=completing.agents,
     ),
 ]
 On = Annotated[
     list[str] | None,
-    typer.Option(
-        "--on", help="A training split; may be repeated.", autocompletion=completing.datasets
-    ),
+    Option("--on", help="A training split; may be repeated.", autocompletion=completing.datasets),
 ]
 MethodOption = Annotated[
-    MethodName,
-    typer.Option(help="ft: gold walks; rbl, dagger: the walks of --walks, corrected."),
+    MethodName, Option(help="ft: gold walks; rbl, dagger: the walks of --walks, corrected.")
 ]
-Walks = Annotated[str, typer.Option(help="The model that walks: hf:FOLDER, local:NAME …")]
-Base = Annotated[str, typer.Option(help="smollm2, a GGUF file, or a Hugging Face name or folder.")]
-Out = Annotated[Path, typer.Option(help="The run's folder; a killed run resumes there.")]
-Limit = Annotated[int, typer.Option(help="Episodes a split at most; 0: all.")]
+Walks = Annotated[str, Option(help="The model that walks: hf:FOLDER, local:NAME …")]
+Base = Annotated[str, Option(help="smollm2, a GGUF file, or a Hugging Face name or folder.")]
+Out = Annotated[Path, Option(help="The run's folder; a killed run resumes there.")]
+Limit = Annotated[int, Option(help="Episodes a split at most; 0: all.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", help="rate=1e-4, epochs=5, rank=8, settings.KEY=VALUE (the agent's)."),
+    Option("--set", help="rate=1e-4, epochs=5, rank=8, settings.KEY=VALUE (the agent's)."),
 ]
-Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
+Data = Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")]
 Track = Annotated[
-    str,
-    typer.Option(help="Log to a tracker: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
+    str, Option(help="Log to a tracker: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT.")
 ]
 
 

@@ -47,15 +47,7 @@ from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.runs import remote
 from wayword.runs.codec import plain
 from wayword.runs.config import Checksums
-from wayword.runs.plan import (
-    AgentParts,
-    Choices,
-    Plan,
-    identity,
-    omitted,
-    split_name,
-    versions,
-)
+from wayword.runs.plan import AgentParts, Choices, Plan, identity, omitted, split_name, versions
 from wayword.runs.record import EpisodeRecord, FailedEpisode, Line, RunFolder
 from wayword.runs.showing import demonstrations
 

@@ -50,15 +50,7 @@ import numpy as np
 from wayword.core.action import Action, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
-from wayword.core.model import (
-    Choice,
-    Completion,
-    Image,
-    Message,
-    Sampling,
-    TokenLogprob,
-    Usage,
-)
+from wayword.core.model import Choice, Completion, Image, Message, Sampling, TokenLogprob, Usage
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.secrets import redacted
 from wayword.core.trajectory import ModelCall, Note, Step, Trajectory, Verdict

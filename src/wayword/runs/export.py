@@ -188,7 +188,14 @@ def _lines(
         split = str(run.config["identity"]["dataset"])
         card.splits += [] if split in card.splits else [split]
         for record in run.records():
-            about = _about(run, record, dataset)
+            about = {
+                "episode": record.episode_id,
+                "split": split,
+                "family": dataset.family.name,
+                "agent": cast_of(run.config["identity"]),
+                "run": run.path.name,
+                "success": succeeded(record.scores, dataset.family),
+            }
             try:
                 told = _told(record, tasks, dataset, what, cls, settings, shared)
             except Unfit as reason:
@@ -198,9 +205,14 @@ def _lines(
             working = [one for one in told if not _only_stopped(record, one.actor)]
             card.omit("an actor that only stopped", len(told) - len(working))
             texts = [text for one in working for text in _written(one, what, card)]
-            new = [_line(text, about) for text in texts if _digest(text) not in seen]
+            digests = [hashlib.sha256(json.dumps(text).encode()).digest() for text in texts]
+            new = [
+                json.dumps({**text, **about}, ensure_ascii=False) + "\n"
+                for text, digest in zip(texts, digests, strict=True)
+                if digest not in seen
+            ]
             card.omit("twice", len(texts) - len(new))
-            seen.update(map(_digest, texts))
+            seen.update(digests)
             card.lines += len(new)
             card.episodes += bool(new)
             card.characters += sum(map(len, new))
@@ -239,18 +251,6 @@ def succeeded(scores: Mapping[str, float], family: Family) -> bool:
     return scores.get(family.success, 0.0) > 0.5
 
 
-def _about(run: RecordedRun, record: EpisodeRecord, dataset: Dataset) -> dict[str, Any]:
-    identity = run.config["identity"]
-    return {
-        "episode": record.episode_id,
-        "split": identity["dataset"],
-        "family": dataset.family.name,
-        "agent": cast_of(identity),
-        "run": run.path.name,
-        "success": succeeded(record.scores, dataset.family),
-    }
-
-
 def _written(told: Told, what: Export, card: Card) -> list[dict[str, Any]]:
     """The lines of one actor, before what is known of the episode is added."""
     card.decisions += len(told.answers)
@@ -263,14 +263,6 @@ def _written(told: Told, what: Export, card: Card) -> list[dict[str, Any]]:
         {"prompt": prompt, "completion": completion, **about, "step": number}
         for number, (prompt, completion) in enumerate(told.pairs(), 1)
     ]
-
-
-def _digest(text: Mapping[str, Any]) -> bytes:
-    return hashlib.sha256(json.dumps(text).encode()).digest()
-
-
-def _line(text: Mapping[str, Any], about: Mapping[str, Any]) -> str:
-    return json.dumps({**text, **about}, ensure_ascii=False) + "\n"
 
 
 # Finished runs as a dataset in the Hugging Face layout: tables, and a card that describes them.

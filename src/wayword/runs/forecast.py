@@ -37,15 +37,7 @@ from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, task_id
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.game import PlanningFailed
-from wayword.core.model import (
-    Choice,
-    Completion,
-    Model,
-    Prompt,
-    Sampling,
-    Usage,
-    estimated_tokens,
-)
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, estimated_tokens
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import Price, load_prices

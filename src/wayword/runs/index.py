@@ -155,7 +155,15 @@ class Index:
                     for found in self._new("episodes"):
                         self._insert(entry_of(self._files["episodes"], found), found.foot)
                     for found in self._new("failures"):
-                        self._insert_failure(self._files["failures"], found)
+                        path = self._files["failures"]
+                        told = parsed(path, found.number, found.line)
+                        if not isinstance(told.get("episode"), str):
+                            raise corrupt(path, found.number, "has no field 'episode'")
+                        row = (_raw(told["episode"]), found.at, found.size, found.foot)
+                        self._db.execute(
+                            "INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?)",
+                            (found.number, *row, _raw(str(told.get("reason", "")))),
+                        )
             except BaseException:
                 self._read_metrics()  # those that were added are gone with the rest
                 raise
@@ -228,16 +236,6 @@ class Index:
         self._db.execute(f"ALTER TABLE episodes ADD COLUMN m{number}")
         self._db.execute("INSERT INTO metrics VALUES (?, ?)", (number, _raw(key)))
         self._metrics[key] = number
-
-    def _insert_failure(self, path: Path, found: Member) -> None:
-        told = parsed(path, found.number, found.line)
-        if not isinstance(told.get("episode"), str):
-            raise corrupt(path, found.number, "has no field 'episode'")
-        row = (_raw(told["episode"]), found.at, found.size, found.foot)
-        self._db.execute(
-            "INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?)",
-            (found.number, *row, _raw(str(told.get("reason", "")))),
-        )
 
     # Questions.
 
@@ -417,10 +415,7 @@ class Index:
         return [entry.episode_id for entry in self.entries(sorted(row[0] for row in rows))]
 
     def _read_texts(
-        self,
-        db: sqlite3.Connection,
-        entry: Entry,
-        instruction: Callable[[str], str] | None,
+        self, db: sqlite3.Connection, entry: Entry, instruction: Callable[[str], str] | None
     ) -> None:
         path = self._files["episodes"]
         line = read_member(path, entry.number, entry.at, entry.size)

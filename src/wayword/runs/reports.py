@@ -322,19 +322,15 @@ def _summed(run: RecordedRun) -> Row:
         clusters=_clusters(scored.ids, family) if own else None,
         wall_seconds=_wall(run, len(scored)),
     )
+    # What was billed in all, where that is more than the finished episodes took.
+    finished, dollars = row.totals.get("cost") or 0.0, billed(run.path)[1]
     return replace(
         row,
-        totals={**row.totals, **_beyond(run.path, row)},
+        totals={**row.totals, **({"billed": dollars} if dollars > finished + 0.0001 else {})},
         sees_answer=bool(config.get("sees_answer")),
         clustered=own.clustered if own else "",
         caveats=(*caveats_of(config), *marks(scored)),
     )
-
-
-def _beyond(path: Path, row: Row) -> dict[str, float]:
-    """What was billed in all, where that is more than the finished episodes took."""
-    finished, dollars = row.totals.get("cost") or 0.0, billed(path)[1]
-    return {"billed": dollars} if dollars > finished + 0.0001 else {}
 
 
 def _wall(run: RecordedRun, finished: int) -> float | None:

@@ -28,9 +28,7 @@ from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome
 from wayword.core.rollout import run as run_episodes
-from wayword.core.trajectory import (
-    Step,
-)
+from wayword.core.trajectory import Step
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
 from wayword.runs.active import (
@@ -44,14 +42,7 @@ from wayword.runs.active import (
     unfinished,
 )
 from wayword.runs.config import Session, Spending, add_session, sessions
-from wayword.runs.plan import (
-    AgentParts,
-    Plan,
-    model_choices,
-    open_agent,
-    open_dataset,
-    run_folder,
-)
+from wayword.runs.plan import AgentParts, Plan, model_choices, open_agent, open_dataset, run_folder
 from wayword.runs.record import RunFolder, is_run
 from wayword.settings import merge
 

@@ -222,16 +222,13 @@ _FOLDED = 20_000
 class Spending:
     """The run folder's log of billed calls; ``tokens`` and ``dollars`` add up all sessions'.
 
-    ``before`` is what the records hold of runs that kept no such log. The file is made with the
-    first call, so a run without a model has none.
+    The file is made with the first call, so a run without a model has none.
     """
 
-    def __init__(self, run: Path, before: tuple[int, float]) -> None:
+    def __init__(self, run: Path) -> None:
         self._path = run / CALLS
         self._lines: Appender | None = None
         self.tokens, self.dollars, lines = billed(run)
-        if not lines:
-            self.tokens, self.dollars = before
         if lines > _FOLDED:
             whole(self._path, self._line(Row(self.tokens, self.dollars)))
 
@@ -239,8 +236,6 @@ class Spending:
         """Append a row at once. Raises ``RecordingError``."""
         if self._lines is None:
             self._lines = _appending(self._path)
-            if not self._lines.length and (self.tokens or self.dollars):
-                self._lines.append(self._line(Row(self.tokens, self.dollars)))
         self._lines.append(self._line(row))
 
     def close(self) -> None:

@@ -121,10 +121,10 @@ def _members(
 
 def _bill(runs: Sequence[RecordedRun], folder: Path) -> None:
     """Record what all shards have spent, so that a budget holds for the whole when it resumes."""
-    bills = [configs.Spending(run.path, (0, 0.0)) for run in runs]
+    bills = [configs.Spending(run.path) for run in runs]
     tokens, dollars = sum(b.tokens for b in bills), sum(b.dollars for b in bills)
     if tokens or dollars:
-        whole = configs.Spending(folder, (0, 0.0))
+        whole = configs.Spending(folder)
         whole.write(Row(tokens, dollars))
         whole.close()
 

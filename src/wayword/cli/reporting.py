@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
-from wayword.cli import completing
+from wayword.cli import completing, show
 
 if TYPE_CHECKING:
     from wayword.runs.reports import Written
@@ -68,7 +70,6 @@ def merge(
       wayword merge runs/s1 runs/s2 runs/s3 runs/s4 --out runs/whole
       wayword table runs/whole
     """
-    from wayword.cli import show
     from wayword.runs.merge import merge as merge_shards
 
     merged = merge_shards(shards, out)
@@ -141,7 +142,6 @@ def score(
       wayword score eval_tag_alfredtwenv_tw_valid_unseen.json
       wayword score running/eb_alfred/gpt-4o_base
     """
-    from wayword.cli import show
     from wayword.runs import reports
     from wayword.runs.plan import Plan
     from wayword.settings import parse
@@ -234,7 +234,6 @@ def export(
       wayword export runs/react --as react --thoughts --out thoughts.jsonl
       wayword export runs/gold --format hub --out gold-dataset
     """
-    from wayword.cli import show
     from wayword.runs.export import Export, publish
     from wayword.runs.export import export as write
     from wayword.settings import parse
@@ -259,3 +258,84 @@ def export(
     typer.echo(f"{out}: {card.line}")
     for line in card.notices:
         show.notice(line)
+
+
+# ``wayword train``: fine-tune a language model on an agent's own prompts.
+
+
+class MethodName(StrEnum):
+    """Sources of the labels."""
+
+    ft = "ft"
+    rbl = "rbl"
+    dagger = "dagger"
+
+
+Agent = Annotated[
+    str,
+    Argument(
+        help="The agent whose prompt is learned: walker, velma, act …",
+        autocompletion=completing.agents,
+    ),
+]
+On = Annotated[
+    list[str] | None,
+    Option("--on", help="A training split; may be repeated.", autocompletion=completing.datasets),
+]
+MethodOption = Annotated[
+    MethodName, Option(help="ft: gold walks; rbl, dagger: the walks of --walks, corrected.")
+]
+Walks = Annotated[str, Option(help="The model that walks: hf:FOLDER, local:NAME …")]
+Base = Annotated[str, Option(help="smollm2, a GGUF file, or a Hugging Face name or folder.")]
+TrainOut = Annotated[Path, Option(help="The run's folder; a killed run resumes there.")]
+Limit = Annotated[int, Option(help="Episodes a split at most; 0: all.")]
+TrainSet = Annotated[
+    list[str] | None,
+    Option("--set", help="rate=1e-4, epochs=5, rank=8, settings.KEY=VALUE (the agent's)."),
+]
+Track = Annotated[
+    str, Option(help="Log to a tracker: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT.")
+]
+
+
+def train(
+    agent: Agent,
+    on: On = None,
+    method: MethodOption = MethodName.ft,
+    walks: Walks = "",
+    base: Base = "smollm2",
+    out: TrainOut = Path("runs/train"),
+    limit: Limit = 0,
+    set_: TrainSet = None,
+    data: Data = None,
+    track: Track = "",
+) -> None:
+    """Fine-tune a language model on an agent's own prompts, by TRL with adapters.
+
+    The agent plays training episodes; the loss is on its decisions alone. The same command resumes
+    a run that was killed. Needs `pip install 'wayword[train]'`.
+
+    \b
+    Examples:
+      wayword train velma --on towns:train --base Qwen/Qwen3-0.6B --out runs/velma
+      wayword run velma --on towns --model hf:runs/velma/model
+      wayword train velma --on towns:train --method rbl --walks hf:runs/velma/model --out runs/rbl
+    """
+    from wayword.runs.plan import data_folder
+    from wayword.runs.tracking import open_tracker
+    from wayword.settings import make, parse
+    from wayword.training.sft import FineTuning, finetune
+
+    options: dict[str, object] = {
+        "on": tuple(on or ()),
+        "method": method.value,
+        "walks": walks,
+        "base": base,
+    }
+    options |= {"limit": limit, **parse(set_ or [])}
+    plan = make(FineTuning, {"agent": agent, **options}, "train")
+    opened = open_tracker(track, out.name, asdict(plan), show.notice) if track else nullcontext()
+    with opened as tracker:
+        log = tracker.log if tracker else None
+        model = finetune(plan, out, data_folder(data), show.notice, log)
+    typer.echo(f"{model}: weights; play them with --model hf:{model}")

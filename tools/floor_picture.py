@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.datasets.robothor import Robothor
-from wayword.datasets.sources.robothor.apartments import SPACING, Floors, apartment_of, floors_of
+from wayword.datasets.sources.robothor import SPACING, Floors, apartment_of, floors_of
 from wayword.worlds.objectnav.world import ObjectNavReference
 
 OUT = Path(__file__).parents[1] / "docs" / "finding_floor.svg"

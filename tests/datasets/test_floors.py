@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from wayword.core.geometry import Box
-from wayword.datasets.sources.robothor.apartments import (
+from wayword.datasets.sources.robothor import (
     GRID,
     SPACING,
     Evidence,

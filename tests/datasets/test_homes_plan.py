@@ -91,7 +91,7 @@ def test_everything_can_be_seen_and_reached_on_foot(number: int) -> None:
     home = build_home(home_name("test", 0, 5, number))
     for seed in range(2):
         scene = arrange(random.Random(seed), home).scene()
-        world = HouseholdWorld(scene, layout=home.with_things(scene))
+        world = HouseholdWorld(scene, layout=home.layout.with_things(scene))
         x, y = home.starts[0]
         start = {"poses": {"agent": {"x": x, "y": y, "heading": 0.0}}}
         world.reset(Episode("1", "Look around.", home.name, start))

@@ -10,10 +10,10 @@ from itertools import combinations
 import networkx as nx
 import numpy as np
 import pytest
+from examples.plan_svg import plan_svg
 
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST, FloorPlan
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
-from wayword.datasets.procedural.houses.plan_svg import plan_svg
 from wayword.worlds.indoor.graph import by_searches, by_tables
 
 SCENES = [scene_name("test", 1, rooms, n) for rooms in (SMALLEST, 9, LARGEST) for n in range(8)]

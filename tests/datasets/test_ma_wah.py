@@ -11,9 +11,7 @@ import pytest
 
 from helpers.rehearsing import play
 from wayword.core.errors import UsageError
-from wayword.datasets.ma_wah import MaWah
-from wayword.datasets.procedural.homes.chores import spoken
-from wayword.datasets.procedural.homes.jobs import (
+from wayword.datasets.ma_wah import (
     APART,
     BOOK,
     FEWEST,
@@ -21,10 +19,12 @@ from wayword.datasets.procedural.homes.jobs import (
     MOST,
     OF_A_TYPE,
     PURPOSES,
+    MaWah,
     counted,
     listed,
     whole,
 )
+from wayword.datasets.procedural.homes.chores import spoken
 from wayword.worlds.household.goals import Held, HouseholdReference, Inside
 from wayword.worlds.household.verbs import Body
 

@@ -11,7 +11,7 @@ import yaml
 
 from wayword.core import registry
 from wayword.core.errors import DataError
-from wayword.datasets.sources.own.dataset import accept, example, read_task
+from wayword.datasets.sources.own import accept, example, read_task
 from wayword.envs import make
 from wayword.runs import Plan
 from wayword.runs.record import RunFolder
@@ -96,12 +96,12 @@ def test_a_draft_and_a_changed_file_are_refused(tmp_path: Path) -> None:
 KITCHEN = room("kitchen", [0, 0], [4, 4], "counter_top")
 MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
     "no words": ({"words": None}, "field 'words': is missing"),
-    "words of numbers": ({"words": 3}, "field 'words': must be words, not 3"),
+    "words of numbers": ({"words": 3}, "field 'words': must be a valid string, not 3"),
     "unknown field": ({"goals": []}, "has no field 'goals'; did you mean 'goal'?"),
     "no home": ({"rooms": None}, "needs either a 'home' (generated) or 'rooms'"),
     "both homes": ({"home": {"rooms": 3}}, "needs either a 'home' (generated) or 'rooms'"),
     "too many rooms": ({"rooms": None, "home": {"rooms": 101}},
-                       "field 'home', field 'rooms': must be a whole number from 1 to 100"),
+                       "field 'home', field 'rooms': must be less than or equal to 100, not 101"),
     "no such furniture": ({"rooms": [room("kitchen", [0, 0], [4, 4], "friddge")]},
                           "room 1, furniture 1, field 'kind': there is no 'friddge'; did you mean"),
     "half a name": ({"rooms": [room("kitchen", [0, 0], [4, 4], "sink")]},

@@ -10,7 +10,7 @@ import pytest
 from helpers.robothor_files import SCENE, apartment, episode, point, write
 from wayword.core.errors import DataError, UsageError
 from wayword.datasets.robothor import Robothor, RobothorSettings
-from wayword.datasets.sources.robothor import apartments
+from wayword.datasets.sources import robothor as apartments
 from wayword.testing.contracts import check_dataset, check_world
 from wayword.worlds.objectnav.world import ObjectNavReference
 

@@ -14,8 +14,8 @@ import pytest
 from wayword.core.errors import DataError
 from wayword.datasets.iqa import UNSEEN, read_questions
 from wayword.datasets.rearrangement import PublishedShuffles, Rearrangement
-from wayword.datasets.sources.ithor import rooms as ithor
-from wayword.datasets.sources.ithor.objects import read_record
+from wayword.datasets.sources import ithor
+from wayword.datasets.sources.thor import read_record
 
 NAME = "FloorPlan1"
 

@@ -9,8 +9,8 @@ import pytest
 from helpers.thor_records import FLOOR, FURNITURE, HOBS, KNOBS, made, small
 from wayword.core.action import Action
 from wayword.core.episode import Episode
-from wayword.datasets.sources.ithor import furnish
-from wayword.datasets.sources.ithor.rooms import join, parts
+from wayword.datasets.sources import thor as furnish
+from wayword.datasets.sources.ithor import join, parts
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.household.world import HouseholdWorld

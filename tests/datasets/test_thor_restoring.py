@@ -14,8 +14,7 @@ from wayword.datasets.rearrangement import (
     judge,
     request,
 )
-from wayword.datasets.sources.ithor.furnish import add
-from wayword.datasets.sources.ithor.objects import ObjectRecord, Point3
+from wayword.datasets.sources.thor import ObjectRecord, Point3, add
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.goals import Restored
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from helpers.thor_records import (
-    BASIN,
     CHAIR,
     COUNTER,
     FLOOR,
@@ -14,9 +13,7 @@ from helpers.thor_records import (
     made,
     small,
 )
-from wayword.core.errors import UsageError
-from wayword.datasets.sources.ithor.furnish import carrier, parents
-from wayword.datasets.sources.ithor.objects import Change, ObjectRecord, changed, moved
+from wayword.datasets.sources.thor import ObjectRecord, carrier, moved, parents
 
 
 @pytest.mark.parametrize(
@@ -74,21 +71,3 @@ def test_a_moved_box_goes_with_its_pivot_and_turns_by_quarters() -> None:
     assert turned.size == (0.2, 0.4, 0.1)
     assert turned.parents == ()
     assert moved(off, (3.0, 3.0, 0.5), 30.0).size == off.size
-
-
-def test_changes_name_objects_by_id_or_name_and_leave_the_rest() -> None:
-    apple, mug = small("Apple", 0.9, 0.3, 0.92), small("Mug", 1.2, 0.3, 0.92)
-    records = (COUNTER, BASIN, apple, mug)
-    found = changed(
-        records,
-        {
-            apple.name: Change(parent="", flags={"isSliced": True}, temperature="cold"),
-            mug.id: Change(gone=True),
-        },
-    )
-    assert found[:2] == records[:2]
-    assert len(found) == 3
-    assert found[2].flags == {"pickupable", "isSliced"}
-    assert (found[2].temperature, found[2].parents) == ("cold", ("Floor",))
-    with pytest.raises(UsageError, match=r"no object 'Apple_2'"):
-        changed(records, {"Apple_2": Change(gone=True)})

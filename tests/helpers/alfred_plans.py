@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from wayword.core.game import ActionPlan, Game, PlanningFailed
-from wayword.datasets.sources.alfred.files import RENAMED
+from wayword.datasets.sources.alfred import RENAMED
 from wayword.worlds.household.errands import Errands
 from wayword.worlds.household.world import HouseholdWorld
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from wayword.datasets.sources.ithor.objects import ObjectRecord, Point3
+from wayword.datasets.sources.thor import ObjectRecord, Point3
 
 
 def made(

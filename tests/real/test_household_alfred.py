@@ -17,7 +17,7 @@ from wayword.core.dataset import Task
 from wayword.core.files import find, read_json_lines
 from wayword.core.game import PlanningFailed
 from wayword.datasets.household import Household
-from wayword.datasets.sources.alfred.episodes import Alfred
+from wayword.datasets.sources.alfred import Alfred
 from wayword.worlds.household.goals import (
     GoalCondition,
     Has,

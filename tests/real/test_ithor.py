@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,8 @@ from helpers.invariants import violations
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
-from wayword.datasets.sources.ithor import rooms as ithor
-from wayword.datasets.sources.ithor.furnish import carrier
-from wayword.datasets.sources.ithor.objects import Change, preposition
+from wayword.datasets.sources import ithor
+from wayword.datasets.sources.thor import carrier, moved, preposition
 from wayword.worlds.household.house import Fail, House
 from wayword.worlds.household.route import Trip
 from wayword.worlds.household.verbs import Body
@@ -91,8 +91,9 @@ def test_changes_move_small_things_and_share_the_layout(data: Path) -> None:
     name = "FloorPlan1"
     records = {record.label: record for record in ithor.records(data, name)}
     apple, fridge = records["Apple"], records["Fridge"]
-    inside = Change(position=fridge.centre, flags={"isDirty": True})
-    scene = ithor.scene(data, name, {apple.name: inside})
+    inside = moved(replace(apple, flags=apple.flags | {"isDirty"}), fridge.centre, apple.heading)
+    listed = [inside if record is apple else record for record in ithor.records(data, name)]
+    scene = ithor.from_records(data, name, tuple(listed))
     shared, own = ithor.layout(data, name), ithor.layout(data, name, scene)
     assert own.panels is shared.panels
     world = HouseholdWorld(scene, named=True, layout=own)
@@ -113,7 +114,9 @@ def test_changes_move_small_things_and_share_the_layout(data: Path) -> None:
 def test_moved_furniture_has_a_layout_of_its_own(data: Path) -> None:
     name = "FloorPlan1"
     fridge = next(r for r in ithor.records(data, name) if r.label == "Fridge")
-    scene = ithor.scene(data, name, {fridge.id: Change(position=(0.0, 1.0, 0.0))})
+    away = moved(fridge, (0.0, 1.0, 0.0), fridge.heading)
+    listed = [away if record is fridge else record for record in ithor.records(data, name)]
+    scene = ithor.from_records(data, name, tuple(listed))
     assert ithor.layout(data, name, scene).panels is not ithor.layout(data, name).panels
 
 

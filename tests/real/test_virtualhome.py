@@ -15,10 +15,8 @@ from wayword.agents.team.agent import Team, TeamSettings
 from wayword.core.agent import Toolkit
 from wayword.core.errors import DataError
 from wayword.core.rollout import Setup, rollout
-from wayword.datasets.ma_wah import MaWah
-from wayword.datasets.sources.virtualhome.episodes import HOMES, Files
-from wayword.datasets.sources.virtualhome.files import BOXES, is_thing
-from wayword.datasets.sources.virtualhome.house import Imported, reachable
+from wayword.datasets.ma_wah import HOMES, Files, MaWah
+from wayword.datasets.sources.virtualhome import BOXES, Imported, is_thing, reachable
 from wayword.worlds.household.goals import Held, HouseholdReference, Inside
 
 pytestmark = pytest.mark.real

@@ -214,7 +214,7 @@ def new(
       wayword task new tea.yaml
       wayword run react --on ./tea.yaml --model local:smollm2
     """
-    from wayword.datasets.sources.own.dataset import accept
+    from wayword.datasets.sources.own import accept
 
     made = accept(file, out)
     played = made.path if made.path.is_absolute() else f"./{made.path}"
@@ -228,7 +228,7 @@ def example(
 ) -> None:
     """Print a task file to start from."""
     from wayword.core.errors import UsageError
-    from wayword.datasets.sources.own.dataset import example
+    from wayword.datasets.sources.own import example
 
     if out is None:
         typer.echo(example(), nl=False)

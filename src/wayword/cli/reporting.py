@@ -120,10 +120,8 @@ def compare(
 
 
 def score(
-    file: Annotated[
-        Path, Argument(help="R2R submission JSON, JSON lines, or another lab's results.")
-    ],
-    on: Annotated[str, Option("--on", help="Dataset and split, such as r2r:val_seen.")] = "",
+    file: Annotated[Path, Argument(help="R2R submission JSON, or JSON lines.")],
+    on: Annotated[str, Option("--on", help="Dataset and split, such as r2r:val_seen.")],
     per_episode: Annotated[bool, Option(help="One JSON line an episode.")] = False,
     data: Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")] = None,
     set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
@@ -132,23 +130,17 @@ def score(
     """Score predictions made elsewhere.
 
     FILE is in R2R's submission format, a list of {"instr_id", "trajectory"}, or JSON lines with
-    an id (id, instr_id or path_id) and a trajectory or actions; .gz is fine. Without --on it is
-    the result file of ALFWorld's run_eval.py, or a folder of EmbodiedBench's results.
+    an id (id, instr_id or path_id) and a trajectory or actions; .gz is fine.
 
     \b
     Examples:
       wayword score submission.json --on r2r:val_unseen
       wayword score walks.jsonl.gz --on r2r:val_seen --per-episode
-      wayword score eval_tag_alfredtwenv_tw_valid_unseen.json
-      wayword score running/eb_alfred/gpt-4o_base
     """
     from wayword.runs import reports
     from wayword.runs.plan import Plan
     from wayword.settings import parse
 
-    if not on:
-        _tell(reports.score_outcomes(file, format.value, per_episode))
-        return
     plan = Plan("score", on, settings=parse(set_ or []), data=data)
     with show.waiting(f"{on}: reading the data …"):
         scored = reports.score(file, plan, format.value, per_episode)

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, overload
 from wayword.core.action import STOP, Action
 from wayword.core.agent import Demonstration
 from wayword.core.episode import Episode, NoSettings, PathReference, Reference
-from wayword.core.errors import UsageError
+from wayword.core.errors import UsageError, suggest
 from wayword.core.files import Memo, source_checksum
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.perceiver import Perceiver
@@ -162,6 +162,8 @@ class Dataset(ABC):
     """The turns of each actor after which an episode is cut off."""
     folder: Any
     """A ``Path`` in a dataset of published files."""
+    settings: Any
+    """An instance of ``Settings``."""
     solutions: ClassVar[tuple[str, ...]] = ()
     """The kinds of plans, the one that in-context examples use first: ``"gold"`` (as published),
     ``"shortest"``, ``"expert"`` (planned from the goals)."""
@@ -182,7 +184,13 @@ class Dataset(ABC):
         caveats = ()
 
     def __init__(self, split: str = "", folder: Path | None = None, settings: Any = None) -> None:
-        self.split, self.folder, self.settings = split, folder, settings
+        """The default split and settings where none are given. Raises ``UsageError`` for a split
+        that is not in ``splits``."""
+        self.split, self.folder = split or self.splits[0], folder
+        self.settings = self.Settings() if settings is None else settings
+        if self.split not in self.splits:
+            name = getattr(self, "name", type(self).__module__.rpartition(".")[2])
+            raise UsageError(f"{name} has no split {split!r}; {suggest(split, list(self.splits))}")
 
     @abstractmethod
     def world(self, episode: Episode) -> World:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import secrets
+import signal
 import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -137,9 +138,10 @@ def _line_check(told: str) -> str:
 
 @cache
 def source_checksum(*packages: str) -> str:
-    """Sixteen hex digits for the program text of some of the packages in ``wayword``."""
+    """Sixteen hex digits for the program text and tables of some of the packages in ``wayword``."""
     root, digest = Path(__file__).parents[1], hashlib.sha256()
-    for path in sorted(path for name in packages for path in (root / name).rglob("*.py")):
+    texts = [path for name in packages for path in (root / name).rglob("*.*")]
+    for path in sorted(path for path in texts if path.suffix in (".py", ".toml")):
         digest.update(f"{sha256(path)}  {path.relative_to(root).as_posix()}\n".encode())
     return digest.hexdigest()[:16]
 
@@ -148,6 +150,19 @@ def sha256(path: Path) -> str:
     """The file's SHA-256, 64 hex digits. Raises ``OSError``."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def process_runs(number: int) -> bool:
+    """False if no process of this number runs on this machine; True where no one can tell."""
+    if not hasattr(signal, "SIGHUP"):
+        return True  # on Windows os.kill ends the process, or sends it Ctrl-C
+    try:
+        os.kill(number, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def find_any(folder: Path, name: str) -> Path | None:

@@ -165,11 +165,7 @@ class Continued:
 
 
 async def retake(
-    game: Game,
-    before: Continued,
-    agents: Mapping[str, Agent],
-    silent: Collection[str],
-    log: Log,
+    game: Game, before: Continued, agents: Mapping[str, Agent], silent: Collection[str], log: Log
 ) -> None:
     """Take recorded turns again, as steps of the new episode.
 

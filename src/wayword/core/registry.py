@@ -93,7 +93,7 @@ def current(kind: Kind, name: str) -> str:
     return RENAMED.get(kind, {}).get(name, name)
 
 
-DESCRIBED: Mapping[Kind, str] = {"dataset": "wayword.datasets.sources.own.dataset"}
+DESCRIBED: Mapping[Kind, str] = {"dataset": "wayword.datasets.sources.own"}
 """Kinds of which a YAML file can describe one, and the module whose ``KIND_of`` reads it."""
 
 

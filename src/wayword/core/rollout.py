@@ -14,13 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Protocol
 
-from wayword.core.agent import (
-    Agent,
-    Demonstrations,
-    Shared,
-    Toolkit,
-    check_family,
-)
+from wayword.core.agent import Agent, Demonstrations, Shared, Toolkit, check_family
 from wayword.core.dataset import Dataset, Task
 from wayword.core.errors import (
     BudgetExhausted,

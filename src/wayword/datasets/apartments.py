@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from pathlib import Path
 from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
@@ -14,7 +13,7 @@ from wayword.core.episode import Episode, Extra
 from wayword.core.errors import UsageError
 from wayword.core.geometry import Point, way_length
 from wayword.core.world import Family
-from wayword.datasets.procedural.homes.episodes import check_split, home_of
+from wayword.datasets.procedural.homes.episodes import home_of
 from wayword.datasets.procedural.homes.home import FEWEST, MOST, home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.worlds import objectnav
@@ -110,26 +109,12 @@ class Apartments(SolvableSearches):
     family: ClassVar[Family] = objectnav.family
     splits: ClassVar[tuple[str, ...]] = ("test", "train")
     max_steps: ClassVar[int] = 500
-    caveats: tuple[str, ...] = ()
-
-    def __init__(
-        self,
-        split: str = "test",
-        folder: Path | None = None,
-        settings: ApartmentsSettings | None = None,
-    ) -> None:
-        check_split("apartments", split, self.splits)
-        self.split, self.settings = split, settings or ApartmentsSettings()
+    settings: ApartmentsSettings
 
     @property
     def tasks(self) -> Sequence[Task]:
         """Every episode with its reference, made when it is looked at."""
         return DrawnTasks(self.settings.episodes, self._task)
-
-    @property
-    def files(self) -> Mapping[str, Path]:
-        """Nothing: all of it is generated."""
-        return {}
 
     def world(self, episode: Episode) -> ObjectNavWorld:
         """A fresh search in the episode's home."""
@@ -138,9 +123,6 @@ class Apartments(SolvableSearches):
     def place(self, scene: str) -> SimulatedScene:
         """A home with things lying about, worked out once."""
         return _place(scene)
-
-    def perceiver(self) -> None:
-        """Agents bring their own detectors."""
 
     def _task(self, number: int) -> Task:
         settings = self.settings

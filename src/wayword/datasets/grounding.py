@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task, Training
@@ -144,26 +143,11 @@ class Grounding(SolvableLevels):
     family: ClassVar[Family] = babyai.family
     splits: ClassVar[tuple[str, ...]] = STREAMS
     max_steps: ClassVar[int] = 500
-    caveats: tuple[str, ...] = ()
-    files: Mapping[str, Path] = {}
-
-    def __init__(
-        self,
-        split: str = STREAMS[0],
-        folder: Path | None = None,
-        settings: GroundingSettings | None = None,
-    ) -> None:
-        if split not in self.splits:
-            raise UsageError(f"grounding has no split {split!r}; {suggest(split, list(STREAMS))}")
-        self.split, self.settings = split, settings or GroundingSettings()
-        self.tasks: Sequence[Task] = self._drawn(split)
+    settings: GroundingSettings
 
     def world(self, episode: Episode) -> BabyAIWorld:
         """A fresh level."""
         return BabyAIWorld(episode.scene, self.settings.actions)
-
-    def perceiver(self) -> None:
-        """Observations say it all."""
 
     def training(self) -> Training:
         """The train split."""
@@ -171,8 +155,10 @@ class Grounding(SolvableLevels):
         source = self if self.split == "train" else Grounding("train", settings=settings)
         return Training(source, source.tasks)
 
-    def _drawn(self, stream: str) -> Sequence[Task]:
-        levels, seed = self.settings.chosen(), self.settings.seed
+    @cached_property
+    def tasks(self) -> Sequence[Task]:
+        """Every episode, its level drawn when it is looked at; levels take turns."""
+        levels, seed, stream = self.settings.chosen(), self.settings.seed, self.split
 
         def name_of(number: int) -> str:
             drawn = number // len(levels)

@@ -6,7 +6,6 @@ import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
 from wayword.core.dataset import Task
@@ -21,16 +20,14 @@ from wayword.datasets.procedural.homes.chores import (
     spoken,
 )
 from wayword.datasets.procedural.homes.episodes import (
-    Case,
     EpisodeSource,
     Generated,
     HomesSettings,
     SourcedTasks,
-    home_of,
-    in_turn,
+    named,
     start_in,
 )
-from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
+from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
 from wayword.worlds.household.goals import (
     Beside,
     GoalCondition,
@@ -85,13 +82,13 @@ def draw_order(rng: random.Random, made: Arrangement, kind: str) -> GroundingOrd
 def _go_to(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
     types = sorted({o.type for o in made.objects.values()} - BUILT_IN)
     kind = rng.choice(types)
-    things = _ids(made, kind)
+    things = made.ids(kind)
     return GroundingOrder(_say(rng, made, GO_TO, kind), (Near(things),), things)
 
 
 def _pick_up(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
     kind = rng.choice([t for t in OBJECTS if made.of(t)])
-    things = _ids(made, kind)
+    things = made.ids(kind)
     return GroundingOrder(_say(rng, made, PICK_UP, kind), (Held(things),), things)
 
 
@@ -101,7 +98,7 @@ def _open(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
     if not types:
         return None
     kind = rng.choice(types)
-    things = _ids(made, kind)
+    things = made.ids(kind)
     return GroundingOrder(_say(rng, made, OPEN, kind), (Has(things, (("open", True),)),), things)
 
 
@@ -109,7 +106,7 @@ def _put_on(rng: random.Random, made: Arrangement) -> GroundingOrder | None:
     chore = draw_chore(rng, made, PLACE)
     if chore is None or chore.sliced:
         return None
-    things, places = _ids(made, chore.thing), _ids(made, chore.receptacle)
+    things, places = made.ids(chore.thing), made.ids(chore.receptacle)
     text = _say(rng, made, PUT_ON, chore.thing, chore.receptacle)
     return GroundingOrder(text, (Inside(things, places),), things)
 
@@ -119,9 +116,9 @@ def _put_next_to(rng: random.Random, made: Arrangement) -> GroundingOrder | None
     rng.shuffle(pairs)
     for thing, other in pairs:
         if _goes_beside(made, thing, other):
-            things = _ids(made, thing)
+            things = made.ids(thing)
             text = _say(rng, made, PUT_NEXT_TO, thing, other)
-            return GroundingOrder(text, (Beside(things, _ids(made, other)),), things)
+            return GroundingOrder(text, (Beside(things, made.ids(other)),), things)
     return None
 
 
@@ -160,10 +157,6 @@ def _called(made: Arrangement, kind: str) -> str:
     return f"the {spoken(kind)}" if len(made.of(kind)) == 1 else a(spoken(kind))
 
 
-def _ids(made: Arrangement, kind: str) -> tuple[str, ...]:
-    return tuple(o.id for o in made.of(kind))
-
-
 TRIES = 80
 
 
@@ -198,28 +191,20 @@ class GroundingHomes(SourcedTasks[GroundingHomesSettings]):
 
     def source(self, split: str) -> EpisodeSource:
         """Generated homes."""
-        arrangement = in_turn(KINDS, self.settings.kind, self.settings.homes)
-        return Generated(split, self.settings, arrangement, _case)
+        kinds = (self.settings.kind,) if self.settings.kind else KINDS
+        return Generated(split, self.settings, _draw, kinds, "{scene}/grounding")
 
 
-@lru_cache(maxsize=256)
-def _case(scene: str, arrangement: str, plenty: float) -> Case:
-    """The instruction of that kind and number in that home."""
-    kind = arrangement.partition("/")[0]
-    home = home_of(scene)
-    for attempt in range(TRIES):
-        rng = random.Random(f"{scene}/grounding/{arrangement}/{attempt}")
-        made = arrange(rng, home, plenty)
-        order = draw_order(rng, made, kind)
-        places = _starts(made, order) if order else []
-        if order and places:
-            name = f"{scene}_{arrangement.replace('/', '_')}"
-            start = start_in(rng, home, arrangement, places)
-            reference = HouseholdReference(name, kind, order.goals)
-            return Case(
-                Task(Episode(name, order.text, scene, start), reference), home, made.scene()
-            )
-    raise UsageError(f"{scene} has nothing for an instruction of kind {kind}; ask for more rooms")
+def _draw(rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
+    """An instruction of the kind that the arrangement names."""
+    kind, scene = arrangement.partition("/")[0], made.home.name
+    order = draw_order(rng, made, kind)
+    places = _starts(made, order) if order else []
+    if not order or not places:
+        return None
+    name, start = named(scene, arrangement), start_in(rng, made.home, arrangement, places)
+    reference = HouseholdReference(name, kind, order.goals)
+    return Task(Episode(name, order.text, scene, start), reference)
 
 
 def _starts(made: Arrangement, order: GroundingOrder) -> list[Point]:

@@ -4,31 +4,27 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import ClassVar
 
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError
 from wayword.datasets.procedural.homes.chores import KINDS, ask_for, draw_chore
 from wayword.datasets.procedural.homes.episodes import (
     CARRY,
     GENERATED,
     WALK,
-    Case,
     EpisodeSource,
     Generated,
     HomesSettings,
     SourcedTasks,
-    home_of,
-    in_turn,
+    check_kind,
+    named,
     start_in,
 )
-from wayword.datasets.procedural.homes.objects import arrange
-from wayword.datasets.sources.alfred import episodes as alfred
+from wayword.datasets.procedural.homes.objects import Arrangement
+from wayword.datasets.sources import alfred
 from wayword.worlds.household.goals import HouseholdReference
-
-TRIES = 50
 
 
 @dataclass(frozen=True)
@@ -49,8 +45,7 @@ class HouseholdSettings(HomesSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kind and self.kind not in KINDS:
-            raise UsageError(f"household: no kind {self.kind!r}; {suggest(self.kind, list(KINDS))}")
+        check_kind(self.kind, KINDS)
 
 
 class Household(SourcedTasks[HouseholdSettings]):
@@ -67,11 +62,11 @@ class Household(SourcedTasks[HouseholdSettings]):
 
     Splits ``train``, ``valid_seen``, ``valid_unseen``: ALFRED's own trajectories (Shridhar et al.
     2020), an episode for each annotation, in iTHOR's rooms as their metadata tells of them. See
-    ``sources/alfred/files.py`` for what is inferred. ``omissions`` counts trajectories left out,
+    ``sources/alfred.py`` for what is inferred. ``omissions`` counts trajectories left out,
     by cause.
 
     Success is judged from the final state alone: see
-    ``worlds/household/goals.py``, and ``sources/alfred/episodes.py`` for what each type asks for.
+    ``worlds/household/goals.py``, and ``sources/alfred.py`` for what each type asks for.
     """
 
     name: ClassVar[str] = "household"
@@ -89,25 +84,17 @@ class Household(SourcedTasks[HouseholdSettings]):
             return alfred.Alfred(split, self.folder, settings.make_body(), *told)
         if settings.instructions != "goal":
             raise UsageError("household: generated tasks have no steps; set instructions=goal")
-        arrangement = in_turn(KINDS, settings.kind, settings.homes)
-        return Generated(split, settings, arrangement, _case)
+        return Generated(split, settings, _draw, (settings.kind,) if settings.kind else KINDS)
 
 
-@lru_cache(maxsize=256)
-def _case(scene: str, arrangement: str, plenty: float) -> Case:
-    """The episode of that arrangement (type of task, number) in that home."""
-    kind = arrangement.partition("/")[0]
-    for attempt in range(TRIES):
-        rng = random.Random(f"{scene}/{arrangement}/{attempt}")
-        made = arrange(rng, home_of(scene), plenty)
-        chore = draw_chore(rng, made, kind)
-        if chore is not None:
-            name = f"{scene}_{arrangement.replace('/', '_')}"
-            start = start_in(rng, made.home, arrangement)
-            episode = Episode(name, ask_for(rng, chore), scene, start)
-            reference = HouseholdReference(name, chore.kind, chore.goals)
-            return Case(Task(episode, reference), made.home, made.scene())
-    raise UsageError(f"{scene} has nothing for a task of type {kind}; ask for more rooms")
+def _draw(rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
+    """A task of the type that the arrangement names."""
+    chore, scene = draw_chore(rng, made, arrangement.partition("/")[0]), made.home.name
+    if chore is None:
+        return None
+    name, start = named(scene, arrangement), start_in(rng, made.home, arrangement)
+    episode = Episode(name, ask_for(rng, chore), scene, start)
+    return Task(episode, HouseholdReference(name, chore.kind, chore.goals))
 
 
 dataset = Household

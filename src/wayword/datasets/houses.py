@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training
 from wayword.core.episode import Episode, PathReference
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError
 from wayword.core.perceiver import Percept
 from wayword.core.world import Family
 from wayword.datasets.procedural.floorplans import HALLWAY, LARGEST, SMALLEST
@@ -262,17 +262,12 @@ class Houses(SolvableWalks):
     family: ClassVar[Family] = indoor.family
     splits: ClassVar[tuple[str, ...]] = ("test", "train")
     max_steps: ClassVar[int] = 15
-    caveats: tuple[str, ...] = ()
+    settings: HousesSettings
 
     def __init__(
-        self,
-        split: str = "test",
-        folder: Path | None = None,
-        settings: HousesSettings | None = None,
+        self, split: str = "", folder: Path | None = None, settings: HousesSettings | None = None
     ) -> None:
-        if split not in self.splits:
-            raise UsageError(f"houses has no split {split!r}; {suggest(split, list(self.splits))}")
-        self.split, self.settings = split, settings or HousesSettings()
+        super().__init__(split, folder, settings)
         self._home = lru_cache(maxsize=KEPT)(_open)
         sectors, width = LAID_OUT[self.settings.views]
         name = "symbolic" if self.settings.views == 24 else f"symbolic:{self.settings.views}"
@@ -285,11 +280,6 @@ class Houses(SolvableWalks):
         """Every episode with its reference; houses are built as their tasks are looked at."""
         scenes = None if self.settings.houses <= KEPT else self._scene_of
         return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
-
-    @property
-    def files(self) -> Mapping[str, Path]:
-        """Nothing: all of it is generated."""
-        return {}
 
     def _scene_of(self, number: int) -> str:
         return self.scene(number % self.settings.houses)

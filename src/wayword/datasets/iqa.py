@@ -14,24 +14,23 @@ from typing import ClassVar, overload
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
-from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_bytes
 from wayword.datasets.procedural.homes.chores import a, plural, spoken
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     TREAT,
     WALK,
-    Case,
     EpisodeSource,
     Generated,
     HomesSettings,
     SourcedTasks,
-    home_of,
-    in_turn,
+    check_kind,
+    named,
     start_in,
 )
 from wayword.datasets.procedural.homes.home import Home, surfaces
-from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement, arrange
+from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
 from wayword.datasets.procedural.homes.questions import (
     CONTAINS,
     COUNTS,
@@ -41,7 +40,8 @@ from wayword.datasets.procedural.homes.questions import (
     KINDS,
     draw_question,
 )
-from wayword.datasets.sources.ithor import rooms as ithor
+from wayword.datasets.procedural.tables import Table
+from wayword.datasets.sources import ithor
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.household.goals import AnswerReference, Ids
 from wayword.worlds.household.layout import Layout
@@ -218,29 +218,7 @@ def _asked(
         raise DataError(path, f"line {number + 2}", problem, "fetch it again") from error
 
 
-SENTENCES: Mapping[str, tuple[str, ...]] = {
-    EXISTS: (
-        "Is there {a thing} in this kitchen?",
-        "Does this kitchen have {a thing} anywhere?",
-        "Are there any {things} to be found here?",
-        "Look around: is {a thing} somewhere in the kitchen?",
-        "I believe this kitchen has {a thing} in it. Is that true?",
-        "Tell me whether {a thing} is here, be it shut in somewhere.",
-    ),
-    CONTAINS: (
-        "Is there {a thing} in {a place}?",
-        "Does {a place} hold {a thing}?",
-        "I believe {a thing} is in {a place}. Is that true?",
-        "Tell me whether {a thing} is to be found in {a place}.",
-    ),
-    COUNTS: (
-        "How many {things} does this kitchen hold?",
-        "Count the {things} in this kitchen.",
-        "Tell me the number of {things} here, those shut in somewhere included.",
-        "There are at most three {things} in this kitchen. How many?",
-        "How many {things} are there, all places of the kitchen taken together?",
-    ),
-}
+SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "kitchens")
 """As many for each type as the published ones have."""
 ONLY = frozenset(("fridge", "microwave"))
 """Of these a kitchen has one."""
@@ -274,7 +252,7 @@ class Questions:
         """A fresh world; what never moves is shared by all questions about a kitchen."""
         scene = self._scene(str(episode.start["arrangement"]))
         home = kitchen(self._folder, scene.name).home
-        return HouseholdWorld(scene, self._body, layout=home.with_things(scene))
+        return HouseholdWorld(scene, self._body, layout=home.layout.with_things(scene))
 
     @cached_property
     def _number(self) -> dict[str, int]:
@@ -405,9 +383,6 @@ def _say(rng: random.Random, asked: PublishedQuestion) -> str:
     return f"{rng.choice(SENTENCES[asked.kind]).format_map(words)} {ENDINGS[asked.kind]}"
 
 
-TRIES = 50
-
-
 @dataclass(frozen=True)
 class IqaSettings(HomesSettings):
     """``kind`` limits the questions to one type: exists, contains or counts."""
@@ -420,8 +395,7 @@ class IqaSettings(HomesSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kind and self.kind not in KINDS:
-            raise UsageError(f"iqa: no kind {self.kind!r}; {suggest(self.kind, list(KINDS))}")
+        check_kind(self.kind, KINDS)
 
 
 class InteractiveQuestions(SourcedTasks[IqaSettings]):
@@ -458,34 +432,22 @@ class InteractiveQuestions(SourcedTasks[IqaSettings]):
         """Generated homes, or IQUAD's questions in iTHOR's kitchens."""
         if split in SPLITS:
             return Questions(split, self.folder, self.settings.make_body(), self.settings.kind)
-        arrangement = in_turn(KINDS, self.settings.kind, self.settings.homes)
-        return Generated(split, self.settings, arrangement, _case)
+        kinds = (self.settings.kind,) if self.settings.kind else KINDS
+        return Generated(split, self.settings, _draw, kinds)
 
 
-@lru_cache(maxsize=256)
-def _case(scene: str, arrangement: str, plenty: float) -> Case:
-    """The question of that type and number in that home."""
-    kind = arrangement.partition("/")[0]
-    home = home_of(scene)
-    luck = random.Random(f"{scene}/{arrangement}/answer").random()
-    for attempt in range(TRIES):
-        rng = random.Random(f"{scene}/{arrangement}/{attempt}")
-        made = arrange(rng, home, plenty)
-        question = draw_question(rng, made, kind, luck)
-        if question is not None:
-            inside = [at for at in home.starts if home.layout.room_at(*at) == question.room]
-            name = f"{scene}_{arrangement.replace('/', '_')}"
-            start = start_in(rng, home, arrangement, inside)
-            episode = Episode(name, question.text, scene, start)
-            reference = AnswerReference(
-                name,
-                kind,
-                answer=question.answer,
-                look=question.look,
-                enough=question.enough,
-            )
-            return Case(Task(episode, reference), home, made.scene())
-    raise UsageError(f"{scene} offers no question of type {kind}; ask for more rooms or things")
+def _draw(rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
+    """A question of the type that the arrangement names; its answer is drawn once for all tries."""
+    kind, home = arrangement.partition("/")[0], made.home
+    luck = random.Random(f"{home.name}/{arrangement}/answer").random()
+    question = draw_question(rng, made, kind, luck)
+    if question is None:
+        return None
+    inside = [at for at in home.starts if home.layout.room_at(*at) == question.room]
+    name, start = named(home.name, arrangement), start_in(rng, home, arrangement, inside)
+    answer, look, enough = question.answer, question.look, question.enough
+    reference = AnswerReference(name, kind, answer=answer, look=look, enough=enough)
+    return Task(Episode(name, question.text, home.name, start), reference)
 
 
 dataset = InteractiveQuestions

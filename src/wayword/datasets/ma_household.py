@@ -30,7 +30,7 @@ from wayword.datasets.procedural.homes.episodes import (
 )
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
-from wayword.datasets.sources.ithor import rooms as ithor
+from wayword.datasets.sources import ithor
 from wayword.datasets.sources.teach import drawing
 from wayword.datasets.sources.teach.compiling import Unbuildable
 from wayword.datasets.sources.teach.definitions import (
@@ -232,7 +232,7 @@ def _generated_pair(scene: str, kind: str, number: int, plenty: float) -> Pair |
             drawn = draw_task(rng, tasks[kind], tasks, CLASSES, full)
         except Unbuildable:
             continue
-        stage = Stage(full, home.starts, home.with_things, home.layout.room_at)
+        stage = Stage(full, home.starts, home.layout.with_things, home.layout.room_at)
         name = f"{scene}_{kind.replace(' ', '_').lower()}_{number}"
         start = {"scene": scene, "task": kind, "number": number}
         return pair(rng, name, drawn, stage, start)

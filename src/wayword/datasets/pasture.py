@@ -28,7 +28,7 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find_any, read_field, read_json
 from wayword.core.geometry import Point
 from wayword.datasets.robothor import Robothor, RobothorSettings, called
-from wayword.datasets.sources.robothor.apartments import records_of, scene_of
+from wayword.datasets.sources.robothor import records_of, scene_of
 from wayword.worlds.objectnav.observation import Camera
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.thor import ThorBase, ThorCamera, ThorWorld, launch

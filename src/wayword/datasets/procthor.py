@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from wayword.core.dataset import DrawnTasks, Task, Training
+from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
-from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json_lines
 from wayword.core.geometry import Point, way_length
 from wayword.core.world import Family
@@ -71,13 +71,9 @@ class Procthor(SolvableSearches):
     def __init__(
         self, split: str, folder: Path | None, settings: ProcthorSettings | None = None
     ) -> None:
-        if split not in self.splits:
-            raise UsageError(
-                f"procthor has no split {split!r}; {suggest(split, list(self.splits))}"
-            )
+        super().__init__(split, folder, settings)
         if folder is None:
             raise UsageError("procthor needs its data: give --data FOLDER or set WAYWORD_DATA")
-        self.split, self.settings = split, settings or ProcthorSettings()
         self.folder = folder / "procthor" if (folder / "procthor").is_dir() else folder
         self._place = lru_cache(maxsize=64)(self._make_place)
 
@@ -97,13 +93,6 @@ class Procthor(SolvableSearches):
     def place(self, scene: str) -> SimulatedScene:
         """A house with its ground and surfaces, worked out once."""
         return self._place(scene)
-
-    def perceiver(self) -> None:
-        """Agents bring their own detectors."""
-
-    def training(self) -> Training:
-        """There is none: searching agents are zero-shot."""
-        raise UsageError("procthor has no solved examples to show; set shots=0")
 
     @cached_property
     def _houses(self) -> tuple[Path, int]:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar, Literal
 
 from wayword.core.dataset import SolvableWalks, Task, Training
 from wayword.core.episode import Episode, PathReference, Reference
-from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.errors import DataError, UsageError
 from wayword.core.files import SOURCES, cache_folder, find, find_any, read_field, read_json
 from wayword.core.geometry import absolute
 from wayword.core.perceiver import Perceiver
@@ -82,13 +82,9 @@ class R2R(SolvableWalks):
     family: ClassVar[Family] = indoor.family
     splits: ClassVar[tuple[str, ...]] = ("val_seen", "val_unseen", "train", "test", "sample72")
     max_steps: ClassVar[int] = 15
-    caveats: tuple[str, ...] = ()
 
     def __init__(self, split: str, folder: Path | None, settings: R2RSettings) -> None:
-        if split not in self.splits:
-            known = suggest(split, list(self.splits))
-            raise UsageError(f"{self.name} has no split {split!r}; {known}")
-        self.split, self.settings = split, settings
+        super().__init__(split, folder, settings)
         self.folder = _r2r_folder(folder)
         self._graphs: dict[str, ViewpointGraph] = {}
 

@@ -18,25 +18,25 @@ from wayword.core.files import find, read_field, read_json, remembered
 from wayword.core.geometry import absolute, bearing
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
-    Case,
     EpisodeSource,
     Generated,
     HomesSettings,
     SourcedTasks,
-    home_of,
     read_rules,
     start_in,
 )
-from wayword.datasets.procedural.homes.objects import arrange
+from wayword.datasets.procedural.homes.objects import Arrangement
 from wayword.datasets.procedural.homes.rearrangement import OPENINGS, inventory, names_of, shuffle
-from wayword.datasets.sources.ithor import rooms as ithor
-from wayword.datasets.sources.ithor.furnish import carrier, lies, parents
-from wayword.datasets.sources.ithor.objects import (
+from wayword.datasets.sources import ithor
+from wayword.datasets.sources.thor import (
     NO_THING,
     ObjectRecord,
     Point3,
     Records,
+    carrier,
+    lies,
     moved,
+    parents,
     preposition,
     read_point,
 )
@@ -474,7 +474,6 @@ def _roomy(thing: HouseObject, judged: JudgedStart) -> HouseObject:
 
 # The dataset itself.
 
-TRIES = 50
 TRAIN = "2021_train"
 
 
@@ -521,50 +520,26 @@ class Rearrangement(SourcedTasks[RearrangementSettings]):
 
     def source(self, split: str) -> EpisodeSource:
         """Generated homes, or the published episodes."""
+        told = self.settings.told
         if split in SPLITS:
-            told = self.settings.told
             return Published(split, self.folder, self.settings.make_body(), told)
-        return GeneratedShuffles(split, self.settings)
+        seed = "{scene}/rearrangement"  # those that tell the whole state have a name for everything
+        return Generated(split, self.settings, self._draw, seed=seed, named=told == "state")
+
+    def _draw(self, rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
+        found, scene = shuffle(rng, made), made.home.name
+        if found is None:
+            return None
+        name = f"{scene}_rearrangement_{arrangement}"
+        start = start_in(rng, made.home, arrangement)
+        words = found.state if self.settings.told == "state" else found.changes
+        changed, others = found.changed, found.others
+        reference = RearrangementReference(name, "rearrangement", changed, others=others)
+        return Task(Episode(name, words, scene, start), reference)
 
     def rules(self) -> str:
         """What an agent is told of the task."""
         return read_rules(f"rearrangement_{self.settings.told}")
-
-
-class GeneratedShuffles(Generated):
-    """Generated episodes; those that tell the whole state have a name for everything."""
-
-    def __init__(self, split: str, settings: RearrangementSettings) -> None:
-        def case(scene: str, arranged: str, plenty: float) -> Case:
-            return _case(scene, arranged, plenty, settings.told)
-
-        self._make, self._named = case, settings.told == "state"
-        super().__init__(split, settings, lambda number: str(number // settings.homes), case)
-
-    def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world."""
-        case = self._make(episode.scene, episode.start["arrangement"], self.settings.plenty)
-        layout, body = case.home.with_things(case.scene), self.settings.make_body()
-        return HouseholdWorld(case.scene, body, named=self._named, layout=layout)
-
-
-@lru_cache(maxsize=256)
-def _case(scene: str, arrangement: str, plenty: float, told: Told) -> Case:
-    """The episode of that number in that home."""
-    for attempt in range(TRIES):
-        rng = random.Random(f"{scene}/rearrangement/{arrangement}/{attempt}")
-        made = arrange(rng, home_of(scene), plenty)
-        found = shuffle(rng, made)
-        if found is not None:
-            name = f"{scene}_rearrangement_{arrangement}"
-            start = start_in(rng, made.home, arrangement)
-            words = found.state if told == "state" else found.changes
-            episode = Episode(name, words, scene, start)
-            reference = RearrangementReference(
-                name, "rearrangement", found.changed, others=found.others
-            )
-            return Case(Task(episode, reference), made.home, made.scene())
-    raise UsageError(f"{scene} has nothing to rearrange; ask for more rooms or things")
 
 
 dataset = Rearrangement

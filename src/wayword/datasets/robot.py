@@ -59,14 +59,12 @@ class RobotTasks(SolvableSearches):
     family: ClassVar[Family] = objectnav.family
     splits: ClassVar[tuple[str, ...]] = ("live",)
     max_steps: ClassVar[int] = 200
-    caveats: tuple[str, ...] = ()
+    settings: RobotSettings
 
     def __init__(
-        self, split: str = "live", folder: Path | None = None, settings: RobotSettings | None = None
+        self, split: str = "", folder: Path | None = None, settings: RobotSettings | None = None
     ) -> None:
-        if split not in self.splits:
-            raise UsageError(f"robot has no split {split!r}; there is: live")
-        self.split, self.settings = split, settings or RobotSettings()
+        super().__init__(split, folder, settings)
         if not self.settings.targets and not self.settings.instruction.strip():
             raise UsageError('robot: say what to look for: --set dataset.target="cat-shaped mug"')
 
@@ -85,9 +83,6 @@ class RobotTasks(SolvableSearches):
     def world(self, episode: Episode) -> ObjectNavWorld:
         """The robot. All episodes share it, and one connection: who starts last drives."""
         return ObjectNavWorld(Turn(self._own if self.settings.base else self._ros(), self._drivers))
-
-    def perceiver(self) -> None:
-        """Agents bring their own detectors."""
 
     @cached_property
     def _link(self) -> Link:

@@ -12,11 +12,11 @@ from typing import Any, ClassVar, Literal
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Extra
-from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.errors import DataError, UsageError
 from wayword.core.files import SOURCES, find_any, read_bytes, read_field, remembered
 from wayword.core.geometry import Point, absolute
 from wayword.core.world import Family
-from wayword.datasets.sources.robothor.apartments import (
+from wayword.datasets.sources.robothor import (
     EPISODE,
     METADATA,
     corners_of,
@@ -72,7 +72,7 @@ class Robothor(SolvableSearches):
 
     Episodes, starts, targets, shortest paths and all objects with their boxes are published.
     Walls, free floor and lines of sight are inferred from them: see
-    ``sources/robothor/apartments.py``. Test episodes have no paths, and no objects of their scenes
+    ``sources/robothor.py``. Test episodes have no paths, and no objects of their scenes
     are published, so nothing can be found in them here. Raises ``DataError`` for files that are
     missing or malformed.
     """
@@ -86,11 +86,7 @@ class Robothor(SolvableSearches):
     def __init__(
         self, split: str, folder: Path | None, settings: RobothorSettings | None = None
     ) -> None:
-        if split not in self.splits:
-            raise UsageError(
-                f"{self.name} has no split {split!r}; {suggest(split, list(self.splits))}"
-            )
-        self.split, self.settings = split, settings or RobothorSettings()
+        super().__init__(split, folder, settings)
         if self.settings.simulator == "thor":
             check_installed()
         self.folder = _robothor_folder(folder)
@@ -126,9 +122,6 @@ class Robothor(SolvableSearches):
     def place(self, scene: str) -> SimulatedScene:
         """A scene with its ground and surfaces, worked out once."""
         return _place(self.folder, scene, self.split)
-
-    def perceiver(self) -> None:
-        """Agents bring their own detectors."""
 
     @cached_property
     def _scenes(self) -> dict[str, Path]:

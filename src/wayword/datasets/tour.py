@@ -61,14 +61,12 @@ class Tour(SolvableWalks):
     family: ClassVar[Family] = indoor.family
     splits: ClassVar[tuple[str, ...]] = ("all",)
     max_steps: ClassVar[int] = 15
-    caveats: tuple[str, ...] = ()
+    settings: TourSettings
 
     def __init__(self, split: str, folder: Path | None, settings: TourSettings) -> None:
-        if split not in self.splits:
-            raise UsageError(f"tour has no split {split!r}; there is: all")
+        super().__init__(split, folder, settings)
         if not settings.folder and folder is None:
             raise UsageError("tour: name its folder with --set dataset.folder=DIR")
-        self.split, self.settings = split, settings
         self.folder = Path(settings.folder) if settings.folder else (folder or Path()) / "tour"
 
     @property

@@ -12,7 +12,7 @@ from typing import ClassVar, Literal
 
 from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training
 from wayword.core.episode import Episode, PathReference
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError
 from wayword.core.world import Family
 from wayword.datasets.procedural.towns.routes import (
     Ending,
@@ -22,13 +22,15 @@ from wayword.datasets.procedural.towns.routes import (
     Turn,
     find_routes,
 )
-from wayword.datasets.procedural.towns.sight import LandmarkInSight, TownPerceiver, in_sight
 from wayword.datasets.procedural.towns.town import (
     LARGEST,
     LIGHT,
     SMALLEST,
+    LandmarkInSight,
     Town,
+    TownPerceiver,
     build_town,
+    in_sight,
     scene_name,
 )
 from wayword.worlds import street
@@ -249,17 +251,12 @@ class Towns(SolvableWalks):
     family: ClassVar[Family] = street.family
     splits: ClassVar[tuple[str, ...]] = ("test", "train")
     max_steps: ClassVar[int] = 55
-    caveats: tuple[str, ...] = ()
+    settings: TownsSettings
 
     def __init__(
-        self,
-        split: str = "test",
-        folder: Path | None = None,
-        settings: TownsSettings | None = None,
+        self, split: str = "", folder: Path | None = None, settings: TownsSettings | None = None
     ) -> None:
-        if split not in self.splits:
-            raise UsageError(f"towns has no split {split!r}; {suggest(split, list(self.splits))}")
-        self.split, self.settings = split, settings or TownsSettings()
+        super().__init__(split, folder, settings)
         self._place = lru_cache(maxsize=KEPT)(_open)
         self._navigator = lru_cache(maxsize=KEPT)(self._make_navigator)
         self._perceiver = TownPerceiver(lambda scene: self._place(scene).sights)
@@ -269,11 +266,6 @@ class Towns(SolvableWalks):
         """Every episode with its reference; towns are built as their tasks are looked at."""
         scenes = None if self.settings.towns <= KEPT else self._scene_of
         return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
-
-    @property
-    def files(self) -> Mapping[str, Path]:
-        """Nothing: all of it is generated."""
-        return {}
 
     def _scene_of(self, number: int) -> str:
         return self.scene(number % self.settings.towns)

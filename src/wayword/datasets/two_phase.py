@@ -5,12 +5,11 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
-from wayword.core.errors import UsageError, suggest
+from wayword.core.errors import UsageError
 from wayword.core.world import Family
 from wayword.worlds import two_phase
 from wayword.worlds.two_phase.world import (
@@ -38,6 +37,8 @@ TARGETS: Mapping[str, str] = {
     "whiteboard": "office",
 }
 """What is looked for -> the room it is in. Table II of the paper."""
+QUESTIONS = [(target, room) for target, own in TARGETS.items() for room in COMMON if room != own]
+"""What is looked for, and the room one starts in."""
 
 
 @dataclass(frozen=True)
@@ -79,43 +80,20 @@ class TwoPhase(SolvableTwoPhase):
     family: ClassVar[Family] = two_phase.family
     splits: ClassVar[tuple[str, ...]] = ("test",)
     max_steps: ClassVar[int] = 10
-    caveats: tuple[str, ...] = ()
-
-    def __init__(
-        self,
-        split: str = "test",
-        folder: Path | None = None,
-        settings: TwoPhaseSettings | None = None,
-    ) -> None:
-        if split not in self.splits:
-            raise UsageError(
-                f"two_phase has no split {split!r}; {suggest(split, list(self.splits))}"
-            )
-        self.split, self.settings = split, settings or TwoPhaseSettings()
-        self._questions = [
-            (target, room) for target, own in TARGETS.items() for room in COMMON if room != own
-        ]
+    settings: TwoPhaseSettings
 
     @property
     def tasks(self) -> Sequence[Task]:
         """Every question in the table's order, then every question again, shuffled."""
-        return DrawnTasks(len(self._questions) * self.settings.shuffles, self._task)
-
-    @property
-    def files(self) -> Mapping[str, Path]:
-        """Nothing: the table is part of this file."""
-        return {}
+        return DrawnTasks(len(QUESTIONS) * self.settings.shuffles, self._task)
 
     def world(self, episode: Episode) -> TwoPhaseWorld:
         """A fresh test."""
         return TwoPhaseWorld(COMMON)
 
-    def perceiver(self) -> None:
-        """Observations list what there is."""
-
     def _task(self, number: int) -> Task:
-        shuffle, index = divmod(number, len(self._questions))
-        target, room = self._questions[index]
+        shuffle, index = divmod(number, len(QUESTIONS))
+        target, room = QUESTIONS[index]
         objects = [*COMMON[room], HALLWAY]
         beyond = [thing for things in COMMON.values() for thing in things]
         if shuffle:

@@ -15,7 +15,7 @@ from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import reading
 from wayword.core.metric import Metric
-from wayword.metrics import accounting, outcomes, predictions
+from wayword.metrics import accounting, predictions
 from wayword.metrics import compare as comparing
 from wayword.metrics import table as tables
 from wayword.metrics.intervals import by_path
@@ -207,21 +207,6 @@ def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False)
         clusters=by_path([task for task, _ in found.pairs]),
     )
     return Written(tables.render([row], form, _width()), tuple(notices))
-
-
-def score_outcomes(path: Path, form: str = "rich", per_episode: bool = False) -> Written:
-    """Results of ALFWorld or EmbodiedBench. Raises ``DataError``, ``UsageError``."""
-    if not outcomes.is_outcomes(path):
-        raise UsageError(f"{path}: name the split that this is about, with --on DATASET:SPLIT")
-    found = outcomes.read(path)
-    if not per_episode:
-        return Written(tables.render([each.row() for each in found], form, _width()), ())
-    lines = [
-        json.dumps({"set": each.name, "episode": name, **scores})
-        for each in found
-        for name, scores in zip(each.ids, each.scores, strict=True)
-    ]
-    return Written("\n".join(lines), ())
 
 
 def _run_folders(given: Sequence[Path]) -> list[Path]:

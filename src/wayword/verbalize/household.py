@@ -13,7 +13,6 @@ from wayword.core.action import ActionSpace
 from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import COMPASS, SelfState, Verbalizer
-from wayword.worlds.household.choices import HouseholdActions
 from wayword.worlds.household.observation import (
     HeldObject,
     HouseholdObservation,
@@ -21,7 +20,7 @@ from wayword.worlds.household.observation import (
     SeenObject,
 )
 from wayword.worlds.household.verbs import Body
-from wayword.worlds.household.world import UNSEEN_DOOR
+from wayword.worlds.household.world import UNSEEN_DOOR, HouseholdActions
 
 SIDES = {"left": "On your left", "middle": "Ahead", "right": "On your right"}
 

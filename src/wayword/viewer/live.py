@@ -8,7 +8,6 @@ its map, at the address at which its recorded steps are once it has ended.
 from __future__ import annotations
 
 import json
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.action import Action, Decision
+from wayword.core.files import process_runs
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.runs.active import PROGRESS
@@ -49,22 +49,12 @@ def progress_of(run: Path) -> Progress | None:
     try:
         told = json.loads(path.read_text(encoding="utf-8"))
         age = time.time() - path.stat().st_mtime
-        alive = not told.get("over") and (_running(int(told["process"])) or age < 5)
+        alive = not told.get("over") and (process_runs(int(told["process"])) or age < 5)
         alive = alive and age < _STALE * 60
         episodes = tuple(each for each in told.get("episodes", ()) if isinstance(each, dict))
         return Progress(int(told["done"]), int(told["total"]), alive, episodes)
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return None
-
-
-def _running(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
 
 
 def under_way(rows: Rows, episode: str) -> Mapping[str, Any] | None:

@@ -15,11 +15,10 @@ from wayword.core.registry import load
 from wayword.core.world import World
 from wayword.verbalize.household import describe, feedback
 from wayword.worlds.household.builder import SceneBuilder, type_name
-from wayword.worlds.household.choices import KnownActions
 from wayword.worlds.household.layout import Layout, nearest_place
 from wayword.worlds.household.scene import from_json as scene_from_json
 from wayword.worlds.household.verbs import Body, from_json
-from wayword.worlds.household.world import HouseholdWorld
+from wayword.worlds.household.world import HouseholdWorld, KnownActions
 
 
 @dataclass(slots=True)

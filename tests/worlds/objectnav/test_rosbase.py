@@ -19,7 +19,7 @@ from helpers.rosbridge_server import Robot, running, started
 from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
-from wayword.worlds.objectnav import ros_messages
+from wayword.worlds.objectnav import robot as ros
 from wayword.worlds.objectnav.base import Base, goto, rotate
 from wayword.worlds.objectnav.observation import clear_ahead
 from wayword.worlds.objectnav.robot import TOKEN, RosBase, RosSettings, Turn
@@ -250,14 +250,14 @@ def test_unsafe_addresses_are_refused(url: str, told: str) -> None:
 
 @pytest.mark.parametrize("heading", [0.0, 45.0, 90.0, 200.0, 359.0])
 def test_places_survive_the_way_to_ros_and_back(heading: float) -> None:
-    pose = ros_messages.pose_at(1.0, -2.0, heading)
-    assert ros_messages.place_of({"pose": pose}, "/pose") == pytest.approx((1.0, -2.0, heading))
+    pose = ros.pose_at(1.0, -2.0, heading)
+    assert ros.place_of({"pose": pose}, "/pose") == pytest.approx((1.0, -2.0, heading))
 
 
 @pytest.mark.parametrize("message", [{}, {"pose": 1}, {"pose": {"pose": {"position": {}}}}])
 def test_malformed_messages_are_named(message: Any) -> None:
     with pytest.raises(DataError, match=r"/odom: field 'pose': is missing or malformed"):
-        ros_messages.place_of(message, "/odom")
+        ros.place_of(message, "/odom")
 
 
 def test_depth_images_of_both_encodings_agree() -> None:
@@ -273,13 +273,13 @@ def test_depth_images_of_both_encodings_agree() -> None:
         step = len(data) // 48
         message = {"height": 48, "width": 64, "step": step, "encoding": encoding}
         message["data"] = base64.b64encode(data).decode()
-        found.append(ros_messages.depth_of_image(message, "/depth", 60.0, 5.0))
+        found.append(ros.depth_of_image(message, "/depth", 60.0, 5.0))
     assert found[0] == found[1]
     level = found[0].metres()[found[0].elevations.index(0)]
     assert np.isinf(level[0])
     assert level[found[0].bearings.index(1.0)] == pytest.approx(2.0, abs=0.02)
     with pytest.raises(DataError, match="field 'data'"):
-        ros_messages.depth_of_image({**message, "encoding": "bgr8"}, "/depth", 60.0, 5.0)
+        ros.depth_of_image({**message, "encoding": "bgr8"}, "/depth", 60.0, 5.0)
 
 
 def test_a_laser_is_turned_as_it_is_mounted() -> None:
@@ -289,7 +289,7 @@ def test_a_laser_is_turned_as_it_is_mounted() -> None:
     scan = {"ranges": ranges, "angle_min": -math.pi / 2, "angle_increment": math.radians(1.0)}
 
     def hit(**mounted: Any) -> float:
-        depth = ros_messages.depth_of_scan(scan, "/scan", 0.9, 5.0, **mounted)
+        depth = ros.depth_of_scan(scan, "/scan", 0.9, 5.0, **mounted)
         level = depth.metres()[depth.elevations.index(0)]
         return depth.bearings[int(np.argmin(level))]
 
@@ -310,7 +310,7 @@ def test_a_depth_camera_that_looks_down_sees_walls_and_floor_where_they_are() ->
     axis = np.repeat((ray * np.cos(off_axis))[:, None], wide, axis=1).astype("<f4")
     message = {"height": high, "width": wide, "step": 4 * wide, "encoding": "32FC1",
                "data": base64.b64encode(axis.tobytes()).decode()}  # fmt: skip
-    seen = ros_messages.depth_of_image(message, "/depth", field, 5.0, tilt=-20.0)
+    seen = ros.depth_of_image(message, "/depth", field, 5.0, tilt=-20.0)
     middle = seen.metres()[:, len(seen.bearings) // 2]
     found = dict(zip(seen.elevations, middle.tolist(), strict=True))
     assert found[-5] == pytest.approx(wall / math.cos(math.radians(5)), abs=0.05)
@@ -320,8 +320,8 @@ def test_a_depth_camera_that_looks_down_sees_walls_and_floor_where_they_are() ->
 def test_scans_that_skip_and_null_are_read() -> None:
     scan = {"ranges": [None, 0.01, 2.0, 9.0], "angle_min": -0.5, "angle_increment": 0.3,
             "range_min": 0.1, "range_max": 8.0}  # fmt: skip
-    depth = ros_messages.depth_of_scan(scan, "/scan", 0.9, 5.0)
+    depth = ros.depth_of_scan(scan, "/scan", 0.9, 5.0)
     level = dict(zip(depth.bearings, depth.metres()[0].tolist(), strict=True))
     assert [bearing for bearing, metres in level.items() if math.isfinite(metres)] == [-5.0]
     with pytest.raises(DataError, match="is empty"):
-        ros_messages.depth_of_scan({**scan, "ranges": []}, "/scan", 0.9, 5.0)
+        ros.depth_of_scan({**scan, "ranges": []}, "/scan", 0.9, 5.0)

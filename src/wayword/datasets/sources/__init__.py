@@ -1,11 +1,12 @@
-"""Readers of published files, one module or folder a source.
+"""Readers of published files, one module a source.
 
     street        Touchdown and Map2seq
     alfred        ALFRED's trajectories
-    ithor         AI2-THOR's rooms, the 2021 rearrangement episodes, THOR-IQA's kitchens
+    thor, ithor   AI2-THOR's object metadata; iTHOR's rooms
     robothor      RoboTHOR's apartments
     teach         TEACh's task definitions
-    virtualhome   VirtualHome's homes, Watch-And-Help's episodes
+    virtualhome   VirtualHome's homes, Watch-And-Help's goals
+    own           a task of one's own, from a YAML file
 
 Room-to-Room is read in ``wayword.datasets.r2r`` itself.
 """

@@ -25,9 +25,8 @@ from typing import Any, ClassVar, Literal
 from wayword.core import registry
 from wayword.core.dataset import SolvableWalks, Task, Training
 from wayword.core.episode import Episode, Extra, Json, PathReference
-from wayword.core.errors import DataError, UsageError, suggest
+from wayword.core.errors import DataError, UsageError
 from wayword.core.files import cache_folder, find, read_field, read_json, read_json_lines
-from wayword.core.perceiver import Perceiver
 from wayword.core.world import Family
 from wayword.worlds import street
 from wayword.worlds.street import graph as streetgraph
@@ -63,17 +62,13 @@ class StreetRoutes(SolvableWalks, ABC):
     family: ClassVar[Family] = street.family
     splits: ClassVar[tuple[str, ...]] = SPLITS
     max_steps: ClassVar[int] = 55
-    caveats: tuple[str, ...] = ()
     name: ClassVar[str]
     id_field: ClassVar[str]
 
     def __init__(self, split: str, folder: Path | None, settings: StreetSettings) -> None:
-        if split not in self.splits:
-            near = suggest(split, list(self.splits))
-            raise UsageError(f"{self.name} has no split {split!r}; {near}")
+        super().__init__(split, folder, settings)
         if folder is None:
             raise UsageError(f"{self.name} needs its data: give --data FOLDER or set WAYWORD_DATA")
-        self.split, self.settings = split, settings
         self.folder = folder.parent if folder.name == self.name else folder
         self._scenario, _, self._part = split.partition("_")
 
@@ -125,9 +120,6 @@ class StreetRoutes(SolvableWalks, ABC):
 
     def world(self, episode: Episode) -> StreetWorld:
         return StreetWorld(self.navigator, self.settings.dead_ends)
-
-    def perceiver(self) -> Perceiver | None:
-        return None
 
     def training(self) -> Training:
         """Training routes.

@@ -20,6 +20,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
+from math import sqrt
 from types import TracebackType
 from typing import Protocol, TypeVar
 
@@ -170,7 +171,7 @@ class Estimate:
         if not self.limit:
             return max(2.0 * self._most - meter.share, 0.5 * meter.share)
         turn = max(self._paid / max(1, self._turns), meter.share / max(1, meter.turns))
-        return max(0, self.limit - meter.turns) * turn * (1.0 + _SCARCE * self._deepest**-0.5)
+        return max(0, self.limit - meter.turns) * turn * (1.0 + _SCARCE / sqrt(self._deepest))
 
     def surely(self) -> float:
         """A share that hardly any episode passes, without a look at those under way."""

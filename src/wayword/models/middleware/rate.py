@@ -44,17 +44,14 @@ class Bucket:
 
     def wait(self, units: float, now: float) -> float:
         """Seconds until ``units`` can be taken; more than the bucket holds need it full."""
-        self._flow(now)
+        self._level = min(self._most, self._level + (now - self._then) * self._rate)
+        self._then = now
         lacking = min(units, self._most) - self._level
         return lacking / self._rate if lacking > _CRUMB else 0.0
 
     def take(self, units: float) -> None:
         """Take units (negative: give them back)."""
         self._level = min(self._most, self._level - units)
-
-    def _flow(self, now: float) -> None:
-        self._level = min(self._most, self._level + (now - self._then) * self._rate)
-        self._then = now
 
 
 class Limiter:

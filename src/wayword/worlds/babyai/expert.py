@@ -18,14 +18,7 @@ from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.world import Feedback, World
 from wayword.worlds.babyai.level import DONE, TOGGLE, Level
-from wayword.worlds.babyai.motions import (
-    CODES,
-    LOCKED,
-    LOW,
-    NOTHING_UNSEEN,
-    OK,
-    ONE,
-)
+from wayword.worlds.babyai.motions import CODES, LOCKED, LOW, NOTHING_UNSEEN, OK, ONE
 from wayword.worlds.babyai.view import route
 from wayword.worlds.babyai.world import BabyAIWorld
 

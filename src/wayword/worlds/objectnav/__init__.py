@@ -6,10 +6,10 @@
     simulated      a base in a household scene
     world          the rules; the reference
     thor           a base in AI2-THOR itself
-    robot          a base over ROS 2 and Nav2: with rosbridge (the link), ros_messages (the frames)
+    robot          a base over ROS 2 and Nav2, which converts frames; rosbridge is its link
 
 ROS has x forward or east, y left or north, angles counter-clockwise from x. Here x is east, y is
-north and headings are degrees clockwise from north. ``ros_messages`` converts, nothing else does.
+north and headings are degrees clockwise from north. ``robot`` converts, nothing else does.
 """
 
 from wayword.core.world import Family

@@ -15,6 +15,8 @@ from typing import Protocol, runtime_checkable
 
 from wayword.core.action import STOP, Action
 from wayword.core.episode import Episode, Json
+from wayword.core.errors import DataError
+from wayword.core.geometry import absolute
 from wayword.worlds.objectnav.observation import Shown, View
 
 
@@ -30,6 +32,17 @@ class Moved:
     status: str = "ok"
     metres: float = 0.0
     reason: str = ""
+
+
+def start_of(episode: Episode) -> tuple[float, float, float, float]:
+    """x, y, heading and horizon (degrees down) of an episode's start. Raises ``DataError``."""
+    start = episode.start
+    try:
+        heading, horizon = float(start.get("heading", 0.0)), float(start.get("horizon", 0.0))
+        return float(start["x"]), float(start["y"]), absolute(heading), horizon
+    except (KeyError, TypeError, ValueError) as error:
+        problem = "needs numbers x and y (and heading, horizon)"
+        raise DataError(f"episode {episode.id}", "field 'start'", problem) from error
 
 
 @dataclass(slots=True)

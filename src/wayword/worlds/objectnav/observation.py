@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.geometry import apparent_size, bearing, elevation, relative
 from wayword.core.world import Family, Observation
 from wayword.worlds import objectnav
 
@@ -128,6 +129,32 @@ class Shown:
     width: float
     height: float
     fraction: float
+
+
+def sighting(
+    name: str,
+    kind: str,
+    words: str,
+    box: tuple[float, float, float, float, float, float],
+    at: tuple[float, float, float],
+    eye: float,
+    fraction: float = 1.0,
+) -> Shown:
+    """A thing as seen from a place (x, y, heading) at height ``eye``. ``box``: the middle, x and y,
+    width, depth, underside, height (metres). Its width in view is that of the box's diagonal."""
+    x, y, wide, deep, bottom, high = box
+    dx, dy = x - at[0], y - at[1]
+    away = math.hypot(dx, dy)
+    near = math.hypot(max(abs(dx) - wide / 2, 0.0), max(abs(dy) - deep / 2, 0.0))
+    low, across = bottom - eye, math.hypot(wide, deep)
+    width, height = apparent_size(across, low, bottom + high - eye, max(away, 0.1))
+    turn = relative(bearing(at[:2], (x, y)), at[2])
+    up = elevation(bottom + high / 2 - eye, max(away, 1e-6))
+    angles = round(turn, 2), round(up, 2)
+    return Shown(
+        *(name, kind, words, *angles, round(near, 3), round(away, 3)),
+        *(round(width, 2), round(height, 2), round(fraction, 3)),
+    )
 
 
 @dataclass(frozen=True, slots=True)

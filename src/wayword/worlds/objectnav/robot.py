@@ -14,6 +14,7 @@ motion is ever repeated by itself: whoever decides sees where the robot is and d
 from __future__ import annotations
 
 import asyncio
+import base64
 import math
 import os
 import signal
@@ -23,14 +24,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
+
+import numpy as np
 
 from wayword.core.episode import Episode, Json
-from wayword.core.errors import UsageError
-from wayword.core.geometry import bearing, relative
-from wayword.worlds.objectnav import ros_messages
+from wayword.core.errors import DataError, UsageError
+from wayword.core.geometry import absolute, bearing, relative
 from wayword.worlds.objectnav.base import Base, Moved
-from wayword.worlds.objectnav.observation import DepthImage, View
+from wayword.worlds.objectnav.observation import (
+    DepthImage,
+    Floats,
+    View,
+    from_camera,
+    from_laser,
+    nearest,
+)
 from wayword.worlds.objectnav.rosbridge import ActionResult, Link, LinkLost, RobotError, check_url
 
 TOKEN = "WAYWORD_ROBOT_TOKEN"
@@ -41,6 +50,107 @@ CANCEL = "action_msgs/srv/CancelGoal"
 EVERY_GOAL = {"goal_info": {"goal_id": {"uuid": [0] * 16}, "stamp": {"sec": 0, "nanosec": 0}}}
 """What cancels all goals of an action: no ID and no time (``action_msgs/srv/CancelGoal``)."""
 KINDS = {"scan": "sensor_msgs/msg/LaserScan", "image": "sensor_msgs/msg/Image"}
+
+
+# Messages: ROS 2's to and from our places, headings and depth images. The only door between frames.
+#
+# Sources: REP 103 (axes: x forward, y left; counter-clockwise), ``nav_msgs/Odometry``,
+# ``sensor_msgs/LaserScan``, ``sensor_msgs/Image``, ``sensor_msgs/CompressedImage``. rosbridge sends
+# bytes in base64, and what is not finite as null.
+
+DEPTHS = {"16UC1": ("<u2", 0.001), "mono16": ("<u2", 0.001), "32FC1": ("<f4", 1.0)}
+"""Encoding -> how a pixel is written, and its unit in metres."""
+
+Message = Mapping[str, Json]
+
+
+def place_of(message: Message, topic: str) -> tuple[float, float, float]:
+    """x, y and heading out of an ``Odometry``, ``PoseWithCovarianceStamped`` or ``PoseStamped``.
+
+    >>> place_of({"pose": {"pose": pose_at(1.0, 2.0, 90.0)}}, "/odom")
+    (1.0, 2.0, 90.0)
+    >>> pose_at(0.0, 0.0, 0.0)["orientation"]["z"]  # north: a quarter turn from x
+    0.7071067811865475
+    """
+    try:
+        pose = message["pose"]
+        pose = pose.get("pose", pose)
+        x, y = float(pose["position"]["x"]), float(pose["position"]["y"])
+        q = {axis: float(pose["orientation"][axis]) for axis in "xyzw"}
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise _broken(topic, "pose", error) from error
+    yaw = math.atan2(2 * (q["w"] * q["z"] + q["x"] * q["y"]), 1 - 2 * (q["y"] ** 2 + q["z"] ** 2))
+    if not all(map(math.isfinite, (x, y, yaw))):
+        raise DataError(topic, "field 'pose'", "is not finite")
+    return x, y, round(absolute(90.0 - math.degrees(yaw)), 6)
+
+
+def pose_at(x: float, y: float, heading: float) -> dict[str, dict[str, float]]:
+    """A ``geometry_msgs/Pose``."""
+    half = math.radians(90.0 - heading) / 2
+    turned = {"x": 0.0, "y": 0.0, "z": math.sin(half), "w": math.cos(half)}
+    return {"position": {"x": x, "y": y, "z": 0.0}, "orientation": turned}
+
+
+def frame_of(message: Message, fallback: str) -> str:
+    """The frame that a stamped message is in."""
+    header = message.get("header")
+    name = header.get("frame_id") if isinstance(header, dict) else None
+    return name if isinstance(name, str) and name else fallback
+
+
+def depth_of_scan(
+    message: Message, topic: str, eye: float, reach: float, turn: float = 0.0, flipped: bool = False
+) -> DepthImage:
+    """A ``LaserScan`` as a depth image of walls: see ``observation.from_laser``. The laser's front
+    is ``turn`` degrees clockwise of the robot's; a ``flipped`` one hangs upside down."""
+    try:
+        given = [math.inf if r is None else float(r) for r in message["ranges"]]
+        first, step = float(message["angle_min"]), float(message["angle_increment"])
+        least, most = float(message.get("range_min") or 0), message.get("range_max")
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(topic, "ranges", error) from error
+    if not given:
+        raise DataError(topic, "field 'ranges'", "is empty")
+    ranges = np.array(given)
+    far = math.inf if most is None else float(most)
+    ranges = np.where(np.isnan(ranges) | (ranges < least) | (ranges > far), np.inf, ranges)
+    own = np.degrees(first + step * np.arange(len(ranges)))  # counter-clockwise
+    turned = (own if flipped else -own) + turn
+    bearings = (turned + 180.0) % 360.0 - 180.0
+    found, middles = nearest(ranges, bearings)
+    return from_laser(found, tuple(middles.tolist()), eye, reach)
+
+
+def depth_of_image(
+    message: Message, topic: str, field_of_view: float, reach: float, tilt: float = 0.0
+) -> DepthImage:
+    """A depth ``sensor_msgs/Image`` (16 bits of millimetres, or floats of metres) of a camera that
+    looks up by ``tilt`` degrees."""
+    try:
+        high, wide, step = int(message["height"]), int(message["width"]), int(message["step"])
+        kind, unit = DEPTHS[message["encoding"]]
+        if message.get("is_bigendian"):
+            kind = kind.replace("<", ">")
+        data = np.frombuffer(base64.b64decode(message["data"], validate=True), np.uint8)
+        rows = data.reshape(high, step)[:, : wide * np.dtype(kind).itemsize]
+        depth: Floats = np.ascontiguousarray(rows).view(kind).astype(np.float64) * unit
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(topic, "data", error) from error
+    return from_camera(depth, field_of_view, reach, tilt=tilt)
+
+
+def picture_of(message: Message, topic: str) -> bytes:
+    """The encoded picture of a ``CompressedImage``."""
+    try:
+        return base64.b64decode(message["data"], validate=True)
+    except (KeyError, TypeError, ValueError) as error:
+        raise _broken(topic, "data", error) from error
+
+
+def _broken(topic: str, field: str, error: Exception) -> DataError:
+    told: Any = f"is missing or malformed ({type(error).__name__}: {error})"
+    return DataError(topic, f"field {field!r}", told, "is it of the type that was asked for?")
 
 
 @dataclass(frozen=True)
@@ -125,8 +235,8 @@ class RosBase:
 
     def rotate(self, degrees: float) -> Moved:
         args = {
-            "target_yaw": ros_messages.yaw_of_turn(degrees),
-            "time_allowance": self._allowance(),
+            "target_yaw": -math.radians(degrees),  # ROS turns counter-clockwise
+            "time_allowance": {"sec": int(self.settings.motion), "nanosec": 0},
         }
         moved = self._moved(self.settings.spin, "nav2_msgs/action/Spin", args)
         self._counts["turns"] += math.ceil(abs(degrees) / 30.0 - 1e-9)
@@ -136,7 +246,7 @@ class RosBase:
         here_x, here_y, heading = self._place
         if math.dist((here_x, here_y), (x, y)) > 1e-3:
             heading = bearing((here_x, here_y), (x, y))
-        pose = ros_messages.pose_at(x, y, heading)
+        pose = pose_at(x, y, heading)
         args = {"pose": {"header": {"frame_id": self._frame}, "pose": pose}, "behavior_tree": ""}
         moved = self._moved(self.settings.navigate, "nav2_msgs/action/NavigateToPose", args)
         self._counts["moves"] += max(1, math.ceil(moved.metres / 0.25 - 1e-9))
@@ -256,28 +366,25 @@ class RosBase:
         """Take the place from odometry that comes from now on."""
         topic = self.settings.odometry
         found = self.link.latest({topic: time.monotonic()}, self.settings.answer)[topic]
-        self._place = ros_messages.place_of(found, topic)
-        self._frame = ros_messages.frame_of(found, self._frame)
+        self._place = place_of(found, topic)
+        self._frame = frame_of(found, self._frame)
 
     def _look(self) -> View:
         """A view of messages that all come from now on."""
         s, now = self.settings, time.monotonic()
         topics = [topic for topic in (s.odometry, s.depth, s.image) if topic]
         found = self.link.latest(dict.fromkeys(topics, now), s.answer)
-        self._place = ros_messages.place_of(found[s.odometry], s.odometry)
-        image = ros_messages.picture_of(found[s.image], s.image) if s.image else b""
+        self._place = place_of(found[s.odometry], s.odometry)
+        image = picture_of(found[s.image], s.image) if s.image else b""
         depth = self._depth(found[s.depth])
         return View("robot", *self._place, s.eye, s.field_of_view, depth, image=image)
 
-    def _depth(self, message: ros_messages.Message) -> DepthImage:
+    def _depth(self, message: Message) -> DepthImage:
         s = self.settings
         if s.depth_from == "scan":
             mounted = s.scan_turn, s.scan_flipped
-            return ros_messages.depth_of_scan(message, s.depth, s.eye, s.reach, *mounted)
-        return ros_messages.depth_of_image(message, s.depth, s.field_of_view, s.reach, s.tilt)
-
-    def _allowance(self) -> Mapping[str, Json]:
-        return {"sec": int(self.settings.motion), "nanosec": 0}
+            return depth_of_scan(message, s.depth, s.eye, s.reach, *mounted)
+        return depth_of_image(message, s.depth, s.field_of_view, s.reach, s.tilt)
 
 
 @contextmanager

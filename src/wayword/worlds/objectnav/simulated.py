@@ -21,17 +21,15 @@ from wayword.core.geometry import (
     Point,
     absolute,
     angles_apart,
-    apparent_size,
     bearing,
     bearings,
-    elevation,
     elevations,
     relative,
 )
 from wayword.worlds.household.scene import HouseObject, Scene
-from wayword.worlds.objectnav.base import Moved, Odometer
+from wayword.worlds.objectnav.base import Moved, Odometer, start_of
 from wayword.worlds.objectnav.ground import Ground, ground_of
-from wayword.worlds.objectnav.observation import Camera, DepthImage, Shown, View
+from wayword.worlds.objectnav.observation import Camera, DepthImage, Shown, View, sighting
 
 # Surfaces: the walls and boxes that stop looks, in three dimensions.
 #
@@ -198,16 +196,6 @@ def _within(points: Floats, low: Floats, high: Floats) -> Bools:
     return np.asarray((after & before).all(axis=2))
 
 
-def apparent(thing: HouseObject, away: float, eye: float) -> tuple[float, float]:
-    """How wide and how high a thing appears, in degrees, from ``away`` metres and height ``eye``.
-
-    Its width is that of its box's diagonal on the floor.
-    """
-    away = max(away, 0.1)
-    top, bottom = thing.bottom + thing.height - eye, thing.bottom - eye
-    return apparent_size(math.hypot(thing.width, thing.depth), bottom, top, away)
-
-
 STEP = 0.25
 TURN = 30.0
 
@@ -241,7 +229,11 @@ class SimulatedScene:
         found = []
         for i, fraction in zip(which.tolist(), fractions.tolist(), strict=True):
             if fraction > 0:
-                found.append(self._shown(i, fraction, camera, (x, y, heading)))
+                o = surfaces.things[i]
+                words = self.words.get(o.id, o.type.replace("_", " "))
+                box = (o.x, o.y, o.width, o.depth, o.bottom, o.height)
+                at = (x, y, heading)
+                found.append(sighting(o.id, o.type, words, box, at, camera.eye, fraction))
         return tuple(sorted(found, key=lambda one: (one.distance, one.id)))
 
     def sees(self, camera: Camera, x: float, y: float, number: int) -> bool:
@@ -262,29 +254,6 @@ class SimulatedScene:
         inside = (off <= camera.field_of_view / 2 + 1e-9) & (away <= camera.sight)
         return np.flatnonzero(inside & (up >= camera.floor) & (up <= camera.top))
 
-    def _shown(
-        self, i: int, fraction: float, camera: Camera, at: tuple[float, float, float]
-    ) -> Shown:
-        thing = self.surfaces.things[i]
-        x, y, heading = at
-        away = math.hypot(thing.x - x, thing.y - y)
-        wide = max(abs(thing.x - x) - thing.width / 2, 0.0)
-        deep = max(abs(thing.y - y) - thing.depth / 2, 0.0)
-        width, height = apparent(thing, away, camera.eye)
-        middle = thing.bottom + thing.height / 2 - camera.eye
-        return Shown(
-            thing.id,
-            thing.type,
-            self.words.get(thing.id, thing.type.replace("_", " ")),
-            round(relative(bearing((x, y), (thing.x, thing.y)), heading), 2),
-            round(elevation(middle, max(away, 1e-6)), 2),
-            round(math.hypot(wide, deep), 3),
-            round(away, 3),
-            round(width, 2),
-            round(height, 2),
-            round(fraction, 3),
-        )
-
 
 class SimulatedBase:
     """A disc-shaped body with an RGB-D camera in a scene.
@@ -299,17 +268,12 @@ class SimulatedBase:
         self._done = Odometer()
 
     def start(self, episode: Episode) -> None:
-        try:
-            x, y = float(episode.start["x"]), float(episode.start["y"])
-            heading = float(episode.start.get("heading", 0.0))
-        except (KeyError, TypeError, ValueError) as error:
-            problem = "needs numbers x and y (and heading)"
-            raise DataError(f"episode {episode.id}", "field 'start'", problem) from error
+        x, y, heading, _ = start_of(episode)
         if not self.place.ground.at(x, y):
             problem = f"({x:g}, {y:g}) is in a wall, in furniture or outside"
             where = f"in scene {self.place.scene.name}, field 'start'"
             raise DataError(f"episode {episode.id}", where, problem)
-        self._at, self._heading = (x, y), absolute(heading)
+        self._at, self._heading = (x, y), heading
         self._done = Odometer()
 
     def capture(self) -> View:

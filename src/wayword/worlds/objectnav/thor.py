@@ -18,10 +18,8 @@ from __future__ import annotations
 
 import io
 import math
-import struct
-import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
@@ -30,21 +28,17 @@ import numpy as np
 
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
-from wayword.core.geometry import absolute, apparent_size, bearing, elevation, relative
+from wayword.core.geometry import absolute, bearing, relative
 from wayword.worlds.household.builder import type_name
-from wayword.worlds.objectnav.base import Moved, Odometer
-from wayword.worlds.objectnav.observation import (
-    DepthImage,
-    Shown,
-    View,
-    from_camera,
-)
+from wayword.worlds.objectnav.base import Moved, Odometer, start_of
+from wayword.worlds.objectnav.observation import DepthImage, Shown, View, from_camera, sighting
 from wayword.worlds.objectnav.simulated import STEP, TURN
 from wayword.worlds.objectnav.world import ObjectNavWorld
 
 SURFACES = frozenset({"Floor", "Wall", "Ceiling"})
 """Types of THOR's objects that are no things."""
 WIDE, HIGH = 640, 480
+BOX = ("center", "size")
 Frame = np.ndarray[Any, np.dtype[np.uint8]]
 
 Start = Callable[..., Any]
@@ -111,13 +105,7 @@ class ThorBase:
         self._done = Odometer()
 
     def start(self, episode: Episode) -> None:
-        try:
-            x, y = float(episode.start["x"]), float(episode.start["y"])
-            heading = absolute(float(episode.start.get("heading", 0.0)))
-            horizon = float(episode.start.get("horizon", 0.0))
-        except (KeyError, TypeError, ValueError) as error:
-            problem = "needs numbers x and y (and heading, horizon)"
-            raise DataError(f"episode {episode.id}", "field 'start'", problem) from error
+        x, y, heading, horizon = start_of(episode)
         if self._controller is None:
             self._controller = self._start_unity(scene=episode.scene, **self._options())
         self._event = self._controller.reset(scene=episode.scene)
@@ -236,17 +224,27 @@ class ThorBase:
         return from_camera(metres, self.camera.field_of_view, self.camera.reach, tilt=tilt)
 
     def _shown(self, eye: float) -> tuple[Shown, ...]:
-        x, y, heading = self._place()
+        place = self._place()
         things = [
-            self._called(_thing(record, (x, y, heading), eye), str(record["objectType"]))
+            self._thing(record, place, eye)
             for record in self._metadata("objects")
             if record["visible"] and record["objectType"] not in SURFACES
         ]
         return tuple(sorted(things, key=lambda one: (one.distance, one.id)))
 
-    def _called(self, thing: Shown, label: str) -> Shown:
-        key = thing.id if thing.id in self._words else label
-        return replace(thing, id=key, words=self._words[key]) if key in self._words else thing
+    def _thing(
+        self, record: Mapping[str, Any], at: tuple[float, float, float], eye: float
+    ) -> Shown:
+        """An object of the metadata as seen from a place (x, y, heading)."""
+        box = record["axisAlignedBoundingBox"]
+        (x, up, y), (wide, high, deep) = ([float(box[k][c]) for c in "xyz"] for k in BOX)
+        name, label = str(record["objectId"]), str(record["objectType"])
+        kind = type_name(label)
+        words = kind.replace("_", " ")
+        key = name if name in self._words else label
+        if key in self._words:
+            name, words = key, self._words[key]
+        return sighting(name, kind, words, (x, y, wide, deep, up - high / 2, high), at, eye)
 
 
 class ThorWorld(ObjectNavWorld):
@@ -267,57 +265,12 @@ def _steps(away: float) -> list[float]:
     return [STEP] * whole + ([rest] if rest > 1e-3 else [])
 
 
-def _thing(record: Mapping[str, Any], at: tuple[float, float, float], eye: float) -> Shown:
-    """An object of the metadata as seen from a place (x, y, heading)."""
-    box = record["axisAlignedBoundingBox"]
-    (cx, up, cy), (wide, high, deep) = _vector(box["center"]), _vector(box["size"])
-    dx, dy = cx - at[0], cy - at[1]
-    away = math.hypot(dx, dy)
-    near = math.hypot(max(abs(dx) - wide / 2, 0.0), max(abs(dy) - deep / 2, 0.0))
-    flat = max(away, 0.1)
-    top, bottom = up + high / 2 - eye, up - high / 2 - eye
-    width, height = apparent_size(math.hypot(wide, deep), bottom, top, flat)
-    kind = type_name(str(record["objectType"]))
-    return Shown(
-        str(record["objectId"]),
-        kind,
-        kind.replace("_", " "),
-        round(relative(bearing(at[:2], (cx, cy)), at[2]), 2),
-        round(elevation(up - eye, flat), 2),
-        round(near, 3),
-        round(away, 3),
-        round(width, 2),
-        round(height, 2),
-        1.0,
-    )
-
-
-def _vector(record: Mapping[str, Any]) -> Sequence[float]:
-    return float(record["x"]), float(record["y"]), float(record["z"])
-
-
 def _encoded(frame: Frame) -> bytes:
-    """A picture as JPEG, which is a tenth of a PNG in every record; as PNG without pillow."""
-    if find_spec("PIL") is None:
-        return png(frame)
+    """A picture as JPEG, a tenth of a PNG in every record; AI2-THOR brings pillow along."""
     buffer = io.BytesIO()
     pillow: Any = import_module("PIL.Image")
     pillow.fromarray(frame).save(buffer, "JPEG", quality=90)
     return buffer.getvalue()
-
-
-def png(frame: Frame) -> bytes:
-    """A picture (H, W, 3) as PNG, by the standard library alone."""
-    high, wide = frame.shape[:2]
-    rows = np.zeros((high, 1 + 3 * wide), np.uint8)  # each row begins with its filter: none
-    rows[:, 1:] = frame.reshape(high, -1)
-    header = struct.pack(">IIBBBBB", wide, high, 8, 2, 0, 0, 0)
-    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(rows.tobytes(), 1)), (b"IEND", b""))
-    written = [
-        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
-        for name, data in chunks
-    ]
-    return b"\x89PNG\r\n\x1a\n" + b"".join(written)
 
 
 world = ThorWorld

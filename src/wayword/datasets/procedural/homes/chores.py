@@ -6,16 +6,16 @@ Source: ALFRED (Shridhar et al. 2020), section 3.1 and the goal conditions of se
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
+from wayword.datasets.procedural.tables import Table
 from wayword.worlds.household.goals import (
     GoalCondition,
     Has,
     Held,
-    Ids,
     Inside,
     Lit,
     Stacked,
@@ -82,7 +82,7 @@ def draw_chore(rng: random.Random, made: Arrangement, kind: str) -> Chore | None
 def _simple(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
     for thing, receptacle in _pairs(rng, made, tuple(OBJECTS)):
         traits, sliced = _slice(rng, made, thing)
-        goal = Inside(_ids(made, thing), _ids(made, receptacle), traits)
+        goal = Inside(made.ids(thing), made.ids(receptacle), traits)
         also = tuple(Has(goal.things, traits) for _ in traits)
         return Chore(kind, (goal, *also), thing, receptacle, sliced=sliced)
     return None
@@ -98,7 +98,7 @@ def _treat(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
             for each in made.of(thing):
                 made.objects[each.id] = replace(each, dirty=True)
         slices, sliced = _slice(rng, made, thing)
-        things, places = _ids(made, thing), _ids(made, receptacle)
+        things, places = made.ids(thing), made.ids(receptacle)
         goals: tuple[GoalCondition, ...] = (
             Inside(things, places, slices),
             Has(things, (trait,)),
@@ -111,7 +111,7 @@ def _treat(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
 
 def _two(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
     for thing, receptacle in _pairs(rng, made, tuple(OBJECTS), at_least=2):
-        goal = Inside(_ids(made, thing), _ids(made, receptacle), parts=2)
+        goal = Inside(made.ids(thing), made.ids(receptacle), parts=2)
         return Chore(kind, (goal,), thing, receptacle)
     return None
 
@@ -122,7 +122,7 @@ def _light(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
     if not lamps or not things:
         return None
     thing, lamp = rng.choice(things), rng.choice(lamps)
-    goals = (Held(_ids(made, thing)), Lit(_ids(made, lamp)))
+    goals = (Held(made.ids(thing)), Lit(made.ids(lamp)))
     return Chore(kind, goals, thing, lamp=lamp)
 
 
@@ -135,8 +135,8 @@ def _stack(rng: random.Random, made: Arrangement, kind: str) -> Chore | None:
         if not types or not places:
             continue
         thing, receptacle = rng.choice(types), rng.choice(places)
-        things, trays = _ids(made, thing), _ids(made, movable)
-        parents = _ids(made, receptacle)
+        things, trays = made.ids(thing), made.ids(movable)
+        parents = made.ids(receptacle)
         goals = (Inside(things, trays), Inside(trays, parents), Stacked(things, trays, parents))
         return Chore(kind, goals, thing, receptacle, movable)
     return None
@@ -192,68 +192,12 @@ def _cooking(thing: str) -> bool:
     return "stove_burner" in places or "fridge" in places
 
 
-def _ids(made: Arrangement, kind: str) -> Ids:
-    return tuple(o.id for o in made.of(kind))
-
-
 # Chores in words: several ways to ask for each type, as different people would.
 #
 # The wording is chosen by the episode's seed; every one names the same things.
 
-SENTENCES: dict[str, tuple[str, ...]] = {
-    PLACE: (
-        "Put {a thing} {on} {the place}.",
-        "Find {a thing} and leave it {on} {the place}.",
-        "Could you move {a thing} to {the place}?",
-        "I want {a thing} {on} {the place}, please.",
-        "Bring {a thing} to {the place} and set it down {on} it.",
-        "Take {a thing} from wherever it is and put it {on} {the place}.",
-    ),
-    LIGHT: (
-        "Look at {a thing} by the light of {the lamp}.",
-        "Pick up {a thing} and switch on {the lamp}.",
-        "Examine {a thing} under {the lamp}.",
-        "Hold {a thing} next to {the lamp} with the light on.",
-        "Take {a thing} to {the lamp} and turn the light on.",
-    ),
-    CLEAN: (
-        "Put {a clean thing} {on} {the place}.",
-        "Wash {a thing} and put it {on} {the place}.",
-        "Rinse {a thing} under the tap, then leave it {on} {the place}.",
-        "{A thing} needs cleaning; afterwards it goes {on} {the place}.",
-        "Clean {a thing} in the sink and take it to {the place}.",
-    ),
-    HEAT: (
-        "Put {a hot thing} {on} {the place}.",
-        "Heat {a thing} in the microwave and put it {on} {the place}.",
-        "Warm up {a thing}, then set it {on} {the place}.",
-        "Microwave {a thing} and leave it {on} {the place}.",
-        "I would like {a warm thing} {on} {the place}.",
-    ),
-    COOL: (
-        "Put {a cold thing} {on} {the place}.",
-        "Chill {a thing} in the fridge and put it {on} {the place}.",
-        "Cool {a thing} down, then set it {on} {the place}.",
-        "Refrigerate {a thing} for a moment and bring it to {the place}.",
-        "I would like {a chilled thing} {on} {the place}.",
-    ),
-    TWO: (
-        "Put two {things} {on} {the place}.",
-        "Find two {things} and leave them {on} {the place}.",
-        "Move a pair of {things} to {the place}.",
-        "Gather two {things} {on} one and the same {place}.",
-        "There should be two {things} {on} {the place}.",
-    ),
-    STACK: (
-        "Put {a thing} {into} {a movable}, and {the movable} {on} {the place}.",
-        "Place {a movable} with {a thing} {into} it {on} {the place}.",
-        "Set {a thing} {into} {a movable} and carry both to {the place}.",
-        "Bring {a movable} holding {a thing} to {the place}.",
-        "I need {a movable} {on} {the place} with {a thing} {into} it.",
-    ),
-}
+SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "chores")
 """Type of task -> its wordings."""
-WORDINGS = min(len(ways) for ways in SENTENCES.values())
 
 SPOKEN = {
     "counter_top": "counter", "sink_basin": "sink", "arm_chair": "armchair", "tv_stand": "TV stand",
@@ -263,7 +207,7 @@ SPOKEN = {
 }  # fmt: skip
 """Types whose everyday name is not the type itself."""
 PLURALS = {"knife": "knives", "watch": "watches", "tomato": "tomatoes", "potato": "potatoes",
-           "box": "boxes", "loaf": "loaves"}  # fmt: skip
+           "box": "boxes", "loaf": "loaves", "glass": "glasses"}  # fmt: skip
 
 
 def spoken(kind: str) -> str:

@@ -18,6 +18,7 @@ from wayword.core.errors import UsageError, suggest
 from wayword.core.files import sha256
 from wayword.core.world import Family
 from wayword.datasets.procedural.homes.home import FEWEST, MOST, Home, build_home, home_name
+from wayword.datasets.procedural.homes.objects import Arrangement, arrange
 from wayword.worlds import household
 from wayword.worlds.household.expert import SolvableHousehold
 from wayword.worlds.household.scene import Point, Scene
@@ -113,9 +114,10 @@ class Case:
     home: Home
     scene: Scene
 
-    def world(self, body: Body) -> HouseholdWorld:
+    def world(self, body: Body, **naming: Any) -> HouseholdWorld:
         """A fresh world; the home's layout is shared."""
-        return HouseholdWorld(self.scene, body, layout=self.home.with_things(self.scene))
+        layout = self.home.layout.with_things(self.scene)
+        return HouseholdWorld(self.scene, body, layout=layout, **naming)
 
 
 @lru_cache(maxsize=KEPT)
@@ -164,9 +166,7 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
     def __init__(
         self, split: str = GENERATED[0], folder: Path | None = None, settings: S | None = None
     ) -> None:
-        check_split(self.name, split, self.splits)
-        self.split, self.folder = split, folder
-        self.settings: S = settings if settings is not None else self.Settings()
+        super().__init__(split, folder, settings)
         self._source = self.source(split)
 
     @abstractmethod
@@ -203,9 +203,6 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
         """A fresh world for the episode."""
         return self._source.world(episode)
 
-    def perceiver(self) -> None:
-        """Observations say it all."""
-
     def decided_by(self) -> str:
         """The split, its settings and its files."""
         sums = [f"{sha256(path)}  {name}" for name, path in sorted(self.files.items())]
@@ -234,14 +231,17 @@ def _ruled(task: Task, rules: str) -> Task:
     return Task(replace(task.episode, extra=extra), task.reference)
 
 
-MakeCase = Callable[[str, str, float], Case]
-"""(name of a home, arrangement, plenty) -> the episode. Remembered: the same objects again."""
+Draw = Callable[[random.Random, Arrangement, str], Task | None]
+"""A home with things in it and the name of an arrangement -> the task, which may change the things;
+None where there is none this time."""
+TRIES = 50
 
 
 class Generated:
-    """Episodes in generated homes.
+    """Episodes in generated homes, drawn by ``draw`` with a generator that ``seed`` begins.
 
-    ``arrangement`` names the things and the task of an episode, by its number within its home.
+    An arrangement, the name of an episode within its home, is the kind of its task and a number;
+    the ``kinds`` take turns. ``naming`` says how the worlds name things.
     """
 
     files: Mapping[str, Path] = {}
@@ -250,48 +250,59 @@ class Generated:
         self,
         split: str,
         settings: HomesSettings,
-        arrangement: Callable[[int], str],
-        case: MakeCase,
+        draw: Draw,
+        kinds: Sequence[str] = (),
+        seed: str = "{scene}",
+        **naming: Any,
     ) -> None:
-        self.settings = settings
-        self._split, self._arrangement, self._case = split, arrangement, case
+        self.settings, self._split, self._draw = settings, split, draw
+        self._kinds, self._seed, self._naming = kinds, seed, naming
+        self._case = lru_cache(maxsize=256)(self._make)
         self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
 
     def world(self, episode: Episode) -> HouseholdWorld:
         """A fresh world; what never moves is shared."""
-        arrangement = episode.start["arrangement"]
-        return self._case(episode.scene, arrangement, self.settings.plenty).world(
-            self.settings.make_body()
-        )
+        case = self._case(episode.scene, episode.start["arrangement"])
+        return case.world(self.settings.make_body(), **self._naming)
 
     def _task(self, number: int) -> Task:
+        homes = self.settings.homes
+        kind = f"{turn(self._kinds, number, homes)}/" if self._kinds else ""
         scene = self.settings.home(self._split, number)
-        return self._case(scene, self._arrangement(number), self.settings.plenty).task
+        return self._case(scene, f"{kind}{number // homes}").task
+
+    def _make(self, scene: str, arrangement: str) -> Case:
+        home, seed = home_of(scene), self._seed.format(scene=scene)
+        for attempt in range(TRIES):
+            rng = random.Random(f"{seed}/{arrangement}/{attempt}")
+            made = arrange(rng, home, self.settings.plenty)
+            task = self._draw(rng, made, arrangement)
+            if task is not None:
+                return Case(task, home, made.scene())
+        kind = arrangement.partition("/")[0]
+        raise UsageError(
+            f"{scene} has nothing for {kind!r}; ask for more rooms, or things (plenty)"
+        )
 
 
 def turn(kinds: Sequence[str], number: int, homes: int) -> str:
-    """The kind of an episode: kinds take turns, so that in time each home has each of them."""
+    """The kind of an episode: kinds take turns, so that in time each home has each of them.
+
+    >>> [turn(("fetch", "wash"), number, homes=2) for number in range(4)]
+    ['fetch', 'wash', 'wash', 'fetch']
+    """
     return kinds[(number + number // math.lcm(homes, len(kinds))) % len(kinds)]
 
 
-def in_turn(kinds: Sequence[str], asked: str, homes: int) -> Callable[[int], str]:
-    """What arranges each episode, by its number: ``asked``, or the kinds in turn.
-
-    >>> in_turn(("fetch", "wash"), "", homes=2)(3)
-    'fetch/1'
-    """
-    chosen = (asked,) if asked else kinds
-
-    def arrangement(number: int) -> str:
-        return f"{turn(chosen, number, homes)}/{number // homes}"
-
-    return arrangement
+def named(scene: str, arrangement: str) -> str:
+    """The id of a generated episode."""
+    return f"{scene}_{arrangement.replace('/', '_')}"
 
 
-def check_split(name: str, split: str, splits: Sequence[str]) -> None:
-    """Raises ``UsageError`` for a split that is none."""
-    if split not in splits:
-        raise UsageError(f"{name} has no split {split!r}; {suggest(split, list(splits))}")
+def check_kind(kind: str, kinds: Sequence[str]) -> None:
+    """Raises ``UsageError`` for a kind of task that there is not; empty means all."""
+    if kind and kind not in kinds:
+        raise UsageError(f"dataset.kind: no kind {kind!r}; {suggest(kind, list(kinds))}")
 
 
 def start_in(

@@ -6,16 +6,13 @@ Types are AI2-THOR's, so that generated homes and imported rooms speak alike. Me
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from wayword.datasets.procedural.floorplans import FloorPlan, PlanDoor, PlanRoom, kind_of
+from wayword.datasets.procedural.tables import Table, Tables
 from wayword.worlds.household.scene import Preposition
-
-HEATABLE = (
-    *("apple", "bread", "cup", "egg", "mug", "plate", "potato", "tomato", "bowl"),
-)  # fmt: skip
-"""What goes into a microwave (ALFRED's heat & place), and bowls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,128 +50,13 @@ class FurnitureKind:
     free: bool = False
 
 
-_OPENS = ("openable",)
-_LAMP = ("toggleable",)
+def _kind(row: Mapping[str, Any], tables: Tables) -> FurnitureKind:
+    rest = {**row, "parts": tuple(Part(**part) for part in row.get("parts", ()))}
+    return FurnitureKind(*rest.pop("size"), **rest)
 
-FURNITURE_KINDS: dict[str, FurnitureKind] = {
-    # kitchens
-    "fridge": FurnitureKind(0.8, 0.7, 1.8, "in", ("openable", "cooler")),
-    "counter_top": FurnitureKind(
-        1.8, 0.6, 0.9, "on",
-        parts=(
-            Part("microwave", -0.65, -0.2, 0.9, stands=True),
-            Part("coffee_machine", 0.8, -0.3, 0.9, stands=True),
-        ),
-    ),
-    "kitchen_sink": FurnitureKind(
-        0.8, 0.6, 0.9,
-        parts=(Part("sink_basin", 0.0, 0.1, 0.7), Part("faucet", 0.0, -0.7, 0.9, controls=True)),
-    ),
-    "stove": FurnitureKind(
-        0.6, 0.6, 0.9,
-        parts=(
-            Part("stove_burner", -0.5, 0.0, 0.88),
-            Part("stove_knob", -0.5, 0.9, 0.8, controls=True),
-            Part("stove_burner", 0.5, 0.0, 0.88),
-            Part("stove_knob", 0.5, 0.9, 0.8, controls=True),
-        ),
-    ),
-    "cabinet": FurnitureKind(0.8, 0.4, 0.95, "in", _OPENS, capacity=8),
-    "garbage_can": FurnitureKind(0.35, 0.35, 0.6, "in", capacity=8),
-    "dining_table": FurnitureKind(1.3, 0.8, 0.75, "on", free=True),
-    "shelf": FurnitureKind(0.9, 0.3, 0.8, "on", capacity=10),
-    # living rooms, bedrooms, offices
-    "sofa": FurnitureKind(1.9, 0.8, 0.7, "on"),
-    "arm_chair": FurnitureKind(0.8, 0.8, 0.7, "on", capacity=4),
-    "coffee_table": FurnitureKind(0.9, 0.5, 0.45, "on", free=True),
-    "tv_stand": FurnitureKind(1.3, 0.4, 0.5, "on"),
-    "side_table": FurnitureKind(0.5, 0.45, 0.6, "on", capacity=6),
-    "lamp_table": FurnitureKind(
-        0.5, 0.45, 0.6, "on", parts=(Part("desk_lamp", 0.0, -0.5, 0.6, stands=True),), capacity=6
-    ),
-    "floor_lamp": FurnitureKind(0.35, 0.35, 1.6, affordances=_LAMP),
-    "bookcase": FurnitureKind(0.9, 0.35, 1.9, "on"),
-    "safe": FurnitureKind(0.5, 0.45, 0.6, "in", _OPENS, capacity=6),
-    "bed": FurnitureKind(1.6, 2.0, 0.6, "on"),
-    "dresser": FurnitureKind(
-        1.1, 0.5, 0.9, "on", parts=(Part("drawer", -0.5, 0.2, 0.4), Part("drawer", 0.5, 0.2, 0.4))
-    ),
-    "desk": FurnitureKind(
-        1.2, 0.6, 0.75, "on",
-        parts=(Part("desk_lamp", -0.75, -0.5, 0.75, stands=True), Part("drawer", 0.5, 0.1, 0.4)),
-    ),
-    "laundry_hamper": FurnitureKind(0.45, 0.45, 0.6, "in", _OPENS, capacity=8),
-    # bathrooms
-    "bathroom_sink": FurnitureKind(
-        0.7, 0.5, 0.85,
-        parts=(Part("sink_basin", 0.0, 0.1, 0.65), Part("faucet", 0.0, -0.7, 0.85, controls=True)),
-    ),
-    "toilet": FurnitureKind(0.45, 0.65, 0.45, "on", capacity=3),
-    "bathtub": FurnitureKind(1.6, 0.75, 0.55, "in"),
-    "cart": FurnitureKind(0.6, 0.4, 0.8, "on", capacity=8),
-    # parts
-    "microwave": FurnitureKind(
-        0.5, 0.4, 0.3, "in", ("openable", "toggleable", "heater"), accepts=HEATABLE, capacity=3
-    ),
-    "coffee_machine": FurnitureKind(
-        0.25, 0.25, 0.35, "in", ("toggleable", "filler"), accepts=("mug", "cup"), capacity=1
-    ),
-    "sink_basin": FurnitureKind(0.5, 0.4, 0.2, "in", ("cleaner", "filler"), capacity=6),
-    "faucet": FurnitureKind(0.1, 0.1, 0.2, affordances=("toggleable",)),
-    "stove_burner": FurnitureKind(
-        0.25, 0.25, 0.02, "on", ("heater",), accepts=("pan", "pot", "kettle"), capacity=1
-    ),
-    "stove_knob": FurnitureKind(0.05, 0.05, 0.05, affordances=("toggleable",)),
-    "desk_lamp": FurnitureKind(0.15, 0.15, 0.4, affordances=_LAMP),
-    "drawer": FurnitureKind(0.5, 0.35, 0.2, "in", _OPENS, capacity=6),
-}  # fmt: skip
 
-_BEDROOM = (("bed", 1.0), ("dresser", 1.0), ("lamp_table", 1.0), ("side_table", 0.5),
-            ("arm_chair", 0.4), ("laundry_hamper", 0.5), ("shelf", 0.4), ("safe", 0.4))  # fmt: skip
-_BATHROOM = (("bathroom_sink", 1.0), ("toilet", 1.0), ("bathtub", 0.9), ("garbage_can", 0.8),
-             ("cart", 0.6), ("shelf", 0.5))  # fmt: skip
-
-FURNITURE: dict[str, tuple[tuple[str, float], ...]] = {
-    "hallway": (("side_table", 0.7), ("shelf", 0.5)),
-    "corridor": (("side_table", 0.8), ("shelf", 0.6), ("floor_lamp", 0.5), ("shelf", 0.5)),
-    "kitchen": (
-        ("counter_top", 1.0), ("fridge", 1.0), ("kitchen_sink", 1.0), ("stove", 1.0),
-        ("cabinet", 1.0), ("dining_table", 0.7), ("cabinet", 0.7), ("garbage_can", 1.0),
-        ("shelf", 0.4),
-    ),
-    "studio": (
-        ("counter_top", 1.0), ("fridge", 1.0), ("kitchen_sink", 1.0), ("bed", 1.0),
-        ("lamp_table", 1.0), ("desk", 0.8), ("sofa", 0.7), ("cabinet", 1.0), ("coffee_table", 0.7),
-        ("garbage_can", 0.8), ("shelf", 0.6), ("stove", 0.6),
-    ),
-    "living room": (
-        ("sofa", 1.0), ("tv_stand", 1.0), ("coffee_table", 0.9), ("floor_lamp", 1.0),
-        ("arm_chair", 0.8), ("bookcase", 0.7), ("side_table", 0.7), ("arm_chair", 0.4),
-    ),
-    "dining room": (
-        ("dining_table", 1.0), ("cabinet", 0.8), ("side_table", 0.7), ("shelf", 0.5),
-        ("floor_lamp", 0.5),
-    ),
-    "main bedroom": _BEDROOM,
-    "guest bedroom": _BEDROOM,
-    "small bedroom": (("bed", 1.0), ("desk", 1.0), ("shelf", 0.6), ("laundry_hamper", 0.5)),
-    "office": (
-        ("desk", 1.0), ("bookcase", 0.9), ("shelf", 0.6), ("arm_chair", 0.6), ("safe", 0.6),
-        ("garbage_can", 0.8), ("floor_lamp", 0.4),
-    ),
-    "library": (
-        ("bookcase", 1.0), ("bookcase", 1.0), ("arm_chair", 0.9), ("lamp_table", 0.9),
-        ("desk", 0.5), ("sofa", 0.5),
-    ),
-    "music room": (("sofa", 0.9), ("shelf", 0.9), ("arm_chair", 0.7), ("floor_lamp", 0.7)),
-    "playroom": (("shelf", 1.0), ("sofa", 0.7), ("coffee_table", 0.7), ("cart", 0.5)),
-    "gym": (("shelf", 0.9), ("cart", 0.6), ("side_table", 0.6)),
-    "garage": (("shelf", 1.0), ("cabinet", 0.9), ("garbage_can", 0.9), ("cart", 0.6)),
-    "pantry": (("shelf", 1.0), ("cabinet", 0.9)),
-    "laundry room": (("laundry_hamper", 1.0), ("shelf", 0.9), ("cabinet", 0.7)),
-    "bathroom": _BATHROOM,
-    "shower room": (("bathroom_sink", 1.0), ("toilet", 1.0), ("garbage_can", 0.6)),
-}  # fmt: skip
+FURNITURE_KINDS: Mapping[str, FurnitureKind] = Table("furniture", "kinds", _kind)
+FURNITURE: Mapping[str, tuple[tuple[str, float], ...]] = Table("furniture", "rooms")
 """Room -> its pieces, the ones that matter most first, and how often each is there."""
 
 

@@ -171,10 +171,6 @@ class Home:
             rooms.setdefault(self.layout.room_at(*at), []).append(at)
         return {room: np.array(places) for room, places in rooms.items()}
 
-    def with_things(self, scene: Scene) -> Layout:
-        """The layout of a scene that adds things to this home's: walls, ways and views shared."""
-        return self.layout.with_things(scene)
-
 
 def home_name(stream: str, seed: int, rooms: int, number: int) -> str:
     """The name of a home."""

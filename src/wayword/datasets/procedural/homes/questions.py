@@ -9,11 +9,13 @@ Source: IQA (Gordon et al. 2018), section 4: existence, counting and spatial rel
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from wayword.datasets.procedural.homes.chores import a, plural, preposition, spoken
 from wayword.datasets.procedural.homes.home import surfaces
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
+from wayword.datasets.procedural.tables import Table
 from wayword.worlds.household.goals import Ids
 from wayword.worlds.household.scene import HouseObject
 
@@ -23,29 +25,7 @@ MOST = 3
 HIDDEN = 0.5
 """Share of the things added for a yes or a count that go into something shut, where there is."""
 
-SENTENCES: dict[str, tuple[str, ...]] = {
-    EXISTS: (
-        "Is there {a thing} in the {room}?",
-        "Does the {room} have {a thing} in it?",
-        "Can {a thing} be found anywhere in the {room}?",
-        "I believe there is {a thing} in the {room}. Is that true?",
-        "Tell me whether there is {a thing} in the {room}.",
-    ),
-    CONTAINS: (
-        "Is there {a thing} {on} the {place} in the {room}?",
-        "Does one find {a thing} {on} the {place} in the {room}?",
-        "I believe there is {a thing} {on} the {place} in the {room}. Is that true?",
-        "Tell me whether {a thing} is {on} the {place} in the {room}.",
-        "Look {on} the {place} in the {room}: is {a thing} there?",
-    ),
-    COUNTS: (
-        "How many {things} are there in the {room}?",
-        "Count the {things} in the {room}.",
-        "Tell me the number of {things} in the {room}.",
-        "There are between 0 and 3 {things} in the {room}. How many?",
-        "How many {things} does the {room} hold, all places included?",
-    ),
-}
+SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "questions")
 ENDINGS = {
     EXISTS: "Answer yes or no.",
     CONTAINS: "Answer yes or no.",

@@ -16,8 +16,7 @@ from typing import Literal
 import numpy as np
 
 from wayword.core.geometry import relative
-from wayword.datasets.procedural.houses.house import GeneratedHouse, from_line
-from wayword.datasets.procedural.houses.places import LONGEST
+from wayword.datasets.procedural.houses.house import LONGEST, GeneratedHouse, from_line
 from wayword.datasets.procedural.houses.views import doors_in_sight, named_things
 
 HOPS = range(3, 7)

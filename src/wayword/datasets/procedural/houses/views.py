@@ -14,8 +14,11 @@ from dataclasses import dataclass
 from wayword.core.geometry import relative, sector
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.datasets.procedural.floorplans import PlanRoom
-from wayword.datasets.procedural.houses.house import GeneratedHouse
-from wayword.datasets.procedural.houses.places import HousePlace, heading_and_distance
+from wayword.datasets.procedural.houses.house import (
+    GeneratedHouse,
+    HousePlace,
+    heading_and_distance,
+)
 
 SECTORS = 8
 NEAREST = 3

@@ -16,8 +16,7 @@ from functools import cache
 from typing import Literal
 
 from wayword.core.geometry import bearing, relative
-from wayword.datasets.procedural.towns.sight import LandmarkInSight, in_sight
-from wayword.datasets.procedural.towns.town import Landmark, Town
+from wayword.datasets.procedural.towns.town import Landmark, LandmarkInSight, Town, in_sight
 from wayword.worlds.street.moves import Navigator, State, Word, path_actions
 
 # The ways out of a junction under the town's transition function, and what each turn is called.

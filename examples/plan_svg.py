@@ -1,12 +1,18 @@
-"""The floor plan as a picture: rooms, doors, furniture, viewpoints and a path."""
+"""Draw the floor plan of a generated house: rooms, doors, furniture, viewpoints and a path.
+
+python examples/plan_svg.py            writes plan.svg
+python examples/plan_svg.py tour.svg   writes tour.svg
+"""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from html import escape
+from pathlib import Path
 
-from wayword.datasets.procedural.houses.house import GeneratedHouse
-from wayword.datasets.procedural.houses.places import Walls
+from wayword.datasets.houses import Houses
+from wayword.datasets.procedural.houses.house import GeneratedHouse, Walls
 
 SCALE, EDGE = 40.0, 20.0
 """Pixels a metre, and pixels of margin."""
@@ -124,3 +130,10 @@ def _path(house: GeneratedHouse, path: Sequence[str]) -> list[str]:
         f'<circle cx="{x0}" cy="{y0}" r="6" fill="#d1495b"/>',
         f'<circle class="path" cx="{x1}" cy="{y1}" r="8"/>',
     ]
+
+
+if __name__ == "__main__":
+    houses = Houses("train", None, Houses.Settings(houses=1, episodes=3, seed=7))
+    task, file = houses.tasks[0], Path([*sys.argv, "plan.svg"][1])
+    file.write_text(plan_svg(houses.house(task.episode.scene), task.reference.path), "utf-8")
+    print(f"{file}: {task.episode.instruction}")

@@ -30,8 +30,7 @@ from wayword.core.files import (
     read_json,
 )
 from wayword.core.geometry import Box, Point
-from wayword.datasets.sources.ithor import furnish
-from wayword.datasets.sources.ithor.objects import ObjectRecord, Records, read_records, scene_names
+from wayword.datasets.sources.thor import ObjectRecord, Records, add, read_records, scene_names
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene
 
@@ -387,7 +386,7 @@ def scene_of(folder: Path, name: str, evaluated: str = "") -> Scene:
     for a, b in outline(floors, number):
         builder.wall(a, b)
     builder.floor(_places(floors, free), SPACING)
-    furnish.add(builder, records_of(folder, name))
+    add(builder, records_of(folder, name))
     return builder.build()
 
 

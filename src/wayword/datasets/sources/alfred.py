@@ -1,11 +1,14 @@
-"""ALFRED's trajectory files: one JSON record a line, indexed at once, parsed when asked for.
+"""ALFRED's published trajectories as household episodes in iTHOR's rooms, one for each annotation.
 
     alfred/traj_train.jsonl.gz        6,574 trajectories, 21,025 annotations
     alfred/traj_valid_seen.jsonl.gz     251 trajectories,    820 annotations
     alfred/traj_valid_unseen.jsonl.gz   255 trajectories,    821 annotations
 
-A line is a published ``traj_data.json``, whose pictures may be left out. To index a file takes a
-fraction of a second; its records are parsed one by one, and a few hundred are remembered.
+A line is a published ``traj_data.json``, whose pictures may be left out. A trajectory's scene names
+what lies where; the furniture is that of iTHOR's metadata, which was published for a later build of
+AI2-THOR.
+
+Source: ALFRED (Shridhar et al. 2020), json_2.1.0.
 """
 
 from __future__ import annotations
@@ -14,18 +17,21 @@ import gzip
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from wayword.core.errors import DataError
-from wayword.core.files import find, read_bytes, read_field
+from wayword.core.dataset import DrawnTasks, Task
+from wayword.core.episode import Episode, Extra
+from wayword.core.errors import DataError, UsageError
+from wayword.core.files import find, read_bytes, read_field, remembered
 from wayword.core.geometry import absolute
-from wayword.datasets.sources.ithor import rooms
-from wayword.datasets.sources.ithor.objects import (
+from wayword.datasets.sources import ithor
+from wayword.datasets.sources.thor import (
     NO_THING,
     ObjectRecord,
     Point3,
@@ -34,7 +40,21 @@ from wayword.datasets.sources.ithor.objects import (
     preposition,
     read_point,
 )
+from wayword.worlds.household.goals import (
+    GoalCondition,
+    Has,
+    Held,
+    HouseholdReference,
+    Ids,
+    Inside,
+    Lit,
+    Stacked,
+    Trait,
+)
+from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.scene import Scene
+from wayword.worlds.household.verbs import Body
+from wayword.worlds.household.world import HouseholdWorld
 
 FILES = "alfred/traj_{split}.jsonl"
 NUMBER = (int, float)
@@ -254,14 +274,14 @@ RENAMED = {
 def scene(folder: Path, trajectory: AlfredTrajectory) -> Scene:
     """The scene as it is before the first step. Raises ``DataError``."""
     name = trajectory.entry.scene
-    return rooms.from_records(folder, name, records(folder, trajectory))
+    return ithor.from_records(folder, name, records(folder, trajectory))
 
 
 def records(folder: Path, trajectory: AlfredTrajectory) -> Records:
     """All objects of a trajectory's scene: furniture in the metadata's order, then small things in
     that of ``object_poses``."""
     name = trajectory.entry.scene
-    fixed = [r for r in rooms.records(folder, name) if not r.pickupable]
+    fixed = [r for r in ithor.records(folder, name) if not r.pickupable]
     small = [
         moved(replace(model(folder, name, pose.label), id=thing), pose.position, pose.heading)
         for pose, thing in zip(trajectory.poses, thing_ids(trajectory.poses), strict=True)
@@ -301,7 +321,7 @@ def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[s
     What its plan calls by another label at the same place counts as that: a cart that is a side
     table now, a side table that is a desk. Empty where there is nothing.
     """
-    fixed = [r for r in rooms.records(folder, trajectory.entry.scene) if not r.pickupable]
+    fixed = [r for r in ithor.records(folder, trajectory.entry.scene) if not r.pickupable]
     once = _renamed(fixed, trajectory)
     found = tuple(r.id for r in fixed if once.get(r.id, r.label) == label)
     return found or tuple(r.id for r in fixed if r.label == label)
@@ -331,7 +351,7 @@ def _renamed(fixed: Sequence[ObjectRecord], trajectory: AlfredTrajectory) -> dic
 def start(folder: Path, trajectory: AlfredTrajectory) -> tuple[dict[str, float], float]:
     """The start pose on the cell nearest to the published place, and the distance to it (m)."""
     x, y, heading = trajectory.start
-    (x, y), away = rooms.start(folder, trajectory.entry.scene, x, y)
+    (x, y), away = ithor.start(folder, trajectory.entry.scene, x, y)
     return {"x": x, "y": y, "heading": heading}, away
 
 
@@ -341,13 +361,13 @@ def model(folder: Path, scene_name: str, label: str) -> ObjectRecord:
     Raises ``DataError`` where no scene has such a thing.
     """
     label_there = LOOKS_LIKE.get(label, label)
-    for record in rooms.records(folder, scene_name):
+    for record in ithor.records(folder, scene_name):
         if record.pickupable and record.label == label_there:
             return replace(record, label=label)
     found = _models(folder).get(label_there)
     if found is None:
         problem = f"has no thing of type {label!r}, which trajectories in {scene_name} put there"
-        raise DataError(folder / rooms.OBJECTS, "", problem, "fetch both again")
+        raise DataError(folder / ithor.OBJECTS, "", problem, "fetch both again")
     return replace(found, label=label)
 
 
@@ -355,8 +375,8 @@ def model(folder: Path, scene_name: str, label: str) -> ObjectRecord:
 def _models(folder: Path) -> dict[str, ObjectRecord]:
     """Label -> the first thing of it in any scene."""
     found: dict[str, ObjectRecord] = {}
-    for name in rooms.names(folder):
-        for record in rooms.records(folder, name):
+    for name in ithor.names(folder):
+        for record in ithor.records(folder, name):
             if record.pickupable and record.label not in NO_THING:
                 found.setdefault(record.label, record)
     return found
@@ -364,7 +384,7 @@ def _models(folder: Path) -> dict[str, ObjectRecord]:
 
 @lru_cache(maxsize=256)
 def _fixed_labels(folder: Path, scene_name: str) -> frozenset[str]:
-    listed = rooms.records(folder, scene_name)
+    listed = ithor.records(folder, scene_name)
     return frozenset(record.label for record in listed if not record.pickupable)
 
 
@@ -382,3 +402,234 @@ def _switched(record: ObjectRecord, on: bool) -> ObjectRecord:
 def _flagged(record: ObjectRecord, flag: str, value: bool) -> ObjectRecord:
     others = record.flags - {flag}
     return replace(record, flags=others | {flag} if value else others)
+
+
+# What a trajectory's task type and parameters ask for, as goal conditions on the final state.
+#
+# They count as ALFRED's do: a slice is a condition of its own; being in place, being hot, cold or
+# clean, and both at once are three; an object in a movable one, that in its place, and both are
+# three; two objects in one place are two. Hot, cold and clean mean that it was ever made so.
+#
+# One difference: ALFRED finds objects by a part of their name, so that there a pencil passes for a
+# pen and a potato for a pot. Here a type is a type.
+#
+# Source: ALFRED (Shridhar et al. 2020), section 4.3, and ``env/tasks.py`` of its code.
+
+SLICED: Trait = ("sliced", True)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """The ids a task is about: any of ``things``, any of ``receptacles`` and so on will do."""
+
+    things: Ids
+    receptacles: Ids = ()
+    movables: Ids = ()
+    lamps: Ids = ()
+    sliced: bool = False
+
+    @property
+    def traits(self) -> tuple[Trait, ...]:
+        """What a thing must be, whatever is done with it."""
+        return (SLICED,) if self.sliced else ()
+
+
+def goals(kind: str, targets: Targets) -> tuple[GoalCondition, ...]:
+    """The conditions of a type of task. Raises ``KeyError`` for one that ALFRED does not have."""
+    count = 2 if kind == "pick_two_obj_and_place" else 1
+    slices = (Has(targets.things, targets.traits, count),) if targets.sliced else ()
+    return (*slices, *_MAKE[kind](targets))
+
+
+def _place(targets: Targets) -> tuple[GoalCondition, ...]:
+    return (Inside(targets.things, targets.receptacles, targets.traits),)
+
+
+def _two(targets: Targets) -> tuple[GoalCondition, ...]:
+    return (Inside(targets.things, targets.receptacles, targets.traits, parts=2),)
+
+
+def _light(targets: Targets) -> tuple[GoalCondition, ...]:
+    return Held(targets.things), Lit(targets.lamps)
+
+
+def _treated(done: str) -> Callable[[Targets], tuple[GoalCondition, ...]]:
+    def make(targets: Targets) -> tuple[GoalCondition, ...]:
+        things, places = targets.things, targets.receptacles
+        both = (*targets.traits, (done, True))
+        return (
+            Inside(things, places, targets.traits),
+            Has(things, both),
+            Inside(things, places, both),
+        )
+
+    return make
+
+
+def _stacked(targets: Targets) -> tuple[GoalCondition, ...]:
+    things, movables, places = targets.things, targets.movables, targets.receptacles
+    return (
+        Inside(things, movables, targets.traits),
+        Inside(movables, places),
+        Stacked(things, movables, places, targets.traits),
+    )
+
+
+_MAKE: dict[str, Callable[[Targets], tuple[GoalCondition, ...]]] = {
+    "pick_and_place_simple": _place,
+    "pick_two_obj_and_place": _two,
+    "look_at_obj_in_light": _light,
+    "pick_heat_then_place_in_recep": _treated("heated"),
+    "pick_cool_then_place_in_recep": _treated("cooled"),
+    "pick_clean_then_place_in_recep": _treated("cleaned"),
+    "pick_and_place_with_movable_recep": _stacked,
+}
+KINDS = tuple(_MAKE)
+"""ALFRED's names for its types of tasks."""
+SPLITS = ("train", "valid_seen", "valid_unseen")
+Instructions = Literal["goal", "steps"]
+"""What an agent is told: the goal alone, or the steps to it as well."""
+STEPS = "Somebody who watched it being done tells it step by step:"
+FIELDS = {
+    "object": "object_target",
+    "receptacle": "parent_target",
+    "movable": "mrecep_target",
+    "lamp": "toggle_target",
+}
+"""What a task is about -> the parameter that names its label."""
+NEEDS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(KINDS, ("receptacle",)),
+    "look_at_obj_in_light": ("lamp",),
+    "pick_and_place_with_movable_recep": ("receptacle", "movable"),
+}
+"""Type of task -> what it is about, the object aside."""
+KEPT = 32
+"""Scenes held in memory at a time."""
+
+
+class Alfred:
+    """The episodes of a split, ``{task_id}_{annotation}``, in file order.
+
+    ``kind`` limits them to one type of task. ``omissions`` counts the trajectories left out, by
+    cause: ``no_object``, ``no_movable``, ``no_receptacle``, ``no_lamp`` where the scene has nothing
+    of a type that the task is about, ``no_annotation`` where nobody put it into words.
+    """
+
+    def __init__(
+        self,
+        split: str,
+        folder: Path | None,
+        body: Body,
+        kind: str = "",
+        instructions: Instructions = "goal",
+    ) -> None:
+        if folder is None:
+            raise UsageError(f"household:{split} needs data; name its folder with --data")
+        self.folder, self._body, self._instructions = folder, body, instructions
+        self._read = Trajectories(folder, split)
+        meant = [pair for pair in self._judged() if kind in ("", pair[0].kind)]
+        self.omissions: Mapping[str, int] = dict(Counter(cause for _, cause in meant if cause))
+        self._entries = {entry.task_id: entry for entry, cause in meant if not cause}
+        self._numbers = [(e, n) for e in self._entries.values() for n in range(e.annotations)]
+        self.tasks = DrawnTasks(len(self._numbers), self._task, self._id)
+        self._scene = lru_cache(maxsize=KEPT)(self._build)
+
+    def _judged(self) -> list[tuple[AlfredEntry, str]]:
+        """Every entry, and why it is left out; empty where it is not."""
+        sources = (self._read.path, *ithor.files(self.folder, ()).values())
+
+        def judged() -> list[tuple[Any, ...]]:
+            return [(*_fields(entry), self._lacks(entry)) for entry in self._read.index()]
+
+        found = remembered("alfred-1", sources, judged)
+        return [(AlfredEntry(*entry), cause) for *entry, cause in found]
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        """The trajectories, and what the scenes they play in are read from."""
+        scenes = sorted({entry.scene for entry in self._entries.values()})
+        own = {f"alfred/{self._read.path.name}": self._read.path}
+        return own | ithor.files(self.folder, scenes)
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        """A fresh world; what never moves is shared by all episodes of a scene."""
+        scene, layout = self._scene(str(episode.start["arrangement"]))
+        return HouseholdWorld(scene, self._body, layout=layout)
+
+    def start_away(self, number: int) -> float:
+        """How far (metres) the published place of a task's start is from the cell it begins on."""
+        return start(self.folder, self._read.read(self._numbers[number][0]))[1]
+
+    def _build(self, task_id: str) -> tuple[Scene, Layout]:
+        entry = self._entries.get(task_id)
+        if entry is None:
+            raise UsageError(f"household: no trajectory {task_id!r} in {self._read.path.name}")
+        built = scene(self.folder, self._read.read(entry))
+        return built, ithor.layout(self.folder, entry.scene, built)
+
+    def _id(self, number: int) -> str:
+        entry, annotation = self._numbers[number]
+        return f"{entry.task_id}_{annotation}"
+
+    def _task(self, number: int) -> Task:
+        entry, annotation = self._numbers[number]
+        trajectory, name = self._read.read(entry), self._id(number)
+        pose, _ = start(self.folder, trajectory)
+        begin = {"scene": entry.scene, "arrangement": entry.task_id, "poses": {"agent": pose}}
+        words = worded(trajectory.annotations[annotation], self._instructions)
+        extra: Extra = {"horizon": trajectory.horizon}
+        episode = Episode(name, words, entry.scene, begin, extra=extra)
+        conditions = goals(entry.kind, self._targets(trajectory))
+        return Task(episode, HouseholdReference(name, entry.kind, conditions))
+
+    def _lacks(self, entry: AlfredEntry) -> str:
+        """Why a task cannot be played, ``no_object`` and so on; empty where nothing is missing.
+
+        Raises ``DataError`` for a type of task that is none.
+        """
+        if entry.kind not in NEEDS:
+            problem = f"is no type of task: {entry.kind!r}"
+            raise DataError(self._read.path, f"line {entry.line}, field 'task_type'", problem)
+        if not entry.annotations:
+            return "no_annotation"
+        for name in ("object", *NEEDS[entry.kind]):
+            label = entry.target(FIELDS[name])
+            if name in ("object", "movable"):
+                there = self._read.mentions(entry, label)
+            else:
+                there = has_furniture(self.folder, entry.scene, label) or bool(
+                    furniture(self.folder, self._read.read(entry), label)
+                )
+            if not (label and there):
+                return f"no_{name}"
+        return ""
+
+    def _targets(self, trajectory: AlfredTrajectory) -> Targets:
+        """The ids that a trajectory's parameters name."""
+        entry = trajectory.entry
+        small = thing_ids(trajectory.poses)
+        found: dict[str, Ids] = {}
+        for name in NEEDS[entry.kind]:
+            label = entry.target(FIELDS[name])
+            if name == "movable":
+                found["movables"] = _labelled(small, label)
+            else:
+                found[f"{name}s"] = furniture(self.folder, trajectory, label)
+        things = _labelled(small, entry.target("object_target"))
+        return Targets(things, sliced=bool(entry.params.get("object_sliced")), **found)
+
+
+def _fields(entry: AlfredEntry) -> tuple[Any, ...]:
+    return tuple(getattr(entry, each.name) for each in fields(entry))
+
+
+def worded(annotation: Annotation, instructions: Instructions) -> str:
+    """What an agent is told."""
+    if instructions == "goal" or not annotation.steps:
+        return annotation.goal
+    steps = [f"{number}. {step}" for number, step in enumerate(annotation.steps, 1)]
+    return "\n".join((annotation.goal, STEPS, *steps))
+
+
+def _labelled(ids: list[str], label: str) -> Ids:
+    return tuple(name for name in ids if name.partition("|")[0] == label)

@@ -1,12 +1,9 @@
 """iTHOR's 120 rooms: thirty kitchens, living rooms, bedrooms and bathrooms.
 
-    from wayword.datasets.thor import ithor
+    from wayword.datasets.sources import ithor
     scene = ithor.scene(folder, "FloorPlan1")
     layout = ithor.layout(folder, "FloorPlan1")      # shared by all episodes of the scene
     world = HouseholdWorld(scene, layout=layout)
-
-    scene = ithor.scene(folder, "FloorPlan1", {"Apple_34d5f204": Change(position=(0.2, 0.6, 1.1))})
-    world = HouseholdWorld(scene, layout=ithor.layout(folder, "FloorPlan1", scene))
 
 Published: the objects' boxes and flags, the cells of a 0.25 m grid on which an agent can stand, the
 room's outline (a rectangle), which knob works which hob. Inferred: that nothing but tall furniture
@@ -31,9 +28,8 @@ from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_array, read_json
-from wayword.datasets.sources.ithor import furnish
-from wayword.datasets.sources.ithor import objects as metadata
-from wayword.datasets.sources.ithor.objects import Changes, ObjectRecord, Records, changed
+from wayword.datasets.sources import thor
+from wayword.datasets.sources.thor import Records
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.scene import HouseObject, Point, Scene
@@ -151,7 +147,7 @@ EDGE = 0.05
 
 def names(folder: Path) -> tuple[str, ...]:
     """The scenes, by number. Raises ``DataError``."""
-    return tuple(sorted(metadata.scene_names(folder, OBJECTS), key=_number))
+    return tuple(sorted(thor.scene_names(folder, OBJECTS), key=_number))
 
 
 def room_of(name: str) -> str:
@@ -171,24 +167,13 @@ def files(folder: Path, scenes: Iterable[str]) -> dict[str, Path]:
 
 def records(folder: Path, name: str) -> Records:
     """The published objects of a scene. Raises ``DataError``."""
-    return metadata.read_records(folder, OBJECTS, name)
+    return thor.read_records(folder, OBJECTS, name)
 
 
-def scene(
-    folder: Path,
-    name: str,
-    changes: Changes | None = None,
-    more: Iterable[ObjectRecord] = (),
-) -> Scene:
-    """A scene, as published or with ``changes`` (see ``changing``) and ``more`` objects in it.
-
-    Raises ``DataError`` for files that are missing or broken, ``UsageError`` for changes to what
-    is not there.
-    """
-    if not changes and not more:
-        return _published(folder, name)
-    listed = (*changed(records(folder, name), changes or {}), *more)
-    return from_records(folder, name, listed)
+@lru_cache(maxsize=128)
+def scene(folder: Path, name: str) -> Scene:
+    """A scene as published. Raises ``DataError`` for files that are missing or broken."""
+    return from_records(folder, name, records(folder, name))
 
 
 def from_records(folder: Path, name: str, listed: Records) -> Scene:
@@ -199,7 +184,7 @@ def from_records(folder: Path, name: str, listed: Records) -> Scene:
     builder.floor(shell.cells.places, GRID)
     there = {record.id for record in listed}
     knobs = {k: v for k, v in shell.knobs.items() if {k, *v} <= there}
-    furnish.add(builder, listed, knobs)
+    thor.add(builder, listed, knobs)
     return builder.build()
 
 
@@ -252,13 +237,8 @@ def _shell(folder: Path, name: str) -> _Shell:
 
 
 @lru_cache(maxsize=128)
-def _published(folder: Path, name: str) -> Scene:
-    return from_records(folder, name, records(folder, name))
-
-
-@lru_cache(maxsize=128)
 def _layout(folder: Path, name: str) -> Layout:
-    return Layout(_published(folder, name))
+    return Layout(scene(folder, name))
 
 
 def _outline(polygon: list[list[float]], places: NDArray[np.float64]) -> tuple[Point, ...]:

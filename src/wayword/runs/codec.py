@@ -346,7 +346,7 @@ def _read_sector(written: Json) -> Sector:
 def _read_decision(written: Json) -> Decision | Rejection:
     values = dict(written)
     if "rejected" in values:
-        return Rejection(values.pop("rejected"), **values)
+        return Rejection(values.pop("rejected"), **{"reason": "", **values})
     action = Action(values.pop("action"), tuple(values.pop("arguments", ())))
     return _read(Decision, {**values, "action": action}, fallback_for=_read_decision)
 

@@ -31,7 +31,7 @@ from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step
 from wayword.envs.game import TaskGame
 from wayword.envs.views import Said, View
-from wayword.runs.showing import demonstrations
+from wayword.runs.active import demonstrations
 from wayword.settings import make
 
 T = TypeVar("T")

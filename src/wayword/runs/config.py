@@ -8,6 +8,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,11 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
     Scans have gigabytes of them: what was read once is remembered in the cache folder, as long as
     a picture's size and modification time stay the same.
     """
-    known = _remembered(folder)
+    name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
+    memory, known = cache_folder() / "checksums" / f"{name}.json", dict[FileState, str]()
+    with suppress(OSError, ValueError, TypeError):  # there is none, or it cannot be read
+        lines = json.loads(memory.read_bytes())
+        known = {(Path(p), int(size), int(at)): str(found) for p, size, at, found in lines}
     sums, now = Checksums(known), time.time()
     digest = sums.combined({str(path.relative_to(folder)): path for path in pictures})
     settled = {key: sums.known[key] for key in sums.known if now - key[2] / 1e9 > _SETTLED}
@@ -138,22 +143,8 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
             [str(path), size, changed, found] for (path, size, changed), found in settled.items()
         ]
         text = json.dumps(lines).encode()
-        keep(_memory(folder), lambda file: file.write(text))
+        keep(memory, lambda file: file.write(text))
     return digest
-
-
-def _memory(folder: Path) -> Path:
-    name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
-    return cache_folder() / "checksums" / f"{name}.json"
-
-
-def _remembered(folder: Path) -> dict[FileState, str]:
-    """The checksums of an earlier run; none where there are none, or they cannot be read."""
-    try:
-        lines = json.loads(_memory(folder).read_bytes())
-        return {(Path(p), int(size), int(at)): str(found) for p, size, at, found in lines}
-    except (OSError, ValueError, TypeError):
-        return {}
 
 
 # What each session of a run took: wall time, and what was spent on episodes that were dropped.

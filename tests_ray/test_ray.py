@@ -143,7 +143,7 @@ def test_the_budget_is_passed_by_calls_under_way_alone(limit: int, tmp_path: Pat
     )
     result = run(plan)
     print(result.outcome.exhausted, *result.notices, sep="\n")
-    assert "tokens is spent" in result.outcome.exhausted
+    assert f"the budget of {limit:,} tokens" in result.outcome.exhausted
     lines = (tmp_path / "run" / "calls.jsonl").read_text().splitlines()
     spent = [json.loads(line)["tokens"] for line in lines]
     late = next(line for line in result.notices if "under way when" in line)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helpers.looping import for_each
 from wayword.agents.answers import Reply, StrategyRecipe, fields, items, replies
 from wayword.agents.choice import NamedAnswer, read_choice, read_pick
 from wayword.agents.legal import Legal, pick
@@ -52,9 +53,9 @@ def outcome(text: str) -> Decision | Rejection:
     return REACT.decision(text, LEGAL).outcome
 
 
-@pytest.mark.parametrize("form", CALLS)
-@pytest.mark.parametrize("wrapping", WRAPPINGS)
-@pytest.mark.parametrize("action", ACTIONS, ids=str)
+@for_each("form", CALLS)
+@for_each("wrapping", WRAPPINGS)
+@for_each("action", ACTIONS, ids=str)
 def test_every_legal_action_in_every_form_is_read(action: Action, wrapping: str, form: str) -> None:
     found = outcome(wrapping.format(written(action, form)))
     assert isinstance(found, Decision), found

@@ -26,6 +26,13 @@ def test_it_writes_pages_and_prints_their_address(tmp_path: Path) -> None:
     assert "Instructions and maps are left out" in done.output
 
 
+def test_another_file_than_the_runs_says_that_it_is(tmp_path: Path) -> None:
+    folder, other = make_run(tmp_path / "run"), tmp_path / "other.py"
+    other.touch()
+    done = CliRunner().invoke(app, [str(folder), "--write", "--limit", "1", "--with", str(other)])
+    assert f"name it: --with FILE ({other} is another, or has changed)" in done.output
+
+
 def test_it_serves_until_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[str] = []
     monkeypatch.setattr(Server, "serve", lambda server: served.append(server.address))

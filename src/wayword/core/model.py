@@ -260,11 +260,6 @@ class Wrapper(Model):
         await self._inner.aclose()
 
 
-def tokens_of(answer: Completion | Choice) -> int:
-    """Prompt and completion tokens of an answer."""
-    return answer.usage.prompt + answer.usage.completion
-
-
 def estimated_tokens(prompt: Prompt) -> int:
     """A guess at the prompt's tokens; a picture counts a thousand.
 

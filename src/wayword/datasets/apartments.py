@@ -113,11 +113,9 @@ class Apartments(SolvableSearches):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference, made when it is looked at."""
         return DrawnTasks(self.settings.episodes, self._task)
 
     def world(self, episode: Episode) -> ObjectNavWorld:
-        """A fresh search in the episode's home."""
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene), self.settings.camera))
 
     def place(self, scene: str) -> SimulatedScene:

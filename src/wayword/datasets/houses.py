@@ -17,62 +17,17 @@ from wayword.core.perceiver import Percept
 from wayword.core.world import Family
 from wayword.datasets.procedural.floorplans import HALLWAY, LARGEST, SMALLEST
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
-from wayword.datasets.procedural.houses.routes import Route, Stretch, Turn, find_routes, turn_word
+from wayword.datasets.procedural.houses.routes import Route, Stretch, find_routes, turn_word
 from wayword.datasets.procedural.houses.views import capital, percept
+from wayword.datasets.procedural.tables import Table
 from wayword.perception.recorded import SymbolicPerceiver
 from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import IndoorWorld
 
 WORDINGS = 3
-
-TURNS: dict[Turn, tuple[str, ...]] = {
-    "straight": ("go straight ahead", "continue straight", "head straight on"),
-    "slightly right": ("turn slightly right", "bear right", "veer right"),
-    "right": ("turn right", "make a right", "take a right turn"),
-    "sharply right": ("turn sharply right", "make a sharp right"),
-    "around": ("turn around", "turn all the way around", "make a U-turn"),
-    "sharply left": ("turn sharply left", "make a sharp left"),
-    "left": ("turn left", "make a left", "take a left turn"),
-    "slightly left": ("turn slightly left", "bear left", "veer left"),
-}
-LEAVE = (
-    "leave the {room} through the doorway to the {to}",
-    "go out of the {room} by the {to} doorway",
-    "exit the {room} through the door into the {to}",
-    "walk out of the {room} through the doorway to the {to}",
-)
-ENTER = ("go through the doorway to the {to}", "go through the {to} doorway")
-CROSS = (
-    "cross the {room} to the {to} doorway",
-    "walk through the {room} to the doorway to the {to}",
-    "make your way across the {room} and through the door into the {to}",
-)
-ALONG = (
-    "walk along the {room} to the {to} doorway",
-    "follow the {room} as far as the doorway to the {to}",
-    "go down the {room} and through the door into the {to}",
-)
-REACH = (
-    "walk to the {thing}",
-    "go over to the {thing}",
-    "continue as far as the {thing}",
-    "head for the {thing}",
-)
-STEP = ("go a few steps in the {room}", "walk a little way through the {room}")
-FINISH = (
-    "stop beside the {thing}",
-    "stop next to the {thing}",
-    "wait by the {thing}",
-    "walk to the {thing} and stop there",
-    "stop when you are beside the {thing}",
-)
-FINISH_DOOR = (
-    "stop in the doorway to the {to}",
-    "wait in the {to} doorway",
-    "stop when you are in the door into the {to}",
-)
-OPENINGS = ("You start in the {room}. ", "You are in the {room} now. ", "Beginning in the {room}: ")
+WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses")
+TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses_turns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +69,7 @@ def told(house: GeneratedHouse, route: Route, wording: int) -> tuple[str, tuple[
         starts = not text or joint == ". "
         begins.append(len(text) + len(joint))
         text += joint + (capital(clause) if starts else clause)
-    opening = rng.choice(OPENINGS) if rng.random() < manner.opening else ""
+    opening = rng.choice(WORDS["openings"]) if rng.random() < manner.opening else ""
     opening = opening.format(room=house.room_name(route.stretches[0].room))
     return opening + text + ".", tuple(len(opening) + begin for begin in begins)
 
@@ -146,13 +101,19 @@ def _clause(
 def _target(stretch: Stretch, room: str, manner: _Manner, *, ends: bool) -> tuple[str, ...]:
     if stretch.door is not None:
         if ends:
-            return FINISH_DOOR
+            return WORDS["finish_door"]
         if manner.terse:
-            return ENTER
-        return LEAVE if stretch.start == 0 else ALONG if room == HALLWAY else CROSS
+            return WORDS["enter"]
+        return (
+            WORDS["leave"]
+            if stretch.start == 0
+            else WORDS["along"]
+            if room == HALLWAY
+            else WORDS["cross"]
+        )
     if stretch.thing is not None:
-        return FINISH if ends else REACH
-    return STEP
+        return WORDS["finish" if ends else "reach"]
+    return WORDS["step"]
 
 
 def _name(house: GeneratedHouse, number: int, manner: _Manner) -> str:
@@ -277,7 +238,6 @@ class Houses(SolvableWalks):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference; houses are built as their tasks are looked at."""
         scenes = None if self.settings.houses <= KEPT else self._scene_of
         return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
 
@@ -328,15 +288,12 @@ class Houses(SolvableWalks):
         return self._home(scene).house.graph
 
     def world(self, episode: Episode) -> IndoorWorld:
-        """A fresh walk in the episode's house."""
         return IndoorWorld(self.graph(episode.scene))
 
     def perceiver(self) -> SymbolicPerceiver:
-        """The floor plan in words."""
         return self._perceiver
 
     def training(self) -> Training:
-        """The train split."""
         source = self if self.split == "train" else Houses("train", None, self.settings)
         return Training(source, source.tasks)
 

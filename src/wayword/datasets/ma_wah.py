@@ -320,7 +320,6 @@ class Drawn:
         self._files, self._actors, self.count, self._seed = files, actors, count, seed
 
     def look(self) -> None:
-        """As of ``Logs``."""
         for number in range(min(self.count, len(HOMES))):
             name = HOMES[number]
             self._files.path("wah_dataset/env_to_pred.json")
@@ -329,7 +328,6 @@ class Drawn:
             self._files.path("wah_dataset/class_name_size.json")
 
     def case(self, number: int, causes: Counter[str]) -> Case | None:
-        """As of ``Logs``."""
         goals = list(self._files.json("wah_dataset/env_to_pred.json").values())
         asked = predicates(goals[number * 37 % len(goals)])  # kinds of goals come in blocks of 20
         name = HOMES[number % len(HOMES)]
@@ -537,7 +535,6 @@ class MaWah(SourcedTasks[MaWahSettings]):
     max_steps: ClassVar[int] = 1000
 
     def source(self, split: str) -> EpisodeSource:
-        """Generated homes, or VirtualHome's."""
         if split not in GENERATED:
             return PublishedHomes(split, self.folder, self.settings)
         kinds = (self.settings.kind,) if self.settings.kind else KINDS
@@ -603,13 +600,11 @@ class PublishedHomes:
 
     @property
     def omissions(self) -> Mapping[str, int]:
-        """How many predicates and episodes are left out, by cause."""
         found: Mapping[str, int] = self._known["omissions"]
         return found
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every episode that can be played, made when it is looked at."""
         ids, numbers = list(self._numbers), list(self._numbers.values())
         return DrawnTasks(
             len(ids), lambda number: self._case(numbers[number]).task, ids.__getitem__
@@ -617,11 +612,9 @@ class PublishedHomes:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The files it read."""
         return self._files.read if self._numbers else {}
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world."""
         case = self._case(self._numbers[episode.id])
         return case.world(self.settings.make_body(), shared_names=True)
 

@@ -79,7 +79,6 @@ class Procthor(SolvableSearches):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference, drawn when it is looked at."""
         return DrawnTasks(self.settings.episodes, self._task)
 
     @property
@@ -87,7 +86,6 @@ class Procthor(SolvableSearches):
         return {"houses": self._houses[0]}
 
     def world(self, episode: Episode) -> ObjectNavWorld:
-        """A fresh search in the episode's house."""
         return ObjectNavWorld(SimulatedBase(self.place(episode.scene)))
 
     def place(self, scene: str) -> SimulatedScene:

@@ -187,9 +187,8 @@ class LocalModel(Model):
     def _choose(self, prompt: Prompt, options: tuple[str, ...]) -> Choice:
         began = time.perf_counter()
         engine = self._loaded()
-        ranking = rank(engine, _as_text(engine, prompt), options)
-        seconds = time.perf_counter() - began
-        return Choice(options, ranking.logprobs, ranking.usage, seconds=seconds)
+        logprobs, usage = rank(engine, _as_text(engine, prompt), options)
+        return Choice(options, logprobs, usage, seconds=time.perf_counter() - began)
 
 
 def _as_text(engine: Engine, prompt: Prompt) -> str:

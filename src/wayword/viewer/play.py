@@ -11,7 +11,8 @@ person is another one than at the terminal. Whatever is typed goes through the s
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -146,9 +147,14 @@ class Table:
         """Whether nothing more happens here."""
         return self.state in ("over", "failed")
 
-    def changing(self) -> Any:
-        """A change that the pages are told of, as a context manager."""
-        return _Change(self)
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """A change that the pages are told of."""
+        with self.changed:
+            try:
+                yield
+            finally:
+                self.touch()
 
     def touch(self) -> None:
         """Tell the pages that something has changed."""
@@ -236,20 +242,6 @@ class Table:
     def _fail(self, problem: str) -> None:
         with self.changing():
             self.problem, self.state = problem, "failed"
-
-
-class _Change:
-    """Holds the table, and tells its pages at the end."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def __enter__(self) -> None:
-        self._table.changed.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self._table.touch()
-        self._table.changed.release()
 
 
 @dataclass(slots=True)

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from wayword.core.episode import Json
+from wayword.core.errors import ModelError
+from wayword.core.model import Choice, Completion
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -106,6 +109,43 @@ def matched(said: str, options: Sequence[str]) -> str:
     plain = said.strip(_ROUND).casefold()
     same = [option for option in options if option.strip(_ROUND).casefold() == plain]
     return same[0] if len(same) == 1 else ""
+
+
+def cut(text: str, finish: str, stops: Sequence[str]) -> tuple[str, str]:
+    """A text up to its first stop sequence, and why it ended."""
+    for stop in stops:
+        head, found, _ = text.partition(stop)
+        text, finish = head, "stop" if found else finish
+    return text, finish
+
+
+UNRANKED = -1000.0
+"""Stands for the options that were not picked where a winner is all that is known."""
+
+
+def picked(options: Sequence[str], answer: Completion, reasoning: Sequence[str]) -> Choice:
+    """The choice of a model that wrote one of the options."""
+    values = tuple(0.0 if option == answer.text else UNRANKED for option in options)
+    return Choice(
+        tuple(options),
+        values,
+        answer.usage,
+        seconds=answer.seconds,
+        picked=True,
+        reasoning=tuple(reasoning),
+    )
+
+
+def checked_options(options: Sequence[str]) -> tuple[str, ...]:
+    """The options of ``choose``. Raises ``ModelError`` where there is none, or an empty one."""
+    if not options or not all(option.strip() for option in options):
+        raise ModelError("choose needs at least one option, and none may be empty")
+    return tuple(options)
+
+
+def shared_tokens(lists: Iterable[Sequence[int]]) -> int:
+    """How many tokens all lists begin with together."""
+    return sum(1 for _ in takewhile(lambda tokens: len({*tokens}) == 1, zip(*lists, strict=False)))
 
 
 # Where a prompt ends and an option begins, when options are ranked as the next *words*.

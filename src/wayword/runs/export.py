@@ -368,13 +368,22 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
         for name in TABLES
         if rows[name]
     ]
-    played = [_played(run) for run in runs]
+    played = []
+    for run in runs:
+        identity = run.config["identity"]
+        checksum = str(identity.get("data_checksum", ""))[:8] or "generated"
+        cells = (run.path.name, cast_of(identity), identity["dataset"], checksum)
+        played.append(f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |")
+    features = []
+    if suffix == "parquet" and rows["trajectory"]:  # JSON has no pictures
+        features = ["dataset_info:\n- config_name: trajectory\n  features:"]
+        features += [f"  - name: {name}\n    dtype: {kind}" for name, (_, kind) in PICTURED.items()]
     left = ", ".join(f"{count} {cause}" for cause, count in sorted(card.omitted.items()))
     lines = [
         "---\nlanguage:\n- en\ntags:\n- wayword\n- embodied\n- navigation",
         "configs:",
         *configs,
-        *_features(suffix, rows),
+        *features,
         "---\n",
         f"# {', '.join(card.splits)}, played in Wayword {card.wayword}\n",
         "| Table | Rows | A row is |\n| --- | ---: | --- |",
@@ -389,21 +398,6 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
         "\nPublished data keeps its own terms: see the datasets page of Wayword's documentation.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _played(run: RecordedRun) -> str:
-    identity = run.config["identity"]
-    checksum = str(identity.get("data_checksum", ""))[:8] or "generated"
-    cells = (run.path.name, cast_of(identity), identity["dataset"], checksum)
-    return f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |"
-
-
-def _features(suffix: str, rows: dict[str, int]) -> list[str]:
-    """What tells ``datasets`` that a column holds pictures; of Parquet alone, as JSON has none."""
-    if suffix != "parquet" or not rows["trajectory"]:
-        return []
-    columns = [f"  - name: {name}\n    dtype: {kind}" for name, (_, kind) in PICTURED.items()]
-    return ["dataset_info:\n- config_name: trajectory\n  features:", *columns]
 
 
 def _steps(runs: Sequence[RecordedRun], what: Export) -> Iterator[dict[str, Any]]:

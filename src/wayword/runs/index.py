@@ -103,6 +103,7 @@ class Index:
         """The metrics by key: the number of the column."""
         rows = self._db.execute("SELECT number, key FROM metrics ORDER BY number")
         self._metrics = {_text(key): int(number) for number, key in rows}
+        self._inserts: dict[tuple[str, ...], str] = {}
 
     def _written(self) -> int:
         found = self._db.execute(
@@ -212,23 +213,24 @@ class Index:
                 self.save()
 
     def _insert(self, entry: Entry, foot: bytes) -> None:
-        for key in entry.scores:
-            self._add_metric(key)
-        names = ["number", "id", "at", "size", "foot", "ended"]
-        names += [f"m{self._metrics[key]}" for key in entry.scores]
+        keys = tuple(entry.scores)
+        if keys not in self._inserts:
+            for key in keys:
+                if key not in self._metrics:
+                    self._add_metric(key)
+            names = ["number", "id", "at", "size", "foot", "ended"]
+            names += [f"m{self._metrics[key]}" for key in keys]
+            places = ",".join("?" * len(names))
+            self._inserts[keys] = f"INSERT INTO episodes ({','.join(names)}) VALUES ({places})"
         row = (entry.number, _raw(entry.episode_id), entry.at, entry.size, foot, _raw(entry.ended))
-        places = ",".join("?" * len(names))
-        query = f"INSERT INTO episodes ({','.join(names)}) VALUES ({places})"
         try:
-            self._db.execute(query, (*row, *map(_stored, entry.scores.values())))
+            self._db.execute(self._inserts[keys], (*row, *map(_stored, entry.scores.values())))
         except sqlite3.IntegrityError:
             problem = f"holds episode {entry.episode_id!r} a second time"
             raise corrupt(self._files["episodes"], entry.number, problem) from None
 
     def _add_metric(self, key: str) -> None:
         """Make a column for a metric that no episode had before."""
-        if key in self._metrics:
-            return
         number = len(self._metrics)
         if number == _METRICS:
             problem = f"a run has at most {_METRICS:,} metrics; score fewer in an episode"
@@ -319,19 +321,30 @@ class Index:
                 part = slice(len(ids), len(ids) + len(rows))
                 ids += [_text(row[0]) for row in rows]
                 values[:, part] = np.array([row[1:] for row in rows], dtype=float).T
-            fractions = self._count(columns, "typeof({0}) IN ('real', 'text')")
+            holed = np.isnan(values)
+            likely = ((values == np.floor(values)) | holed).all(axis=1)
+            real = self._columns_with(
+                columns, np.asarray(likely), "typeof({0}) IN ('real', 'text')"
+            )
             nans = None
-            if any(self._count(columns, "{0} IS 'nan'")):
+            if self._columns_with(columns, np.asarray(holed.any(axis=1)), "{0} IS 'nan'"):
                 places = ",".join(f"{column} IS 'nan'" for column in columns)
                 rows = self._all(f"SELECT {places} FROM episodes ORDER BY id")
                 nans = np.array(rows, dtype=bool)
-        whole = frozenset(k for k, n in zip(self._metrics, fractions, strict=True) if not n)
+        fractions = real | {c for c, may in zip(columns, likely, strict=True) if not may}
+        whole = frozenset(k for k, n in self._metrics.items() if f"m{n}" not in fractions)
         return Scores(ids, tuple(self._metrics), values, whole, nans)
 
-    def _count(self, columns: Sequence[str], condition: str) -> tuple[int, ...]:
-        """The number of episodes for which a condition holds, for each column."""
-        sums = ",".join(f"total({condition.format(column)})" for column in columns)
-        return self._all(f"SELECT {sums} FROM episodes")[0] if sums else ()
+    def _columns_with(
+        self, columns: Sequence[str], among: NDArray[np.bool_], condition: str
+    ) -> set[str]:
+        """Those of some columns for which a condition holds for any episode."""
+        asked = [column for column, may in zip(columns, among, strict=True) if may]
+        if not asked:
+            return set()
+        sums = ",".join(f"total({condition.format(column)})" for column in asked)
+        (counts,) = self._all(f"SELECT {sums} FROM episodes")
+        return {column for column, count in zip(asked, counts, strict=True) if count}
 
     def find(
         self,

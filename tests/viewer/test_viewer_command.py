@@ -45,6 +45,12 @@ def test_it_serves_until_it_is_stopped(tmp_path: Path, monkeypatch: pytest.Monke
     assert "?token=" in open_to_all.stdout
 
 
+def test_a_port_that_is_none_is_one_line(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, [str(make_run(tmp_path / "run")), "--port", "99999"])
+    assert str(done.exception).startswith("port 99999: ")
+    assert str(done.exception).endswith("0-65535; give another --port")
+
+
 def test_runs_and_the_version_are_a_line_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -161,8 +161,10 @@ class LocalModel(Model):
     def _file(self) -> Path:
         if self._weights is None:
             return self._path
+        if self._settings.requantise:
+            return faster(self._weights, self._path)
         verified(self._weights, self._path)
-        return faster(self._weights, self._path) if self._settings.requantise else self._path
+        return self._path
 
     def _complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         began = time.perf_counter()

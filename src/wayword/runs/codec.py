@@ -380,7 +380,10 @@ def _read_answer(written: Json) -> Completion | Choice:
     if "options" in written:
         return _read(Choice, written, usage=usage)
     return _read(
-        Completion, written, usage=usage, logprobs=lambda each: (*(TokenLogprob(*t) for t in each),)
+        Completion,
+        written,
+        usage=usage,
+        logprobs=lambda each: (*(TokenLogprob(*restore(t)) for t in each),),
     )
 
 

@@ -34,7 +34,7 @@ def test_rows_are_what_the_table_reads(folder: Path) -> None:
     found, entries = rows(folder), RecordedRun(folder).entries()
     assert found.ids == [entry.episode_id for entry in entries]
     assert found.scored(found.ids[2]) == entries[2].scores
-    assert found.record(found.ids[3]).trajectory.ended == entries[3].ended
+    assert found.run.record(found.ids[3]).trajectory.ended == entries[3].ended
     assert [head.scores for head in found.heads()] == [entry.scores for entry in entries]
     assert [head.ended for head in found.heads()[1:3]] == [each.ended for each in entries[1:3]]
 
@@ -50,7 +50,7 @@ def test_a_damaged_record_is_refused_as_the_table_refuses_it(folder: Path, index
 
     def looked_at() -> None:
         found = rows(folder)
-        found.record(found.ids[0])
+        found.run.record(found.ids[0])
 
     with pytest.raises(RecordingError, match="record 1: is damaged"):
         looked_at()
@@ -72,7 +72,7 @@ def test_what_is_added_is_read_and_part_of_a_record_waits(folder: Path) -> None:
     with path.open("ab") as file:
         file.write(parts[2][50:] + parts[3])
     assert len(found.refresh().ids) == 4
-    assert found.record(found.ids[2]).episode_id == found.ids[2]
+    assert found.run.record(found.ids[2]).episode_id == found.ids[2]
 
 
 def test_a_file_that_was_replaced_is_read_again(folder: Path) -> None:

@@ -11,8 +11,7 @@ import yaml
 
 from recipes.language.shape import Shape
 from wayword.core.errors import UsageError, suggest
-from wayword.training.examples import Source
-from wayword.training.labels import Method
+from wayword.training.examples import Method, Source
 
 HERE = Path(__file__).parent
 

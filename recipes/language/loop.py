@@ -12,9 +12,10 @@ import asyncio
 import json
 import os
 import random
+import re
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -51,7 +52,6 @@ from wayword.training.examples import (
     read,
     refuse_test,
     save,
-    vocabulary,
 )
 
 Report = Callable[[str], None]
@@ -64,6 +64,22 @@ PIECES = -1
 
 Opened = tuple[Dataset, Sequence[core.Task]]
 """A dataset, and those of its tasks that are meant."""
+
+
+def vocabulary(source: Source, folder: Path | None) -> Iterator[str]:
+    """A dataset's instructions, and the words for its places in lower case: no walks are played."""
+    dataset, tasks = source.opened(folder)
+    yield from (f'"{task.episode.instruction}"' for task in tasks)
+    perceiver, seen = dataset.perceiver(), set()
+    if perceiver is None:
+        return
+    for scene in sorted({task.episode.scene for task in tasks}):
+        for place in dataset.graph(scene).ids:  # type: ignore[attr-defined]
+            percept = perceiver.perceive(scene, place)
+            told = [percept.summary, *(part.caption for part in percept.sectors)]
+            told += [thing.name for part in percept.sectors for thing in part.sightings]
+            seen.update(re.findall(r"[a-z]+", " ".join(told).lower()))
+    yield from (f": {word}; {word}, {word}" for word in sorted(seen))
 
 
 class Run:

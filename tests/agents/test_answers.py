@@ -8,8 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wayword.agents.answers import Reply, StrategyRecipe, fields, items, replies
-from wayword.agents.choice import NamedAnswer, read_choice, read_pick
+from helpers.looping import for_each
+from wayword.agents.answers import (
+    NamedAnswer,
+    Reply,
+    StrategyRecipe,
+    fields,
+    items,
+    read_choice,
+    read_pick,
+    replies,
+)
 from wayword.agents.legal import Legal, pick
 from wayword.agents.velma.agent import read_actions
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -52,9 +61,9 @@ def outcome(text: str) -> Decision | Rejection:
     return REACT.decision(text, LEGAL).outcome
 
 
-@pytest.mark.parametrize("form", CALLS)
-@pytest.mark.parametrize("wrapping", WRAPPINGS)
-@pytest.mark.parametrize("action", ACTIONS, ids=str)
+@for_each("form", CALLS)
+@for_each("wrapping", WRAPPINGS)
+@for_each("action", ACTIONS, ids=str)
 def test_every_legal_action_in_every_form_is_read(action: Action, wrapping: str, form: str) -> None:
     found = outcome(wrapping.format(written(action, form)))
     assert isinstance(found, Decision), found

@@ -23,10 +23,10 @@ from wayword.datasets.apartments import Apartments
 from wayword.datasets.grounding import Grounding
 from wayword.datasets.household import Household
 from wayword.datasets.houses import Houses
+from wayword.datasets.iqa import KINDS as QUESTIONS
 from wayword.datasets.iqa import InteractiveQuestions
 from wayword.datasets.ma_household import MaHousehold
 from wayword.datasets.procedural.homes.chores import KINDS
-from wayword.datasets.procedural.homes.questions import KINDS as QUESTIONS
 from wayword.datasets.r2r import R2R
 from wayword.datasets.rearrangement import Rearrangement
 from wayword.metrics.household import judged

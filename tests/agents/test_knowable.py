@@ -16,8 +16,7 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
 from wayword.core.game import Game
 from wayword.core.rollout import Setup, rollout
-from wayword.datasets.iqa import InteractiveQuestions
-from wayword.datasets.procedural.homes.questions import KINDS
+from wayword.datasets.iqa import KINDS, InteractiveQuestions
 from wayword.models.scripted import ScriptedModel
 from wayword.runs.plan import Plan, open_dataset
 from wayword.worlds.household.goals import AnswerReference

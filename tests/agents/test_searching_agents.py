@@ -9,17 +9,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wayword.agents.baselines.oracles import GoldOracle, NoSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import GoldOracle, ShortestPathOracle
 from wayword.agents.search.costmap import Costmap
 from wayword.agents.search.frontier import FrontierAgent, FrontierSettings, WanderAgent
+from wayword.agents.search.lgx import LGXSettings
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
+from wayword.core.episode import NoSettings
 from wayword.core.errors import UsageError
+from wayword.core.perceiver import Grounding
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.core.world import Feedback
 from wayword.datasets.apartments import Apartments
 from wayword.metrics.objectnav import scorer
+from wayword.perception.detectors import SimulatedDetector
+from wayword.worlds.objectnav.observation import View
 from wayword.worlds.objectnav.world import ObjectNavReference
 
 SMALL = Apartments(settings=Apartments.Settings(homes=2, episodes=8, rooms=3))
@@ -197,3 +202,21 @@ def test_descriptions_fit_one_thing_alone_and_lie_in_the_open() -> None:
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], problem: str) -> None:
     with pytest.raises(UsageError, match=problem):
         WanderAgent.Settings(**settings)
+
+
+@pytest.mark.parametrize(("threshold", "found"), [(0.6, True), (0.61, False)])
+def test_a_score_at_the_threshold_counts_as_found(
+    monkeypatch: pytest.MonkeyPatch, threshold: float, found: bool
+) -> None:
+    class Sure(SimulatedDetector):
+        def ground(self, view: View, phrase: str) -> Grounding:
+            return Grounding(0.6, 10.0, 2.0)
+
+    settings = WanderAgent.Settings(grounding_threshold=threshold)
+    monkeypatch.setattr(WanderAgent.Settings, "detector", lambda self: Sure("perfect", 0))
+    trajectory, _ = play(WanderAgent, settings, SMALL.tasks[0], 12)
+    assert ("grounded" in kinds(trajectory)) == found
+
+
+def test_the_threshold_is_the_papers() -> None:
+    assert {LGXSettings().grounding_threshold, FrontierSettings().grounding_threshold} == {0.85}

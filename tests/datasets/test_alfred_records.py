@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helpers.alfred_files import POSES, trajectory, write
+from helpers.alfred_files import KITCHEN, POSES, thing, trajectory, write
 from helpers.invariants import violations
 from helpers.rehearsing import play
 from wayword.core.episode import Json
@@ -218,3 +218,41 @@ def test_demonstrations_come_from_the_training_split_and_solve(tmp_path: Path) -
     world = shown.world()
     world.reset(shown.episode)
     assert all(world.step("agent", action).ok for action in shown.actions)
+
+
+def test_a_label_that_begins_another_is_not_that_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A potato is no pot; ALFRED's own code takes it for one."""
+    both = [thing("Potato", (2.0, 2.6, 0.9), (0.1, 0.1, 0.1), "pickupable", "sliceable")]
+    both += [thing("Pot", (2.2, 2.6, 0.9), (0.2, 0.2, 0.2), "pickupable", "receptacle")]
+    monkeypatch.setattr("helpers.alfred_files.KITCHEN", [*KITCHEN, *both])
+    poses = [*POSES, ("Potato", (1.6, 2.6, 0.9)), ("Pot", (2.9, 2.6, 0.9))]
+    for label in ("Pot", "Potato"):
+        params = {"object_target": label, "parent_target": "SideTable", "poses": poses}
+        dataset = household(write(tmp_path / label, trajectory("pick_and_place_simple", **params)))
+        things, reference = only(dataset)
+        (place,) = reference.goals
+        assert isinstance(place, Inside)
+        assert {things[name].type for name in place.things} == {label.lower()}
+    stacked = {"object_target": "Spoon", "parent_target": "SideTable", "mrecep_target": "Pot"}
+    dataset = household(
+        write(
+            tmp_path / "stacked",
+            trajectory("pick_and_place_with_movable_recep", poses=poses, **stacked),
+        )
+    )
+    things, reference = only(dataset)
+    inside = reference.goals[0]
+    assert isinstance(inside, Inside)
+    assert {things[name].type for name in inside.receptacles} == {"pot"}
+    lacking = [
+        trajectory("pick_and_place_simple", name, object_target=label, parent_target=place)
+        for name, label, place in (
+            ("no_pot", "Potat", "SideTable"),
+            ("no_sink", "Mug", "Sink"),
+            ("there", "Mug", "SideTable"),
+        )
+    ]
+    dataset = household(write(tmp_path / "lacking", *lacking))
+    assert {task.episode.id for task in dataset.tasks} == {"there_0", "there_1"}

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
+from functools import cache
 from itertools import combinations
 
 import networkx as nx
 import numpy as np
-import pytest
 from examples.plan_svg import plan_svg
+from numpy.typing import NDArray
 
+from helpers.looping import for_each
 from wayword.datasets.procedural.floorplans import LARGEST, SMALLEST, FloorPlan
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
 from wayword.worlds.indoor.graph import by_searches, by_tables
@@ -19,41 +21,37 @@ from wayword.worlds.indoor.graph import by_searches, by_tables
 SCENES = [scene_name("test", 1, rooms, n) for rooms in (SMALLEST, 9, LARGEST) for n in range(8)]
 
 
-@pytest.fixture(scope="module", params=SCENES)
-def house(request: pytest.FixtureRequest) -> GeneratedHouse:
-    return build_house(request.param)
+house_of = cache(build_house)
+in_every_house = for_each("house", lambda: map(house_of, SCENES), lambda house: str(house.scene))
 
 
 def is_clear(plan: FloorPlan, start: tuple[float, float], end: tuple[float, float]) -> bool:
     """Whether a straight line stays in one room, or changes rooms only inside an opening."""
     steps = max(2, round(math.dist(start, end) * 100))
-    spots = [
-        (start[0] + (end[0] - start[0]) * i / steps, start[1] + (end[1] - start[1]) * i / steps)
-        for i in range(steps + 1)
-    ]
-    before: int | None = None
-    for spot in spots:
-        here = room_at(plan, spot)
-        if here is None and not any(
-            math.dist(spot, (door.x, door.y)) <= door.width / 2 + 0.03 for door in plan.doors
-        ):
+    spots = np.linspace(start, end, steps + 1)
+    inside = rooms_at(plan, spots)
+    near = np.stack([
+        np.hypot(*(spots - (door.x, door.y)).T) <= door.width / 2 + 0.03 for door in plan.doors
+    ])  # fmt: skip
+    if not near.any(axis=0)[inside < 0].all():
+        return False
+    (numbers,) = np.nonzero(inside >= 0)
+    for change in np.flatnonzero(np.diff(inside[numbers])):
+        before, here = numbers[change], numbers[change + 1]
+        rooms = {inside[before], inside[here]}
+        doors = [each for each, door in enumerate(plan.doors) if rooms == set(door.rooms)]
+        if not near[doors, here].any():
             return False
-        if here is not None and before is not None and here != before:
-            between = [door for door in plan.doors if {here, before} == set(door.rooms)]
-            near = (math.dist(spot, (d.x, d.y)) <= d.width / 2 + 0.03 for d in between)
-            if not any(near):
-                return False
-        before = before if here is None else here
     return True
 
 
-def room_at(plan: FloorPlan, spot: tuple[float, float]) -> int | None:
-    """The room a spot lies well inside of, None on a wall line or outside."""
+def rooms_at(plan: FloorPlan, spots: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The room that each spot lies well inside of, -1 on a wall line or outside."""
+    found = np.full(len(spots), -1)
     for number, room in enumerate(plan.rooms):
-        wide = room.x0 + 1e-9 < spot[0] < room.x1 - 1e-9
-        if wide and room.y0 + 1e-9 < spot[1] < room.y1 - 1e-9:
-            return number
-    return None
+        low, high = (room.x0 + 1e-9, room.y0 + 1e-9), (room.x1 - 1e-9, room.y1 - 1e-9)
+        found[((spots > low) & (spots < high)).all(axis=1) & (found < 0)] = number
+    return found
 
 
 def ways(house: GeneratedHouse) -> Iterator[tuple[tuple[float, float], tuple[float, float]]]:
@@ -62,6 +60,7 @@ def ways(house: GeneratedHouse) -> Iterator[tuple[tuple[float, float], tuple[flo
         yield (a.x, a.y), (b.x, b.y)
 
 
+@in_every_house
 def test_rooms_do_not_overlap_and_have_names_of_their_own(house: GeneratedHouse) -> None:
     rooms = house.plan.rooms
     for a, b in combinations(rooms, 2):
@@ -71,6 +70,7 @@ def test_rooms_do_not_overlap_and_have_names_of_their_own(house: GeneratedHouse)
     assert len({room.name for room in rooms}) == len(rooms) == int(house.scene.split("-r")[1][:-5])
 
 
+@in_every_house
 def test_doors_lie_in_walls_that_two_rooms_share(house: GeneratedHouse) -> None:
     for door in house.plan.doors:
         half = door.width / 2 + 0.1
@@ -84,6 +84,7 @@ def test_doors_lie_in_walls_that_two_rooms_share(house: GeneratedHouse) -> None:
             assert all(room.x0 <= x <= room.x1 and room.y0 <= y <= room.y1 for x, y in ends)
 
 
+@in_every_house
 def test_one_can_walk_everywhere(house: GeneratedHouse) -> None:
     graph = nx.Graph([tuple(edge) for edge in house.graph.edges.tolist()])
     assert len(graph) == len(house.places)
@@ -91,35 +92,37 @@ def test_one_can_walk_everywhere(house: GeneratedHouse) -> None:
     assert np.isfinite(house.graph.distances).all()
 
 
+@in_every_house
 def test_ways_pass_no_wall_and_keep_clear_of_furniture(house: GeneratedHouse) -> None:
+    things = np.array([(thing.x, thing.y) for thing in house.things])
     for start, end in ways(house):
         assert is_clear(house.plan, start, end)
-        for thing in house.things:
-            steps = np.linspace(start, end, 40)
-            assert np.hypot(*(steps - (thing.x, thing.y)).T).min() > 0.35
+        steps = np.linspace(start, end, 40)[:, None]
+        assert np.hypot(*(steps - things).T).min() > 0.35
 
 
+@in_every_house
 def test_every_room_has_a_viewpoint_and_every_doorway_too(house: GeneratedHouse) -> None:
     for number, room in enumerate(house.plan.rooms):
         inside = [p for p in house.places if p.door is None and p.rooms == (number,)]
         assert 1 <= len(inside) <= (4 if room.name != "hallway" else 20)
-        assert all(room_at(house.plan, (p.x, p.y)) == number for p in inside)
+        assert set(rooms_at(house.plan, np.array([(p.x, p.y) for p in inside]))) == {number}
     assert {p.door for p in house.places} - {None} == set(range(len(house.plan.doors)))
 
 
+@in_every_house
 def test_sight_agrees_with_walking_the_line(house: GeneratedHouse) -> None:
-    for i, place in enumerate(house.places[:6]):
-        for j, thing in enumerate(house.things):
-            clear = is_clear(house.plan, (place.x, place.y), (thing.x, thing.y))
-            near_jamb = any(
-                abs(math.dist((x, y), (door.x, door.y)) - door.width / 2) < 0.05
-                for door in house.plan.doors
-                for x, y in np.linspace((place.x, place.y), (thing.x, thing.y), 400).tolist()
-            )
-            if not near_jamb:
-                assert bool(house.sees_things[i, j]) == clear, (place, thing)
+    jambs = np.array([(door.x, door.y, door.width / 2) for door in house.plan.doors])
+    pairs = [(i, j) for i in range(len(house.places)) for j in range(len(house.things))]
+    for i, j in pairs[:: max(1, len(pairs) // 150)]:
+        start, end = ((each.x, each.y) for each in (house.places[i], house.things[j]))
+        line = np.linspace(start, end, 400)
+        away = np.hypot(*(line[:, None] - jambs[:, :2]).T) - jambs[:, 2:]
+        if not (abs(away) < 0.05).any():
+            assert bool(house.sees_things[i, j]) == is_clear(house.plan, start, end), (i, j)
 
 
+@in_every_house
 def test_names_are_unique_and_no_kind_ends_in_another(house: GeneratedHouse) -> None:
     names = [thing.name for thing in house.things]
     kinds = {thing.kind for thing in house.things}
@@ -127,6 +130,7 @@ def test_names_are_unique_and_no_kind_ends_in_another(house: GeneratedHouse) -> 
     assert not [(a, b) for a in kinds for b in kinds if a != b and a.endswith(f" {b}")]
 
 
+@in_every_house
 def test_ids_are_opaque_and_sorted(house: GeneratedHouse) -> None:
     ids = house.graph.ids
     assert list(ids) == sorted(set(ids))
@@ -142,6 +146,7 @@ def test_spacing_and_degree_are_like_those_of_real_graphs() -> None:
     assert max(lengths) < 6.0
 
 
+@in_every_house
 def test_the_picture_is_well_formed_and_escapes_text(house: GeneratedHouse) -> None:
     path = house.graph.shortest_path(house.graph.ids[0], house.graph.ids[-1])
     svg = plan_svg(house, path, title="<script>alert('&')</script>")
@@ -152,6 +157,7 @@ def test_the_picture_is_well_formed_and_escapes_text(house: GeneratedHouse) -> N
     assert len(list(root.iter("{http://www.w3.org/2000/svg}polyline"))) == 1
 
 
+@in_every_house
 def test_distances_are_the_same_by_tables_and_by_searches(house: GeneratedHouse) -> None:
     graph = house.graph
     ends = graph.positions[graph.edges]

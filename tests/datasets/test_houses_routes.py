@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from helpers.looping import for_each
 from wayword.core.geometry import relative
 from wayword.datasets.houses import Houses
 from wayword.datasets.procedural.houses.house import GeneratedHouse
@@ -19,9 +20,11 @@ HOUSES = Houses("train", None, SIZES)
 CASES = [(HOUSES.scene(number), path) for number in range(30) for path in range(3)]
 
 
-@pytest.fixture(params=CASES, ids=lambda case: f"{case[0]}_{case[1]}")
-def told(request: pytest.FixtureRequest) -> tuple[GeneratedHouse, Route]:
-    return HOUSES.house(request.param[0]), HOUSES.route(*request.param)
+in_every_house = for_each(
+    "told",
+    lambda: [(HOUSES.house(scene), HOUSES.route(scene, path)) for scene, path in CASES],
+    lambda told: f"{told[0].scene} {told[1].path}",
+)
 
 
 def headings(house: GeneratedHouse, route: Route) -> list[float]:
@@ -31,6 +34,7 @@ def headings(house: GeneratedHouse, route: Route) -> list[float]:
     return [route.heading, *(math.degrees(math.atan2(b.x - a.x, b.y - a.y)) for a, b in steps)]
 
 
+@in_every_house
 def test_stretches_cover_the_path(told: tuple[GeneratedHouse, Route]) -> None:
     _, route = told
     ends = [0, *(stretch.end for stretch in route.stretches)]
@@ -39,6 +43,7 @@ def test_stretches_cover_the_path(told: tuple[GeneratedHouse, Route]) -> None:
     assert all(a < b for a, b in itertools.pairwise(ends))
 
 
+@in_every_house
 def test_turns_agree_with_the_geometry(told: tuple[GeneratedHouse, Route]) -> None:
     house, route = told
     facing = headings(house, route)
@@ -54,6 +59,7 @@ def test_turns_agree_with_the_geometry(told: tuple[GeneratedHouse, Route]) -> No
             assert abs(angle) <= 25 if word == "straight" else abs(angle) > 155
 
 
+@in_every_house
 def test_doors_lead_where_they_are_said_to(told: tuple[GeneratedHouse, Route]) -> None:
     house, route = told
     for stretch in route.stretches:
@@ -65,6 +71,7 @@ def test_doors_lead_where_they_are_said_to(told: tuple[GeneratedHouse, Route]) -
             assert stretch.to in house.place(route.path[stretch.end + 1]).rooms
 
 
+@in_every_house
 def test_landmarks_are_named_where_they_are_mentioned_and_are_unambiguous(
     told: tuple[GeneratedHouse, Route],
 ) -> None:
@@ -81,6 +88,7 @@ def landmarks(stretch: Stretch) -> list[int]:
     return past + ([stretch.thing] if stretch.thing is not None else [])
 
 
+@in_every_house
 def test_what_is_passed_lies_on_the_side_that_is_told(told: tuple[GeneratedHouse, Route]) -> None:
     house, route = told
     for stretch in route.stretches:
@@ -98,6 +106,7 @@ def test_what_is_passed_lies_on_the_side_that_is_told(told: tuple[GeneratedHouse
         assert side in sides
 
 
+@in_every_house
 def test_one_stops_beside_the_thing_or_in_the_doorway(told: tuple[GeneratedHouse, Route]) -> None:
     house, route = told
     last, goal = route.stretches[-1], house.place(route.path[-1])

@@ -8,10 +8,9 @@ import pytest
 
 from helpers.rehearsing import play
 from wayword.core.errors import UsageError
-from wayword.datasets.iqa import InteractiveQuestions, IqaSettings
+from wayword.datasets.iqa import KINDS, InteractiveQuestions, IqaSettings
 from wayword.datasets.procedural.homes.chores import plural, spoken
 from wayword.datasets.procedural.homes.objects import OBJECTS
-from wayword.datasets.procedural.homes.questions import KINDS
 from wayword.worlds.household.goals import AnswerReference
 from wayword.worlds.household.verbs import LOW_LEVEL
 from wayword.worlds.household.world import HouseholdWorld

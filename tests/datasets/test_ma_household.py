@@ -21,24 +21,22 @@ from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback, Observation
 from wayword.datasets.ma_household import MaHousehold
 from wayword.datasets.procedural.homes.episodes import HomesSettings
-from wayword.datasets.sources.teach.compiling import (
+from wayword.datasets.procedural.homes.objects import names_of
+from wayword.datasets.sources.teach import (
+    CLASSES,
+    Component,
+    Definition,
     Dish,
     Portion,
     Served,
     Unbuildable,
     compile_task,
-)
-from wayword.datasets.sources.teach.definitions import (
-    CLASSES,
-    Component,
-    Definition,
     definitions,
     of_type,
     read_definition,
     snake,
 )
-from wayword.datasets.sources.teach.drawing import names_of, plan_task
-from wayword.datasets.sources.teach.props import able
+from wayword.datasets.sources.teach_drawing import able, plan_task
 from wayword.metrics.household import actions_taken
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.errands import PlannedReference
@@ -227,7 +225,7 @@ def test_each_is_told_its_own_and_names_are_those_of_the_world() -> None:
         told = task.episode.extra["instructions"]
         world = dataset.world(task.episode)
         world.reset(task.episode)
-        names = names_of(world.scene)
+        names = names_of(world.scene.objects)
         for order in planned(task.reference).plan:
             assert world.name("follower", order.thing) == names[order.thing]
             assert names[order.thing] in told["commander"]

@@ -9,8 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-import pytest
-
+from helpers.looping import for_each
 from wayword.core.action import Action
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
@@ -103,7 +102,7 @@ def follow(number: int) -> tuple[Task, TownRoute, Follower]:
     return task, route, follower
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@for_each("number", NUMBERS)
 def test_following_the_legs_leads_along_the_gold_path_and_no_further(number: int) -> None:
     task, route, follower = follow(number)
     assert isinstance(task.reference, PathReference)
@@ -114,7 +113,7 @@ def test_following_the_legs_leads_along_the_gold_path_and_no_further(number: int
     assert len(follower.actions) == route.actions <= Towns.max_steps
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@for_each("number", NUMBERS)
 def test_landmarks_are_seen_where_and_on_the_side_they_are_told(number: int) -> None:
     _, route, follower = follow(number)
     sides = {"left": DIRECTIONS[:2], "right": DIRECTIONS[3:]}
@@ -129,7 +128,7 @@ def test_landmarks_are_seen_where_and_on_the_side_they_are_told(number: int) -> 
         assert follower.seen[-1][beside.name] == f"on your {beside.side}"
 
 
-@pytest.mark.parametrize("number", [n for n in NUMBERS if told(n)[1].ending.too_far])
+@for_each("number", lambda: [n for n in NUMBERS if told(n)[1].ending.too_far])
 def test_what_means_too_far_is_seen_by_going_on_and_not_before(number: int) -> None:
     _, route, follower = follow(number)
     name = route.ending.too_far
@@ -142,7 +141,7 @@ def test_what_means_too_far_is_seen_by_going_on_and_not_before(number: int) -> N
     raise AssertionError(f"{name} is not to be seen behind the goal")
 
 
-@pytest.mark.parametrize("number", NUMBERS)
+@for_each("number", NUMBERS)
 def test_the_words_say_what_the_legs_hold(number: int) -> None:
     task, route = told(number)
     text = task.episode.instruction

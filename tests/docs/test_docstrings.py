@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import wayword
+from helpers.looping import for_each
 
 ROOT = Path(wayword.__file__).parent
 MODULES = {
@@ -32,7 +33,7 @@ def _in_comments(text: str) -> str:
     return "\n".join(lines)
 
 
-@pytest.mark.parametrize("name", SHOWN)
+@for_each("name", SHOWN)
 def test_examples_in_docstrings_and_comments_print_what_they_say(name: str) -> None:
     try:
         module = importlib.import_module(name)
@@ -51,7 +52,7 @@ def test_examples_in_docstrings_and_comments_print_what_they_say(name: str) -> N
     assert not runner.failures, f"{name}: {runner.failures} of {runner.tries} examples differ"
 
 
-@pytest.mark.parametrize("name", MODULES)
+@for_each("name", MODULES)
 def test_dotted_names_in_docstrings_exist(name: str) -> None:
     """Targets of roles, and ``wayword.core.model`` and its like."""
     text = MODULES[name].read_text(encoding="utf-8")

@@ -18,6 +18,7 @@ import typer
 from typer.testing import CliRunner
 
 from helpers.docs_pages import PAGES, Block, blocks, commands, links, name, spoken
+from helpers.looping import for_each
 from wayword.cli.app import app
 from wayword.core import registry
 
@@ -59,7 +60,7 @@ def _command(path: Path, block: Block, arguments: list[str]) -> None:
         )
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name)
+@for_each("path", PAGES, ids=name)
 def test_commands_options_and_names_exist(path: Path) -> None:
     for block in blocks(path):
         if block.language in ("sh", "console"):
@@ -67,7 +68,7 @@ def test_commands_options_and_names_exist(path: Path) -> None:
                 _check(f"{name(path)}:{block.line}", arguments)
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name)
+@for_each("path", PAGES, ids=name)
 def test_commands_named_in_the_text_exist(path: Path) -> None:
     for text in spoken(path):
         first = text.split()[0]
@@ -103,7 +104,7 @@ def _check_dataset(where: str, on: str) -> None:
     assert not split or split in splits, f"{where}: {dataset} has no split {split}"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name)
+@for_each("path", PAGES, ids=name)
 def test_links_lead_somewhere(path: Path) -> None:
     dead = [link for link in links(path) if not (path.parent / link).exists()]
     assert not dead, f"{name(path)}: dead links {dead}"
@@ -113,7 +114,7 @@ INVENTED = {"adding.md", "0002-part-registry.md", "LOG.md"}
 """Pages that name files which a reader makes, or which were there once."""
 
 
-@pytest.mark.parametrize("path", [p for p in PAGES if p.name not in INVENTED], ids=name)
+@for_each("path", [p for p in PAGES if p.name not in INVENTED], ids=name)
 def test_files_named_in_the_text_exist(path: Path) -> None:
     named = re.findall(r"`(\w+/[\w/]+\.(?:py|yaml|toml|txt))`", path.read_text(encoding="utf-8"))
     source = ROOT / "src" / "wayword"
@@ -122,7 +123,7 @@ def test_files_named_in_the_text_exist(path: Path) -> None:
     assert not gone, f"{name(path)}: no such files {gone}"
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name)
+@for_each("path", PAGES, ids=name)
 def test_blocks_say_their_language(path: Path) -> None:
     known = {"python", "pycon", "console", "sh", "text", "json", "yaml", "bibtex", "toml"}
     for block in blocks(path):

@@ -10,8 +10,7 @@ from typing import Any
 
 from wayword.core.dataset import Dataset, Task
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
-from wayword.training.examples import Example, ExampleMaker
-from wayword.training.labels import Method
+from wayword.training.examples import Example, ExampleMaker, Method
 
 
 class Scripted(Model):

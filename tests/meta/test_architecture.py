@@ -9,7 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import grimp
-import pytest
+
+from helpers.looping import for_each
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "wayword"
@@ -24,7 +25,7 @@ def test_paths_are_found_in_the_page() -> None:
     assert {"core/", "core/world.py", "models/prices.yaml", "pyproject.toml"} <= set(PATHS)
 
 
-@pytest.mark.parametrize("path", PATHS)
+@for_each("path", PATHS)
 def test_every_path_of_the_page_exists(path: str) -> None:
     assert (SOURCE / path).exists() or (ROOT / path).exists(), f"docs/architecture.md: no {path}"
 
@@ -48,7 +49,7 @@ def test_the_page_draws_the_layers_in_the_order_of_the_import_contract() -> None
 def test_no_modules_import_each_other_in_a_circle() -> None:
     """Imports inside functions count: those that only wait would hide a circle."""
     graph = grimp.build_graph("wayword", cache_dir=None)
-    assert len(graph.modules) > 300
+    assert "wayword.core.game" in graph.modules
     arrows = {name: graph.find_modules_directly_imported_by(name) for name in graph.modules}
     list(graphlib.TopologicalSorter(arrows).static_order())
 

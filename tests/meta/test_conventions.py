@@ -7,7 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-import pytest
+from helpers.looping import for_each
 
 ROOT = Path(__file__).parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -17,13 +17,13 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name)
+@for_each("path", SOURCES, ids=name)
 def test_a_source_file_says_what_it_is(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert ast.get_docstring(ast.parse(text)), f"{name(path)} has no module docstring"
 
 
-@pytest.mark.parametrize("path", SOURCES, ids=name)
+@for_each("path", SOURCES, ids=name)
 def test_public_classes_and_functions_are_documented(path: Path) -> None:
     bare = [
         node.name
@@ -73,7 +73,7 @@ def names_in(modules: list[ast.Module]) -> set[str]:
     return plain | {stem for stem in known for form in forms if re.fullmatch(form, stem)}
 
 
-@pytest.mark.parametrize("folder", PROMPTS, ids=name)
+@for_each("folder", PROMPTS, ids=name)
 def test_every_prompt_is_asked_for_by_its_name(folder: Path) -> None:
     """As a string in the modules that open its folder: a stem in other code does not count."""
     modules = readers(folder)

@@ -21,7 +21,8 @@ from wayword.core.model import (
     system,
     user,
 )
-from wayword.models.openai import UNRANKED, OpenAIModel
+from wayword.models.openai import OpenAIModel
+from wayword.models.parts.decoding import UNRANKED
 from wayword.models.parts.opening import Options, open_model, wrap
 from wayword.models.servers.connection import retry_after
 

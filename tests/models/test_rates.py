@@ -10,11 +10,9 @@ from typing import Any
 import pytest
 
 from wayword.core.errors import ModelError
-from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, estimated_tokens
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.middleware.rate import (
-    Bucket,
     Limiter,
-    RateLimitedModel,
     RetryingModel,
     RetryPolicy,
 )
@@ -60,37 +58,36 @@ def asked(model: RetryingModel) -> Completion | ModelError:
         return error
 
 
-def test_a_bucket_of_one_a_second_holds_six_and_is_paid_back() -> None:
-    bucket = Bucket(60, now=100.0)
-    assert bucket.wait(6, 100.0) == 0.0
-    bucket.take(6)
-    assert [bucket.wait(1, now) for now in (100.0, 100.25, 101.0)] == [1.0, 0.75, 0.0]
-    bucket.take(5)  # one has flowed in: four are owed
-    assert bucket.wait(1, 101.0) == 5.0
-    bucket.take(-3)
-    assert bucket.wait(1, 101.0) == 2.0
-    bucket.take(-99)
-    assert bucket.wait(6, 101.0) == 0.0
-    bucket.take(7)
-    assert bucket.wait(6, 101.0) == 7.0, "no more than six were there to be given back"
-    assert bucket.wait(600, 103.0) == 5.0, "more than it holds need it full"
+@pytest.mark.parametrize(
+    ("per_minute", "waits"),
+    [
+        (60, [0, 0, 0, 0, 0, 0, 1, 1]),  # six seconds' worth at once
+        (6, [0, 10, 10]),
+        (0, [0] * 20),
+    ],
+)
+def test_a_few_seconds_worth_of_requests_go_at_once(
+    per_minute: float, waits: list[float], clock: Any
+) -> None:
+    limiter, found = Limiter(per_minute, clock=clock, sleep=clock.sleep), list[float]()
+
+    async def run() -> None:
+        for _ in waits:
+            before = clock.now
+            await limiter.admit()
+            found.append(clock.now - before)
+        clock.now += 0.25 * 60 / max(per_minute, 1)
+        before = clock.now
+        await limiter.admit()
+        assert clock.now - before == pytest.approx(0.75 * waits[-1])
+
+    asyncio.run(run())
+    assert found == pytest.approx(waits)
 
 
-def test_a_slow_bucket_holds_one() -> None:
-    bucket = Bucket(6, now=0.0)
-    assert bucket.wait(1, 0.0) == 0.0
-    bucket.take(1)
-    assert bucket.wait(1, 4.0) == pytest.approx(6.0)
-    assert bucket.wait(1, 999.0) == 0.0
-
-
-@pytest.mark.parametrize("rates", [(-1, 0), (0, -1)])
-def test_a_negative_rate_is_refused_and_zero_is_none(rates: tuple[float, float]) -> None:
-    with pytest.raises(ValueError, match="rate limits are positive, or 0 for none"):
-        Limiter(*rates)
-    free = Limiter()
-    asyncio.run(free.admit(10**9))
-    free.settle(0, 10**9)
+def test_a_negative_rate_is_refused() -> None:
+    with pytest.raises(ValueError, match="a rate limit is positive, or 0 for none"):
+        Limiter(-1)
 
 
 @pytest.mark.parametrize(
@@ -181,38 +178,6 @@ def test_any_passing_failure_during_an_outage_belongs_to_it(clock: Any) -> None:
     model = RetryingModel(Failing(None, *[busy] * 4, wrong), policy)
     asked(model)
     assert str(asked(model)) == "400", "what the server refuses is no outage"
-
-
-class Recorded(Limiter):
-    """Lets all pass, and keeps what was estimated and settled."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.told: list[tuple[float, ...]] = []
-
-    async def admit(self, tokens: float) -> None:
-        self.told.append((tokens,))
-
-    def settle(self, estimated: float, used: float) -> None:
-        self.told.append((estimated, used))
-
-
-class Choosing(Failing):
-    """Answers both kinds of questions."""
-
-    async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
-        return Choice(tuple(options), tuple(0.0 for _ in options), Usage(30, 2))
-
-
-def test_a_request_is_estimated_by_its_prompt_and_all_that_it_may_answer() -> None:
-    limiter, prompt = Recorded(), "Which way is the kitchen?"
-    model = RateLimitedModel(Choosing(None), limiter)
-    asyncio.run(model.complete(prompt, Sampling(max_tokens=50, n=3)))
-    asyncio.run(model.choose(prompt, ["left", "right"]))
-    asking = estimated_tokens(prompt)
-    assert asking > 0
-    long, short = asking + 150, asking + 2
-    assert limiter.told == [(long,), (long, 2), (short,), (short, 32)]
 
 
 def test_so_many_calls_in_a_row_without_an_answer_are_fatal(clock: Any) -> None:

@@ -26,10 +26,10 @@ def played(plan: Plan) -> RecordedRun:
 def test_constrained_answers_are_never_rejected(data: Path, tmp_path: Path) -> None:
     plan = Plan(
         "navgpt", "r2r:val_seen", "local:smollm2", SHORT,
-        limit=2, max_steps=2, data=data, out=tmp_path / "run",
+        limit=1, max_steps=2, data=data, out=tmp_path / "run",
     )  # fmt: skip
     scores = [one for _, one in played(plan).scores()]
-    assert len(scores) == 2
+    assert len(scores) == 1
     assert sum(one["rejections"] for one in scores) == 0
     assert all(one["prompt_tokens"] > 800 for one in scores)
 
@@ -58,7 +58,7 @@ def test_a_real_server_gives_the_same_kind_of_run(
         monkeypatch.setenv("OPENAI_BASE_URL", address)
         plan = Plan(
             "navgpt", "r2r:val_seen", "openai:smollm2", SHORT,
-            limit=1, max_steps=2, data=data, out=tmp_path / "run",
+            limit=1, max_steps=1, data=data, out=tmp_path / "run",
         )  # fmt: skip
         scores = [one for _, one in played(plan).scores()]
     assert len(scores) == 1
@@ -70,7 +70,7 @@ def test_rejections_of_free_answers_are_counted(data: Path, tmp_path: Path) -> N
     plan = Plan(
         "navgpt", "r2r:val_seen", "local:smollm2",
         {"decoding": "free", "max_tokens": 60},
-        limit=1, max_steps=2, data=data, out=tmp_path / "run",
+        limit=1, max_steps=1, data=data, out=tmp_path / "run",
     )  # fmt: skip
     run_of = played(plan)
     (scores,) = [one for _, one in run_of.scores()]

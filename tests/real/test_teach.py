@@ -15,7 +15,7 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import DataError
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.ma_household import SPLITS, MaHousehold, read_floors
-from wayword.datasets.sources.teach.definitions import (
+from wayword.datasets.sources.teach import (
     CLASSES,
     definitions,
     read_classes,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import io
 import json
+import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -75,8 +76,7 @@ def test_run_ends_in_a_table_and_the_folder(tmp_path: Path) -> None:
     out = tmp_path / "run"
     done = wayword("run", "oracle", "--on", "houses", "--limit", 5, "--out", out)
     assert done.returncode == 0
-    assert "5" in done.stdout
-    assert "of 180" in done.stdout
+    assert re.search(r"\b5\b.* of 180", " ".join(done.stdout.split()))
     assert done.stdout.rstrip().endswith(str(out))
 
 
@@ -182,6 +182,13 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
         (("run", "random", "--set", "steps=many"), "steps='many'"),
         (("run", "random", "--set", "steps"), "write key=value"),
         (("run", "random", "--limit", "0"), "limit must be at least 1"),
+        (("run", "random", "--concurrency", "100000000"), "concurrency must be at most 10,000"),
+        (("run", "random", "--workers", "100000000"), "workers must be at most 10,000"),
+        (
+            ("run", "random", "--sweep", "seed=" + ",".join(map(str, range(20_000)))),
+            "20,000 runs in one sweep are more than 1,000; give fewer values",
+        ),
+        (("run", "random", "--seeds", "20000"), "20,000 runs in one sweep are more than 1,000"),
         (("run", "random", "--shard", "5/4"), "--shard 5/4"),
         (("run", "random", "--config", "none.yaml"), "none.yaml"),
         (("run", "oracle", "--on", "r2r:val_seen", "--data", "/none"), "/none"),
@@ -192,6 +199,44 @@ def test_settings_reach_the_part_they_are_for(tmp_path: Path) -> None:
 )
 def test_a_mistake_is_answered_in_one_line(words: tuple[str, ...], told: str) -> None:
     assert told in complaint(*words)
+
+
+def test_nothing_that_drives_a_terminal_is_printed(tmp_path: Path) -> None:
+    config = tmp_path / "run.yaml"
+    config.write_text("steps: 2\n")
+    words = ("run", "random", "--on", "houses", "--limit", 1, "--out", tmp_path / "run")
+    assert wayword(*words).returncode == 0
+    with RunFolder.open(tmp_path / "run", json.loads((tmp_path / "run" / "run.json").read_text())):
+        lock = tmp_path / "run" / ".lock"
+        lock.write_text("\x1b]0;mine\x07\x1b[2J\x9b31m 7 on host\r\u202e", encoding="utf-8")
+        line = complaint(*words)
+    assert "process \ufffd]0;mine\ufffd\ufffd[2J\ufffd31m 7 on host" in line
+    assert line.isprintable()
+
+
+START = """
+import os, signal, sys
+class Loading:
+    def find_spec(self, name, path=None, target=None):
+        if name == {name!r}:
+            os.kill(os.getpid(), signal.{signal})
+sys.meta_path.insert(0, Loading())
+sys.argv[1:] = ["list", "agents"]
+from wayword.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("name", ["wayword.core.errors", "wayword.cli.app", "typer"])
+@pytest.mark.parametrize(("number", "code"), [("SIGHUP", 129), ("SIGTERM", 143), ("SIGINT", 130)])
+def test_a_signal_while_the_library_is_loaded_is_one_line(
+    name: str, number: str, code: int
+) -> None:
+    source = START.format(name=name, signal=number)
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith("wayword: stopped; finished episodes are kept")
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_corrupt_data_file_is_named_with_record_and_field(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import json
 import os
 import random
 import sqlite3
-import subprocess
-import sys
 import zlib
 from collections.abc import Callable
 from math import inf, isnan, nan
@@ -339,37 +337,6 @@ def test_a_search_finds_what_was_thought_asked_answered_and_instructed(tmp_path:
     assert RunFolder.read(tmp_path).index.search("red door") == ["e0", "e2"]
     rewrite(tmp_path, lines(tmp_path)[1:])
     assert RunFolder.read(tmp_path).index.search("red door") == ["e2"]
-
-
-# Systems without the calls of POSIX.
-
-ELSEWHERE = """
-import os, signal, sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[2])
-for name in ("fcntl", "msvcrt", "resource", "pwd"):
-    sys.modules[name] = None
-for name in ("pread", "pwrite", "O_CLOEXEC", "fork"):
-    delattr(os, name)
-del signal.SIGHUP, signal.pthread_sigmask
-from wayword.runs import Plan, RunFolder, run
-from wayword.runs.reports import table
-plan = Plan("random", "houses", limit=2, max_steps=2, out=Path(sys.argv[1]))
-run(plan)
-from dataclasses import replace
-run(replace(plan, limit=3))
-print(table([plan.out], "json"))
-"""
-
-
-def test_a_run_needs_no_call_that_only_some_systems_have(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", ELSEWHERE, str(tmp_path / "run"), str(Path(__file__).parents[1])],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["rows"][0]["n"] == 3
 
 
 @pytest.mark.parametrize("left", ["", "..wayword-pages.new", "episodes"])

@@ -9,7 +9,7 @@ from helpers.training_walks import played
 from wayword.core.action import STOP, Action
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode, PathReference
-from wayword.training.labels import Guide, LabeledDecision, completed, keeps_own, near_goal
+from wayword.training.examples import Guide, LabeledDecision, completed, keeps_own, near_goal
 
 FORWARD, LEFT, RIGHT = Action("forward"), Action("left"), Action("right")
 NEAR = frozenset({"j", "e1", "e2"})

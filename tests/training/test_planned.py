@@ -11,7 +11,7 @@ from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, PlanningFailed
 from wayword.core.world import Feedback
 from wayword.datasets.household import Household
-from wayword.training.labels import UNKNOWN, PlanGuide
+from wayword.training.examples import UNKNOWN, PlanGuide
 
 WALK = {"layout": "walk"}
 

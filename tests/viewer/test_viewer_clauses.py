@@ -11,7 +11,7 @@ from helpers.recorded_run import SCORES, told
 from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
 from wayword.runs.codec import from_json, to_json
 from wayword.runs.record import EpisodeRecord
-from wayword.viewer.clauses import Clauses, Followed
+from wayword.viewer.course import Clauses, Followed
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
 

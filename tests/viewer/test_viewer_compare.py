@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,13 +11,17 @@ import pytest
 
 from helpers.parsed_page import Page
 from wayword.core.errors import RecordingError
+from wayword.core.metric import Metric
+from wayword.metrics.compare import Comparison, MetricDifference
 from wayword.metrics.indoor import METRICS
+from wayword.metrics.intervals import Interval
 from wayword.runs.plan import Plan
 from wayword.runs.record import RunFolder
 from wayword.runs.running import run
 from wayword.viewer import figures
+from wayword.viewer.compare import Sides, compare_page
 from wayword.viewer.content import Content
-from wayword.viewer.data import open_sources
+from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.library import Library
 from wayword.viewer.maps import generic
 
@@ -106,7 +112,7 @@ def test_without_places_each_walk_has_a_map_of_its_own(top: Path) -> None:
 
 def test_distributions_lie_over_each_other_as_shares() -> None:
     drawn = str(figures.overlay(NE, np.arange(12.0), np.array([3.0, 3.0, np.nan])))
-    assert "0.00 m to 12.00 m" in drawn or "0.00 m to 11.00 m" in drawn
+    assert drawn.count("0.00 m to 12.00 m") == 2
     assert drawn.count('class="spread') == 2
     assert figures.overlay(NE, [1.0, 1.0], [1.0]) is None
     assert figures.overlay(NE, [], [1.0, 2.0]) is None
@@ -133,3 +139,32 @@ def test_instructions_that_are_not_known_at_once_are_asked_for(top: Path) -> Non
     assert not [each for each in again.all("span") if "data-of" in each.attributes]
     assert all(words and words in again.text for words in texts.values())
     assert content.compared_texts(names[:1]) == {}
+
+
+LOWER, HIGHER, NEITHER = (replace(NE, better=better) for better in ("lower", "higher", None))
+
+
+@pytest.mark.parametrize(
+    ("metric", "low", "high", "kind"),
+    [
+        (LOWER, -3.0, -1.0, "good"),
+        (LOWER, 1.0, 3.0, "bad"),
+        (HIGHER, -3.0, -1.0, "bad"),
+        (HIGHER, 1.0, 3.0, "good"),
+        (LOWER, -3.0, 1.0, ""),
+        (HIGHER, -1.0, 3.0, ""),
+        (HIGHER, math.nan, math.nan, ""),
+        (NEITHER, 1.0, 3.0, ""),
+    ],
+)
+def test_a_difference_is_coloured_by_what_is_better_where_it_is_sure(
+    metric: Metric, low: float, high: float, kind: str
+) -> None:
+    mean = 0.5 if math.isnan(low) else (low + high) / 2
+    line = MetricDifference(metric, 9, 5.0, 5.0 + mean, Interval(mean, low, high), 4, 3, 2, 0.04)
+    sides = Sides(("a", "b"), ("a", "b"), (), Comparison("a", "b", 9, 0, 0, (line,)), {}, ({}, {}))
+    page = Page.parse(compare_page([sides], Sources(None, {}), {}))
+    (cell,) = page.all("td", data_label="difference")
+    assert (cell.attributes["class"] or "").split() == ["n", *kind.split()]
+    counted = [page.all("td", data_label=words)[0].text for words in ("better", "worse", "same")]
+    assert counted == (["4", "3", "2"] if metric.better else ["–", "–", "2"])

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from helpers.records import forget, members
+from helpers.recorded_run import make_run, told
+from helpers.records import forget, members, records, rewrite
 from wayword.core.errors import RecordingError
 from wayword.runs.plan import Plan
 from wayword.runs.record import RecordedRun
 from wayword.runs.running import run
-from wayword.viewer.library import Rows
+from wayword.viewer.library import Rows, Wish, select
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +34,7 @@ def test_rows_are_what_the_table_reads(folder: Path) -> None:
     found, entries = rows(folder), RecordedRun(folder).entries()
     assert found.ids == [entry.episode_id for entry in entries]
     assert found.scored(found.ids[2]) == entries[2].scores
-    assert found.record(found.ids[3]).trajectory.ended == entries[3].ended
+    assert found.run.record(found.ids[3]).trajectory.ended == entries[3].ended
     assert [head.scores for head in found.heads()] == [entry.scores for entry in entries]
     assert [head.ended for head in found.heads()[1:3]] == [each.ended for each in entries[1:3]]
 
@@ -49,7 +50,7 @@ def test_a_damaged_record_is_refused_as_the_table_refuses_it(folder: Path, index
 
     def looked_at() -> None:
         found = rows(folder)
-        found.record(found.ids[0])
+        found.run.record(found.ids[0])
 
     with pytest.raises(RecordingError, match="record 1: is damaged"):
         looked_at()
@@ -71,7 +72,7 @@ def test_what_is_added_is_read_and_part_of_a_record_waits(folder: Path) -> None:
     with path.open("ab") as file:
         file.write(parts[2][50:] + parts[3])
     assert len(found.refresh().ids) == 4
-    assert found.record(found.ids[2]).episode_id == found.ids[2]
+    assert found.run.record(found.ids[2]).episode_id == found.ids[2]
 
 
 def test_a_file_that_was_replaced_is_read_again(folder: Path) -> None:
@@ -83,3 +84,29 @@ def test_a_file_that_was_replaced_is_read_again(folder: Path) -> None:
     other.replace(path)
     assert first not in found.refresh().ids
     assert len(found.ids) == 3
+
+
+def test_filtered_and_sorted_rows_have_the_scores_of_their_own_episodes(tmp_path: Path) -> None:
+    path = tmp_path / "scored"
+    make_run(path, ("0",), failed={"lost": told("lost", "hello")})
+    (first,) = records(path)
+    own = {f"e{n}": {"sr": float(n % 2), "ne": 10.0 - (n * 7) % 10, "steps": n} for n in range(10)}
+    rewrite(path, [{**first, "episode": name, "scores": own[name]} for name in own])
+    found = rows(path)
+
+    def shown(*ranges: str, **query: str) -> list[str]:
+        heads = select(found, Wish(query, ranges), {})
+        for number, head in enumerate(heads):
+            assert head == heads[number] == heads[number : number + 1][0]
+            assert head.scores == own.get(head.episode_id, {})
+        return [head.episode_id for head in heads]
+
+    assert shown() == ["lost", *own]
+    assert shown(sort="ne")[1:] == sorted(own, key=lambda name: own[name]["ne"])
+    assert shown(sort="ne", down="1")[1:] == sorted(own, key=lambda name: -own[name]["ne"])
+    assert shown("sr:0.5:1:1", sort="steps", down="1") == ["e9", "e7", "e5", "e3", "e1"]
+    assert shown("steps:3:7:1", "sr:0:0:1", sort="id") == ["e4", "e6"]
+    assert shown("steps:3:7:0", "ne:0:8:1") == [
+        name for name, one in own.items() if 3 <= one["steps"] < 7 and one["ne"] <= 8
+    ]
+    assert shown(q="lost") == ["lost"]

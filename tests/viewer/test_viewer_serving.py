@@ -189,7 +189,7 @@ def test_an_index_reads_on_where_it_stopped(tmp_path: Path) -> None:
     rows.refresh()
     assert rows.names() == ["one", "two", "three"]
     assert rows.scored("three") == {"sr": 0.0, "new": 2.0}
-    assert rows.record("two").trajectory.steps[0].decision.action.name == "goto"
+    assert rows.run.record("two").trajectory.steps[0].decision.action.name == "goto"
     with (path / "episodes.jsonl.gz").open("rb+") as file:
         file.truncate(0)
     assert rows.refresh().ids == []

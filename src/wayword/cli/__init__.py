@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 from types import FrameType
+from typing import NoReturn
 
 INTERRUPTED = 130
 """The exit code of a command that was stopped with Ctrl-C."""
@@ -22,24 +23,23 @@ KEPT = "finished episodes are kept, the same command goes on from here"
 
 def main() -> None:
     """The ``wayword`` command. Errors a user can mend are one line on stderr and exit code 2."""
-    gc.set_threshold(*SELDOM)
-    from wayword.cli.app import app
-    from wayword.core.errors import WaywordError
-
-    _open_streams()
     stopped = _stop_as_ctrl_c()
     try:
+        from wayword.core.errors import WaywordError
+
+        gc.set_threshold(*SELDOM)
+        _open_streams()
+        from wayword.cli.app import app
+
         app()
     except KeyboardInterrupt:
-        sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
+        _end(stopped)
     except WaywordError as error:
         _say(str(error))
         sys.exit(2)
     except SystemExit as end:
         if end.code == INTERRUPTED:  # typer has turned Ctrl-C into this, without a word
-            viewing = sys.argv[1:2] == ["view"]  # it plays no episodes
-            _say("stopped" if viewing else f"stopped; {KEPT}")
-            sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
+            _end(stopped)
         raise
     except BrokenPipeError:
         sys.stderr.close()
@@ -47,6 +47,13 @@ def main() -> None:
     except OSError as error:
         _say(f"{error.filename or 'system'}: {error.strerror or error}")
         sys.exit(2)
+
+
+def _end(stopped: list[int]) -> NoReturn:
+    """Exit as a command that was stopped, by one of these signals or by Ctrl-C."""
+    viewing = sys.argv[1:2] == ["view"]  # it plays no episodes
+    _say("stopped" if viewing else f"stopped; {KEPT}")
+    sys.exit(128 + stopped[0] if stopped else INTERRUPTED)
 
 
 def _open_streams() -> None:
@@ -64,18 +71,20 @@ def _stop_as_ctrl_c() -> list[int]:
     """
     stopped: list[int] = []
     interrupt = {signal.SIGINT}
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    mask = getattr(signal, "pthread_sigmask", None)  # POSIX alone has it, and SIGHUP
+    if mask and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         # A job that a script started with `&` goes on at Ctrl-C. Blocked instead of ignored, the
         # signal has a handler, asyncio's too, and can end the command in order when it is to end.
-        signal.pthread_sigmask(signal.SIG_BLOCK, interrupt)
+        mask(signal.SIG_BLOCK, interrupt)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def stop(number: int, frame: FrameType | None) -> None:
         stopped.append(number)
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, interrupt)
+        if mask:
+            mask(signal.SIG_UNBLOCK, interrupt)
         signal.raise_signal(signal.SIGINT)
 
-    for number in (signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         if signal.getsignal(number) is signal.SIG_DFL:
             signal.signal(number, stop)
     return stopped
@@ -84,4 +93,5 @@ def _stop_as_ctrl_c() -> list[int]:
 def _say(line: str) -> None:
     from wayword.core.secrets import redacted
 
-    sys.stderr.write(f"wayword: {redacted(line)}\n")
+    shown = (c if c.isprintable() or c in "\n\t" else "\N{REPLACEMENT CHARACTER}" for c in line)
+    sys.stderr.write(f"wayword: {redacted(''.join(shown))}\n")  # nothing that drives a terminal

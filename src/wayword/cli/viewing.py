@@ -192,7 +192,7 @@ def runs(
       wayword runs
     """
     from wayword.viewer.content import Content
-    from wayword.viewer.home import line_of
+    from wayword.viewer.index import line_of
     from wayword.viewer.library import Library
 
     if not given and not Path("runs").is_dir():

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import secrets
+import signal
 import traceback
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -151,6 +152,19 @@ def sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def process_runs(number: int) -> bool:
+    """False if no process of this number runs on this machine; True where no one can tell."""
+    if not hasattr(signal, "SIGHUP"):
+        return True  # on Windows os.kill ends the process, or sends it Ctrl-C
+    try:
+        os.kill(number, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:
+        return True
+    return True
+
+
 def find_any(folder: Path, name: str) -> Path | None:
     """``folder/name`` or ``folder/name.gz``, whichever is there."""
     paths = (folder / name, folder / f"{name}.gz")
@@ -184,8 +198,8 @@ def read_bytes(path: Path) -> bytes:
     try:
         return _unzipped(path) if path.suffix == ".gz" else path.read_bytes()
     except OSError as error:
-        problem = error.strerror or str(error)
-        raise DataError(path, "", f"cannot be read ({problem})", "fetch it again") from error
+        problem = f"cannot be read ({error.strerror or error})"
+        raise DataError(path, "", problem, "check its name, or fetch it again") from error
     except (EOFError, zlib.error) as error:
         raise DataError(path, "", f"is not whole ({error})", "fetch it again") from error
 

@@ -7,6 +7,7 @@ and human models are all models.
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from abc import ABC, abstractmethod
@@ -30,6 +31,11 @@ class Image:
 
     data: bytes
     media_type: str = "image/jpeg"
+
+    @property
+    def url(self) -> str:
+        """The picture as a ``data:`` address."""
+        return f"data:{self.media_type};base64,{base64.b64encode(self.data).decode()}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,11 +264,6 @@ class Wrapper(Model):
 
     async def aclose(self) -> None:
         await self._inner.aclose()
-
-
-def tokens_of(answer: Completion | Choice) -> int:
-    """Prompt and completion tokens of an answer."""
-    return answer.usage.prompt + answer.usage.completion
 
 
 def estimated_tokens(prompt: Prompt) -> int:

@@ -22,43 +22,17 @@ from wayword.worlds.babyai.world import Actions, BabyAIWorld
 # are listed as facts; which draw of a level each stood for was not published.
 
 LISTED: dict[str, tuple[int, ...]] = {
-    "1RoomS20": (1, 9),
-    "BossLevelNoUnlock": (9,),
-    "FindObjS6": (7,),
-    "GoToLocalS5N2": (5,),
-    "GoToLocalS6N2": (2,),
-    "GoToLocalS6N4": (8,),
-    "GoToLocalS8N4": (1,),
-    "GoToLocalS8N5": (1,),
-    "GoToLocalS8N7": (0, 8),
-    "GoToObj": (0, 1, 9),
-    "GoToObjDoor": (2,),
-    "GoToObjMaze": (1, 5, 7, 8),
-    "GoToObjMazeS4": (5,),
-    "GoToObjMazeS7": (4,),
-    "GoToObjS4": (4,),
-    "GoToOpen": (8,),
-    "GoToRedBlueBall": (2, 4),
-    "GoToSeqS5R2": (3,),
-    "KeyCorridorS3R3": (4,),
-    "KeyInBox": (4, 8),
-    "MoveTwoAcrossS5N2": (0,),
-    "Pickup": (3,),
-    "PickupAbove": (6,),
-    "PickupDist": (0,),
-    "PutNextLocalS6N4": (0, 3),
-    "PutNextS4N1": (3, 6),
-    "PutNextS5N2": (4,),
-    "Synth": (7,),
-    "TestGoToBlocked": (8,),
-    "TestPutNextToCloseToDoor2": (7, 9),
-    "TestPutNextToIdentical": (0,),
-    "TestUnblockingLoop": (9,),
-    "UnblockPickup": (8, 9),
-    "UnlockLocalDist": (3, 9),
-    "UnlockPickup": (7,),
-    "UnlockPickupDist": (6,),
-}
+    "1RoomS20": (1, 9), "BossLevelNoUnlock": (9,), "FindObjS6": (7,), "GoToLocalS5N2": (5,),
+    "GoToLocalS6N2": (2,), "GoToLocalS6N4": (8,), "GoToLocalS8N4": (1,), "GoToLocalS8N5": (1,),
+    "GoToLocalS8N7": (0, 8), "GoToObj": (0, 1, 9), "GoToObjDoor": (2,),
+    "GoToObjMaze": (1, 5, 7, 8), "GoToObjMazeS4": (5,), "GoToObjMazeS7": (4,), "GoToObjS4": (4,),
+    "GoToOpen": (8,), "GoToRedBlueBall": (2, 4), "GoToSeqS5R2": (3,), "KeyCorridorS3R3": (4,),
+    "KeyInBox": (4, 8), "MoveTwoAcrossS5N2": (0,), "Pickup": (3,), "PickupAbove": (6,),
+    "PickupDist": (0,), "PutNextLocalS6N4": (0, 3), "PutNextS4N1": (3, 6), "PutNextS5N2": (4,),
+    "Synth": (7,), "TestGoToBlocked": (8,), "TestPutNextToCloseToDoor2": (7, 9),
+    "TestPutNextToIdentical": (0,), "TestUnblockingLoop": (9,), "UnblockPickup": (8, 9),
+    "UnlockLocalDist": (3, 9), "UnlockPickup": (7,), "UnlockPickupDist": (6,),
+}  # fmt: skip
 """Level -> its numbers, in the published order."""
 
 RENAMED = {"1RoomS20": "OneRoomS20"}
@@ -146,11 +120,9 @@ class Grounding(SolvableLevels):
     settings: GroundingSettings
 
     def world(self, episode: Episode) -> BabyAIWorld:
-        """A fresh level."""
         return BabyAIWorld(episode.scene, self.settings.actions)
 
     def training(self) -> Training:
-        """The train split."""
         settings = replace(self.settings, episodes=max(self.settings.episodes, TRAINED))
         source = self if self.split == "train" else Grounding("train", settings=settings)
         return Training(source, source.tasks)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -28,6 +28,7 @@ from wayword.datasets.procedural.homes.episodes import (
     start_in,
 )
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
+from wayword.datasets.procedural.tables import Table
 from wayword.worlds.household.goals import (
     Beside,
     GoalCondition,
@@ -51,13 +52,7 @@ GO_TO, PICK_UP, OPEN, PUT_ON, PUT_NEXT_TO = KINDS = (
     "put_on",
     "put_next_to",
 )
-SENTENCES: dict[str, tuple[str, ...]] = {
-    GO_TO: ("Go to {thing}.", "Walk up to {thing}.", "Go and stand before {thing}."),
-    PICK_UP: ("Pick up {thing}.", "Take {thing}.", "Get {thing} and hold it."),
-    OPEN: ("Open {thing}.", "Go and open {thing}.", "I want {thing} open."),
-    PUT_ON: ("Put {thing} {on} {other}.", "Bring {thing} to {other} and leave it {on} it."),
-    PUT_NEXT_TO: ("Put {thing} next to {other}.", "Leave {thing} beside {other}."),
-}
+SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "grounding")
 """Kind of instruction -> its wordings."""
 BUILT_IN = frozenset(("faucet", "stove_knob", "stove_burner", "sink_basin", "drawer"))
 """Parts of furniture, which nobody is sent to for their own sake."""
@@ -190,7 +185,6 @@ class GroundingHomes(SourcedTasks[GroundingHomesSettings]):
     max_steps: ClassVar[int] = 500
 
     def source(self, split: str) -> EpisodeSource:
-        """Generated homes."""
         kinds = (self.settings.kind,) if self.settings.kind else KINDS
         return Generated(split, self.settings, _draw, kinds, "{scene}/grounding")
 

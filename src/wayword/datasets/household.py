@@ -77,7 +77,6 @@ class Household(SourcedTasks[HouseholdSettings]):
     max_steps: ClassVar[int] = 500
 
     def source(self, split: str) -> EpisodeSource:
-        """Generated homes, or ALFRED's trajectories."""
         settings = self.settings
         if split in alfred.SPLITS:
             told = settings.kind, settings.instructions

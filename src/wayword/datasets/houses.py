@@ -17,62 +17,17 @@ from wayword.core.perceiver import Percept
 from wayword.core.world import Family
 from wayword.datasets.procedural.floorplans import HALLWAY, LARGEST, SMALLEST
 from wayword.datasets.procedural.houses.house import GeneratedHouse, build_house, scene_name
-from wayword.datasets.procedural.houses.routes import Route, Stretch, Turn, find_routes, turn_word
+from wayword.datasets.procedural.houses.routes import Route, Stretch, find_routes, turn_word
 from wayword.datasets.procedural.houses.views import capital, percept
+from wayword.datasets.procedural.tables import Table
 from wayword.perception.recorded import SymbolicPerceiver
 from wayword.worlds import indoor
 from wayword.worlds.indoor.graph import ViewpointGraph
 from wayword.worlds.indoor.world import IndoorWorld
 
 WORDINGS = 3
-
-TURNS: dict[Turn, tuple[str, ...]] = {
-    "straight": ("go straight ahead", "continue straight", "head straight on"),
-    "slightly right": ("turn slightly right", "bear right", "veer right"),
-    "right": ("turn right", "make a right", "take a right turn"),
-    "sharply right": ("turn sharply right", "make a sharp right"),
-    "around": ("turn around", "turn all the way around", "make a U-turn"),
-    "sharply left": ("turn sharply left", "make a sharp left"),
-    "left": ("turn left", "make a left", "take a left turn"),
-    "slightly left": ("turn slightly left", "bear left", "veer left"),
-}
-LEAVE = (
-    "leave the {room} through the doorway to the {to}",
-    "go out of the {room} by the {to} doorway",
-    "exit the {room} through the door into the {to}",
-    "walk out of the {room} through the doorway to the {to}",
-)
-ENTER = ("go through the doorway to the {to}", "go through the {to} doorway")
-CROSS = (
-    "cross the {room} to the {to} doorway",
-    "walk through the {room} to the doorway to the {to}",
-    "make your way across the {room} and through the door into the {to}",
-)
-ALONG = (
-    "walk along the {room} to the {to} doorway",
-    "follow the {room} as far as the doorway to the {to}",
-    "go down the {room} and through the door into the {to}",
-)
-REACH = (
-    "walk to the {thing}",
-    "go over to the {thing}",
-    "continue as far as the {thing}",
-    "head for the {thing}",
-)
-STEP = ("go a few steps in the {room}", "walk a little way through the {room}")
-FINISH = (
-    "stop beside the {thing}",
-    "stop next to the {thing}",
-    "wait by the {thing}",
-    "walk to the {thing} and stop there",
-    "stop when you are beside the {thing}",
-)
-FINISH_DOOR = (
-    "stop in the doorway to the {to}",
-    "wait in the {to} doorway",
-    "stop when you are in the door into the {to}",
-)
-OPENINGS = ("You start in the {room}. ", "You are in the {room} now. ", "Beginning in the {room}: ")
+WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses")
+TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "houses_turns")
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +69,7 @@ def told(house: GeneratedHouse, route: Route, wording: int) -> tuple[str, tuple[
         starts = not text or joint == ". "
         begins.append(len(text) + len(joint))
         text += joint + (capital(clause) if starts else clause)
-    opening = rng.choice(OPENINGS) if rng.random() < manner.opening else ""
+    opening = rng.choice(WORDS["openings"]) if rng.random() < manner.opening else ""
     opening = opening.format(room=house.room_name(route.stretches[0].room))
     return opening + text + ".", tuple(len(opening) + begin for begin in begins)
 
@@ -146,13 +101,19 @@ def _clause(
 def _target(stretch: Stretch, room: str, manner: _Manner, *, ends: bool) -> tuple[str, ...]:
     if stretch.door is not None:
         if ends:
-            return FINISH_DOOR
+            return WORDS["finish_door"]
         if manner.terse:
-            return ENTER
-        return LEAVE if stretch.start == 0 else ALONG if room == HALLWAY else CROSS
+            return WORDS["enter"]
+        return (
+            WORDS["leave"]
+            if stretch.start == 0
+            else WORDS["along"]
+            if room == HALLWAY
+            else WORDS["cross"]
+        )
     if stretch.thing is not None:
-        return FINISH if ends else REACH
-    return STEP
+        return WORDS["finish" if ends else "reach"]
+    return WORDS["step"]
 
 
 def _name(house: GeneratedHouse, number: int, manner: _Manner) -> str:
@@ -210,7 +171,6 @@ class _Home:
     house: GeneratedHouse
     _source: Iterator[Route]
     _routes: list[Route]
-    percepts: dict[str, Percept]
 
     def route(self, number: int) -> Route:
         self._routes += islice(self._source, max(0, number + 1 - len(self._routes)))
@@ -219,25 +179,17 @@ class _Home:
         return self._routes[number]
 
 
-class _Percepts(Mapping[str, Percept]):
+class _Percepts(dict[str, Percept]):
     """The percepts of a house, each worded when first looked at."""
 
-    def __init__(self, home: _Home, sectors: int, width: float) -> None:
-        self._home, self._sectors, self._width = home, sectors, width
+    def __init__(self, house: GeneratedHouse, views: int) -> None:
+        self._house, self._laid_out = house, LAID_OUT[views]
 
-    def __getitem__(self, viewpoint: str) -> Percept:
-        known = self._home.percepts
-        if viewpoint not in known:
-            if viewpoint not in self._home.house.graph.index:
-                raise KeyError(viewpoint)
-            known[viewpoint] = percept(self._home.house, viewpoint, self._sectors, self._width)
-        return known[viewpoint]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._home.house.graph.ids)
-
-    def __len__(self) -> int:
-        return len(self._home.house.graph.ids)
+    def __missing__(self, viewpoint: str) -> Percept:
+        if viewpoint not in self._house.graph.index:
+            raise KeyError(viewpoint)
+        self[viewpoint] = percept(self._house, viewpoint, *self._laid_out)
+        return self[viewpoint]
 
 
 class Houses(SolvableWalks):
@@ -269,15 +221,13 @@ class Houses(SolvableWalks):
     ) -> None:
         super().__init__(split, folder, settings)
         self._home = lru_cache(maxsize=KEPT)(_open)
-        sectors, width = LAID_OUT[self.settings.views]
+        views = self.settings.views
+        percepts = lru_cache(maxsize=KEPT)(lambda scene: _Percepts(self.house(scene), views))
         name = "symbolic" if self.settings.views == 24 else f"symbolic:{self.settings.views}"
-        self._perceiver = SymbolicPerceiver(
-            name, lambda scene: _Percepts(self._home(scene), sectors, width)
-        )
+        self._perceiver = SymbolicPerceiver(name, percepts)
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference; houses are built as their tasks are looked at."""
         scenes = None if self.settings.houses <= KEPT else self._scene_of
         return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
 
@@ -328,22 +278,19 @@ class Houses(SolvableWalks):
         return self._home(scene).house.graph
 
     def world(self, episode: Episode) -> IndoorWorld:
-        """A fresh walk in the episode's house."""
         return IndoorWorld(self.graph(episode.scene))
 
     def perceiver(self) -> SymbolicPerceiver:
-        """The floor plan in words."""
         return self._perceiver
 
     def training(self) -> Training:
-        """The train split."""
         source = self if self.split == "train" else Houses("train", None, self.settings)
         return Training(source, source.tasks)
 
 
 def _open(scene: str) -> _Home:
     house = build_house(scene)
-    return _Home(house, find_routes(house), [], {})
+    return _Home(house, find_routes(house), [])
 
 
 dataset = Houses

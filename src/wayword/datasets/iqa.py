@@ -1,5 +1,11 @@
 """Interactive questions: existence, contents and counts, asked in generated homes and
-in iTHOR's kitchens."""
+in iTHOR's kitchens.
+
+A generated home is changed to fit the answer that was drawn, so that answers are as even as in the
+published questions: yes and no half and half, counts from 0 to 3 a quarter each.
+
+Source: IQA (Gordon et al. 2018), section 4: existence, counting and spatial relationship.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +14,16 @@ import io
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
+from itertools import zip_longest
 from pathlib import Path
-from typing import ClassVar, overload
+from typing import ClassVar
 
 from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_bytes
-from wayword.datasets.procedural.homes.chores import a, plural, spoken
+from wayword.datasets.procedural.homes.chores import a, plural, preposition, spoken
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     TREAT,
@@ -31,15 +38,6 @@ from wayword.datasets.procedural.homes.episodes import (
 )
 from wayword.datasets.procedural.homes.home import Home, surfaces
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
-from wayword.datasets.procedural.homes.questions import (
-    CONTAINS,
-    COUNTS,
-    ENDINGS,
-    EXISTS,
-    HIDDEN,
-    KINDS,
-    draw_question,
-)
 from wayword.datasets.procedural.tables import Table
 from wayword.datasets.sources import ithor
 from wayword.worlds.household.builder import type_name
@@ -48,6 +46,143 @@ from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.scene import HouseObject, Scene
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
+
+EXISTS, CONTAINS, COUNTS = KINDS = ("exists", "contains", "counts")
+MOST = 3
+"""The highest count asked for."""
+HIDDEN = 0.5
+"""Share of the things added for a yes or a count that go into something shut, where there is."""
+
+SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "questions")
+ENDINGS = {
+    EXISTS: "Answer yes or no.",
+    CONTAINS: "Answer yes or no.",
+    COUNTS: "Answer with a number.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class HomeQuestion:
+    """A question, its right answer, and what one must look at to know it: all, or ``enough``."""
+
+    kind: str
+    text: str
+    answer: str
+    look: Ids
+    room: str
+    enough: int = 0
+
+
+def draw_question(
+    rng: random.Random, made: Arrangement, kind: str, luck: float
+) -> HomeQuestion | None:
+    """A question of that type; things may be added to or taken from the home for it.
+
+    ``luck`` (0 to 1, below 1) decides the answer: drawn by the caller once, so that questions
+    that cannot be had do not make their answers rarer. None where the home offers none.
+    """
+    places = surfaces(made.home.scene)
+    rooms = sorted({made.room(o) for o in places})
+    rng.shuffle(rooms)
+    for room in rooms:
+        there = [o for o in places if made.room(o) == room]
+        question = _contains(rng, made, room, there, luck) if kind == CONTAINS else None
+        if kind != CONTAINS:
+            question = _counted(rng, made, room, there, kind, luck)
+        if question is not None:
+            return question
+    return None
+
+
+def _counted(
+    rng: random.Random,
+    made: Arrangement,
+    room: str,
+    there: list[HouseObject],
+    kind: str,
+    luck: float,
+) -> HomeQuestion | None:
+    """Existence or counting: as many of a type in a room as the answer says."""
+    types = [t for t in OBJECTS if sum(o.type in OBJECTS[t].places for o in there) >= 2]
+    if not types:
+        return None
+    thing = rng.choice(types)
+    if kind == EXISTS:
+        yes = luck < 0.5
+        present = [o for o in made.of(thing) if made.room(o) == room]
+        wanted = max(1, min(MOST, len(present))) if yes else 0
+        answer = "yes" if yes else "no"
+    else:
+        wanted = int(luck * (MOST + 1))
+        answer = str(wanted)
+    likely = [o for o in there if o.type in OBJECTS[thing].places]
+    if not _make(rng, made, thing, room, likely, wanted):
+        return None
+    found = [o.id for o in made.of(thing) if made.room(o) == room]
+    text = _say(rng, kind, thing, room)
+    if answer == "yes":
+        return HomeQuestion(kind, text, answer, tuple(found), room, enough=1)
+    return HomeQuestion(kind, text, answer, (*found, *(o.id for o in there)), room)
+
+
+def _contains(
+    rng: random.Random, made: Arrangement, room: str, there: list[HouseObject], luck: float
+) -> HomeQuestion | None:
+    """Whether the only receptacle of its type in a room has such a thing in or on it."""
+    kinds = [o.type for o in there]
+    single = [o for o in there if kinds.count(o.type) == 1]
+    pairs = [(o, t) for o in single for t in OBJECTS if o.type in OBJECTS[t].places]
+    if not pairs:
+        return None
+    under, thing = rng.choice(pairs)
+    for each in made.of(thing):
+        if each.parent == under.id:
+            del made.objects[each.id]
+    look = [under.id]
+    yes = luck < 0.5
+    if yes:
+        if made.space(under) < 1:
+            return None
+        look = [_add(rng, made, thing, under).id]
+    text = _say(rng, CONTAINS, thing, room, under.type)
+    return HomeQuestion(CONTAINS, text, "yes" if yes else "no", tuple(look), room)
+
+
+def _make(
+    rng: random.Random, made: Arrangement, thing: str, room: str, likely: list[HouseObject], n: int
+) -> bool:
+    """Have exactly ``n`` of a type in a room; False where they find no place."""
+    there = [o for o in made.of(thing) if made.room(o) == room]
+    for each in there[n:]:
+        del made.objects[each.id]
+    for _ in range(n - len(there)):
+        free = [o for o in likely if made.space(o) > 0]
+        shut = [o for o in free if "openable" in o.affordances]
+        if not free:
+            return False
+        weights = [OBJECTS[thing].places[o.type] for o in free]
+        (under,) = rng.choices(free, weights=weights)
+        _add(rng, made, thing, rng.choice(shut) if shut and rng.random() < HIDDEN else under)
+    return True
+
+
+def _add(rng: random.Random, made: Arrangement, thing: str, under: HouseObject) -> HouseObject:
+    number = 1
+    while f"{thing}|{number}" in made.objects:
+        number += 1
+    return made.lay(rng, OBJECTS[thing].make(f"{thing}|{number}", thing), under)
+
+
+def _say(rng: random.Random, kind: str, thing: str, room: str, place: str = "") -> str:
+    words = {
+        "a thing": a(spoken(thing)),
+        "things": plural(spoken(thing)),
+        "room": room,
+        "on": preposition(place),
+        "place": spoken(place),
+    }
+    return f"{rng.choice(SENTENCES[kind]).format_map(words)} {ENDINGS[kind]}"
+
 
 # iTHOR's kitchens with their small things laid out anew, and questions about them.
 #
@@ -90,8 +225,8 @@ class PublishedQuestion:
     """One published question. ``thing`` and ``place`` are object types, ``place`` empty where the
     whole kitchen is meant; ``answer`` is yes, no or a number."""
 
+    id: str
     kind: str
-    number: int
     scene: str
     seed: int
     thing: str
@@ -111,85 +246,16 @@ def questions_path(folder: Path, split: str, kind: str) -> Path:
         raise DataError(folder / name, "", "no such file (nor .gz)", remedy) from None
 
 
-@dataclass(frozen=True)
-class _Table:
-    """The rows of one file; ``at`` are the places of ``FIELDS`` in them."""
-
-    path: Path
-    split: str
-    kind: str
-    rows: list[list[str]]
-    at: Sequence[int]
-
-    def question(self, number: int) -> PublishedQuestion:
-        """Raises ``DataError`` naming file and line."""
-        return _asked(self.path, self.split, self.kind, number, self.rows[number], self.at)
-
-    def check(self) -> None:
-        """Raises ``DataError`` as ``question`` does for the first row that is none. By the values
-        of each column, few of which differ: questions one by one take ten times as long."""
-        try:
-            found = [{row[column] for row in self.rows} for column in self.at]
-            scenes, seeds, answers, things, places = found
-            for numbers in (scenes, seeds, answers if self.kind == COUNTS else ()):
-                for text in numbers:
-                    int(text)
-            known = self.kind == COUNTS or answers <= {"True", "False"}
-            known &= {int(t) for t in things} <= {*THINGS} and {int(p) for p in places} <= {*PLACES}
-        except (IndexError, ValueError):
-            known = False
-        if not known:
-            for number in range(len(self.rows)):
-                self.question(number)
-
-    def scenes(self) -> set[str]:
-        """The kitchens that are asked about."""
-        if self.split == REDRAWN:
-            return set(UNSEEN[: len(self.rows)])
-        return {f"FloorPlan{int(text)}" for text in {row[self.at[0]] for row in self.rows}}
-
-
-class PublishedQuestions(Sequence[PublishedQuestion]):
-    """The questions of a split, the types taking turns, each in its file's order. Each is made
-    when it is looked at: a run of one has no use for 76,800."""
-
-    def __init__(self, tables: Sequence[_Table]) -> None:
-        self._tables = tables
-        longest = max(len(table.rows) for table in tables)
-        self._order = [
-            (table, n) for n in range(longest) for table in tables if n < len(table.rows)
-        ]
-
-    def __len__(self) -> int:
-        return len(self._order)
-
-    @overload
-    def __getitem__(self, index: int) -> PublishedQuestion: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[PublishedQuestion]: ...
-    def __getitem__(self, index: int | slice) -> PublishedQuestion | list[PublishedQuestion]:
-        if isinstance(index, slice):
-            return [table.question(number) for table, number in self._order[index]]
-        table, number = self._order[index]
-        return table.question(number)
-
-    def id(self, index: int) -> str:
-        """``{split}_{kind}_{number}``."""
-        table, number = self._order[index]
-        return f"{table.split}_{table.kind}_{number}"
-
-    def scenes(self) -> list[str]:
-        """The kitchens that are asked about, sorted."""
-        return sorted(set().union(*(table.scenes() for table in self._tables)))
-
-
-def read_questions(folder: Path, split: str, kinds: Sequence[str] = KINDS) -> PublishedQuestions:
-    """The questions of a split. Raises ``DataError`` naming file, line and field."""
+def read_questions(
+    folder: Path, split: str, kinds: Sequence[str] = KINDS
+) -> list[PublishedQuestion]:
+    """The questions of a split, the types taking turns, each in its file's order. Raises
+    ``DataError`` naming file, line and field."""
     tables = [_read(questions_path(folder, split, kind), split, kind) for kind in kinds]
-    return PublishedQuestions(tables)
+    return [asked for turn in zip_longest(*tables) for asked in turn if asked is not None]
 
 
-def _read(path: Path, split: str, kind: str) -> _Table:
+def _read(path: Path, split: str, kind: str) -> list[PublishedQuestion]:
     try:
         text = read_bytes(path).decode("utf-8")
     except UnicodeDecodeError as error:
@@ -199,26 +265,22 @@ def _read(path: Path, split: str, kind: str) -> _Table:
     missing = [name for name in FIELDS if name not in head]
     if missing:
         raise DataError(path, f"column {missing[0]!r}", "is missing", "fetch it again")
-    table = _Table(path, split, kind, list(rows), [head.index(name) for name in FIELDS])
-    table.check()
-    return table
+    at, found = [head.index(name) for name in FIELDS], []
+    for number, row in enumerate(rows):
+        try:
+            scene, seed, answer, thing, place = [row[column] for column in at]
+            said = str(int(answer)) if kind == COUNTS else {"True": "yes", "False": "no"}[answer]
+            what, where = THINGS[int(thing)], PLACES[int(place)]
+            room = UNSEEN[number % len(UNSEEN)] if split == REDRAWN else f"FloorPlan{int(scene)}"
+            name = f"{split}_{kind}_{number}"
+            found.append(PublishedQuestion(name, kind, room, int(seed), what, where, said))
+        except (IndexError, KeyError, ValueError) as error:
+            problem = f"is no question ({type(error).__name__}: {error})"
+            raise DataError(path, f"line {number + 2}", problem, "fetch it again") from error
+    return found
 
 
-def _asked(
-    path: Path, split: str, kind: str, number: int, row: list[str], at: Sequence[int]
-) -> PublishedQuestion:
-    try:
-        scene, seed, answer, thing, place = (row[column] for column in at)
-        room = UNSEEN[number % len(UNSEEN)] if split == REDRAWN else f"FloorPlan{int(scene)}"
-        said = str(int(answer)) if kind == COUNTS else {"True": "yes", "False": "no"}[answer]
-        what, where = THINGS[int(thing)], PLACES[int(place)]
-        return PublishedQuestion(kind, number, room, int(seed), what, where, said)
-    except (IndexError, KeyError, ValueError) as error:
-        problem = f"is no question ({type(error).__name__}: {error})"
-        raise DataError(path, f"line {number + 2}", problem, "fetch it again") from error
-
-
-SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "kitchens")
+KITCHEN_SENTENCES: Mapping[str, tuple[str, ...]] = Table("sentences", "kitchens")
 """As many for each type as the published ones have."""
 ONLY = frozenset(("fridge", "microwave"))
 """Of these a kitchen has one."""
@@ -238,40 +300,35 @@ class Questions:
         self._folder, self._split, self._body = folder, split, body
         self._kinds = (kind,) if kind else KINDS
         self._asked = read_questions(folder, split, self._kinds)
-        self.tasks = DrawnTasks(len(self._asked), self._task, self._asked.id)
+        self._by_id = {asked.id: asked for asked in self._asked}
+        self.tasks = DrawnTasks(len(self._asked), self._task, lambda n: self._asked[n].id)
         self._scene = lru_cache(maxsize=KEPT)(self._build)
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The questions, and what the kitchens are read from."""
         paths = [questions_path(self._folder, self._split, kind) for kind in self._kinds]
         own = {str(path.relative_to(self._folder)): path for path in paths}
-        return own | ithor.files(self._folder, self._asked.scenes())
+        return own | ithor.files(self._folder, sorted({asked.scene for asked in self._asked}))
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world; what never moves is shared by all questions about a kitchen."""
         scene = self._scene(str(episode.start["arrangement"]))
         home = kitchen(self._folder, scene.name).home
         return HouseholdWorld(scene, self._body, layout=home.layout.with_things(scene))
 
-    @cached_property
-    def _number(self) -> dict[str, int]:
-        return {self._asked.id(number): number for number in range(len(self._asked))}
-
     def _task(self, number: int) -> Task:
         """Which things there are tells the answer; where they lie is drawn with the world."""
         asked = self._asked[number]
-        name, there = self._asked.id(number), kitchen(self._folder, asked.scene)
+        name, there = asked.id, kitchen(self._folder, asked.scene)
         rng = random.Random(f"{_seed(asked)}/words")
-        start, words = start_in(rng, there.home, name), _say(rng, asked)
+        start, words = start_in(rng, there.home, name), _ask(rng, asked)
         look, enough = _look(there, asked)
         reference = AnswerReference(name, asked.kind, answer=asked.answer, look=look, enough=enough)
         return Task(Episode(name, words, asked.scene, start), reference)
 
     def _build(self, name: str) -> Scene:
-        if name not in self._number:
+        if name not in self._by_id:
             raise UsageError(f"iqa: no question {name!r} in {self._split}")
-        asked = self._asked[self._number[name]]
+        asked = self._by_id[name]
         return lay_out(kitchen(self._folder, asked.scene), asked)
 
 
@@ -373,14 +430,14 @@ def _shut(under: HouseObject) -> bool:
     return under.receptacle == "in" and "openable" in under.affordances
 
 
-def _say(rng: random.Random, asked: PublishedQuestion) -> str:
+def _ask(rng: random.Random, asked: PublishedQuestion) -> str:
     thing, place = spoken(type_name(asked.thing)), type_name(asked.place)
     words = {
         "a thing": a(thing),
         "things": plural(thing),
         "a place": f"the {spoken(place)}" if place in ONLY else a(spoken(place) or "kitchen"),
     }
-    return f"{rng.choice(SENTENCES[asked.kind]).format_map(words)} {ENDINGS[asked.kind]}"
+    return f"{rng.choice(KITCHEN_SENTENCES[asked.kind]).format_map(words)} {ENDINGS[asked.kind]}"
 
 
 @dataclass(frozen=True)
@@ -429,7 +486,6 @@ class InteractiveQuestions(SourcedTasks[IqaSettings]):
     max_steps: ClassVar[int] = 500
 
     def source(self, split: str) -> EpisodeSource:
-        """Generated homes, or IQUAD's questions in iTHOR's kitchens."""
         if split in SPLITS:
             return Questions(split, self.folder, self.settings.make_body(), self.settings.kind)
         kinds = (self.settings.kind,) if self.settings.kind else KINDS

@@ -31,19 +31,25 @@ from wayword.datasets.procedural.homes.episodes import (
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
 from wayword.datasets.sources import ithor
-from wayword.datasets.sources.teach import drawing
-from wayword.datasets.sources.teach.compiling import Unbuildable
-from wayword.datasets.sources.teach.definitions import (
+from wayword.datasets.sources import teach_drawing as drawing
+from wayword.datasets.sources.teach import (
     CLASSES,
     FOLDER,
     Classes,
     Definition,
+    Unbuildable,
     definitions,
     read_classes,
     read_definitions,
 )
-from wayword.datasets.sources.teach.drawing import DrawnTask, draw_task
-from wayword.datasets.sources.teach.props import FromFloor, Stage, furnished, shuffled
+from wayword.datasets.sources.teach_drawing import (
+    DrawnTask,
+    FromFloor,
+    Stage,
+    draw_task,
+    furnished,
+    shuffled,
+)
 from wayword.worlds.household.errands import PlannedReference
 from wayword.worlds.household.scene import Point
 from wayword.worlds.household.verbs import Body
@@ -76,7 +82,6 @@ class Pair:
     stage: Stage
 
     def world(self, body: Body) -> HouseholdWorld:
-        """A fresh world; what never moves is shared."""
         scene = self.drawn.scene
         return HouseholdWorld(scene, body, named=True, layout=self.stage.layout(scene))
 
@@ -189,7 +194,6 @@ class GeneratedPairs:
         return {why.format(kind): 1 for kind in kinds}
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world; what never moves is shared."""
         start = episode.start
         made = _generated_pair(episode.scene, start["task"], start["number"], self._settings.plenty)
         if made is None:
@@ -273,7 +277,6 @@ class FloorPairs:
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        """Definitions, classes, floors, and the rooms' own files."""
         place = self._folder / FOLDER
         mine = [*sorted((place / "task_definitions").glob("*.json"))]
         mine.append(find(place / "ai2thor_resources", "custom_object_classes.json"))
@@ -291,7 +294,6 @@ class FloorPairs:
         return found
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world; what never moves is shared."""
         start = episode.start
         made = self._pair(episode.scene, start["task"], start["number"])
         if isinstance(made, str):
@@ -463,7 +465,6 @@ class MaHousehold(SourcedTasks[MaHouseholdSettings]):
     max_steps: ClassVar[int] = 1000
 
     def source(self, split: str) -> EpisodeSource:
-        """Generated homes, or iTHOR's rooms."""
         kinds = self.settings.kinds()
         if split in GENERATED:
             return GeneratedPairs(split, self.settings, kinds, self.settings.followers)

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from wayword.core.episode import Extra, Json
-from wayword.datasets.sources.street import StreetRoutes
+from wayword.datasets.touchdown import StreetRoutes
 
 
 class Map2seq(StreetRoutes):

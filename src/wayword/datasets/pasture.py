@@ -54,19 +54,13 @@ BUILDS = {
 IN_WORDS = ("appearance", "spatial")
 """Splits whose targets are RoboTHOR's own things, at published places."""
 UNCOMMON = {
-    "GingerbreadHouse": "gingerbread house",
-    "EspressoMachine": "espresso machine",
-    "Crate": "green plastic crate",
-    "ElectricGuitar": "white electric guitar",
-    "RiceCooker": "rice cooker",
-    "LlamaWickerBasket": "llama wicker basket",
-    "Whiteboard": "whiteboard saying cvpr",
-    "Surfboard": "tie dye surfboard",
-    "Tricycle": "blue and red tricycle",
-    "GraphicsCard": "graphics card",
-    "Mate": "mate gourd",
+    "GingerbreadHouse": "gingerbread house", "EspressoMachine": "espresso machine",
+    "Crate": "green plastic crate", "ElectricGuitar": "white electric guitar",
+    "RiceCooker": "rice cooker", "LlamaWickerBasket": "llama wicker basket",
+    "Whiteboard": "whiteboard saying cvpr", "Surfboard": "tie dye surfboard",
+    "Tricycle": "blue and red tricycle", "GraphicsCard": "graphics card", "Mate": "mate gourd",
     "ToyAirplane": "wooden toy plane",
-}
+}  # fmt: skip
 """What the twelve uncommon types are called (``src/simulation/constants.py`` of the release)."""
 NEAR = 0.5
 """Metres between the place in a published id and the metadata's: versions of THOR round otherwise,
@@ -136,7 +130,6 @@ class Pasture(Robothor):
         return {**super().files, **({"descriptions": p} if (p := self._template) else {})}
 
     def world(self, episode: Episode) -> ObjectNavWorld:
-        """A fresh search in the episode's scene."""
         view, reach = self.settings.field_of_view, self.settings.depth
         if self.settings.simulator == "words":
             return ObjectNavWorld(

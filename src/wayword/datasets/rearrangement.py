@@ -1,11 +1,19 @@
-"""Rearrangement: put back what was displaced, in generated homes and in iTHOR's rooms."""
+"""Rearrangement: put back what was displaced, in generated homes and in iTHOR's rooms.
+
+In generated homes there are one to five changes, as in the published episodes: a thing moved to
+another likely place, or a receptacle opened or shut. What is changed can be named without doubt:
+the only thing of its type in the home, the only receptacle of its type in its room. How it should
+be is told in words: what lies where, and which lids are shut.
+
+Source: Weihs et al. 2021, "Visual Room Rearrangement".
+"""
 
 from __future__ import annotations
 
 import math
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +24,8 @@ from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json, remembered
 from wayword.core.geometry import absolute, bearing
+from wayword.datasets.procedural.homes.chores import preposition as said_of
+from wayword.datasets.procedural.homes.chores import spoken
 from wayword.datasets.procedural.homes.episodes import (
     GENERATED,
     EpisodeSource,
@@ -25,8 +35,9 @@ from wayword.datasets.procedural.homes.episodes import (
     read_rules,
     start_in,
 )
-from wayword.datasets.procedural.homes.objects import Arrangement
-from wayword.datasets.procedural.homes.rearrangement import OPENINGS, inventory, names_of, shuffle
+from wayword.datasets.procedural.homes.home import surfaces
+from wayword.datasets.procedural.homes.objects import OBJECTS, SPARE, Arrangement, names_of
+from wayword.datasets.procedural.tables import Table
 from wayword.datasets.sources import ithor
 from wayword.datasets.sources.thor import (
     NO_THING,
@@ -42,11 +53,171 @@ from wayword.datasets.sources.thor import (
 )
 from wayword.verbalize.generic import COMPASS
 from wayword.worlds.household.goals import RearrangementReference, Restored
-from wayword.worlds.household.house import ObjectNames
 from wayword.worlds.household.layout import Layout
 from wayword.worlds.household.scene import HouseObject, Point, Scene
 from wayword.worlds.household.verbs import Body
 from wayword.worlds.household.world import HouseholdWorld
+
+OPENING = "Put this home back in order. This is how everything was:"
+EMPTY = "Whatever is not listed held nothing."
+Spot = Callable[[Restored], str]
+"""Where on its receptacle a thing should be, empty where any place there will do."""
+
+
+def inventory(
+    objects: Mapping[str, HouseObject],
+    wanted: Iterable[Restored],
+    room_of: Callable[[HouseObject], str],
+    spot: Spot = lambda goal: "",
+) -> str:
+    """How everything should be, room by room and receptacle by receptacle, a line each.
+
+    ``objects`` are those of the scene, in its order; ``wanted`` how each thing that can be moved or
+    opened should be. Fixed furniture, whose place never changes, says which room a line is in.
+    """
+    names, goals = names_of(objects.values()), {goal.thing: goal for goal in wanted}
+    held: dict[str, list[str]] = {}
+    for goal in goals.values():
+        if "pickupable" in objects[goal.thing].affordances:
+            where = spot(goal)
+            told = f"{names[goal.thing]}{f' ({where})' if where else ''}"
+            held.setdefault(goal.receptacle, []).append(told)
+    rooms: dict[str, list[str]] = {}
+    for each in objects.values():
+        lid = each.id in goals and "openable" in each.affordances
+        if each.id in held or lid:
+            room = room_of(_standing(each, objects, goals))
+            rooms.setdefault(room, []).append(_line(each, names, goals, held.get(each.id, [])))
+    lines = [line for room, there in rooms.items() for line in (f"In the {room}:", *there)]
+    floor = [f"On the floor: {', '.join(held[''])}."] if held.get("") else []
+    return "\n".join((OPENING, *lines, *floor, EMPTY))
+
+
+def _standing(
+    each: HouseObject, objects: Mapping[str, HouseObject], goals: Mapping[str, Restored]
+) -> HouseObject:
+    """The furniture that a thing should be in or on in the end, the outermost; else itself."""
+    under = goals[each.id].receptacle if each.id in goals else each.parent
+    return _standing(objects[under], objects, goals) if under else each
+
+
+def _line(
+    each: HouseObject, names: Mapping[str, str], goals: Mapping[str, Restored], held: list[str]
+) -> str:
+    state = ""
+    if each.id in goals and "openable" in each.affordances:
+        state = " (open)" if goals[each.id].open else " (closed)"
+    if not each.receptacle:
+        return f"- {names[each.id]}{state}"
+    return f"- {each.receptacle} {names[each.id]}{state}: {', '.join(held) or 'nothing'}"
+
+
+# What somebody changed.
+
+WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "rearrangement")
+MOST_CHANGES = 5
+SWUNG = 0.3
+"""Share of the changes that open or shut something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shuffle:
+    """``changed`` and ``others`` say how things should be; ``changes`` tells what changed,
+    ``state`` how everything was."""
+
+    changed: tuple[Restored, ...]
+    others: tuple[Restored, ...]
+    changes: str
+    state: str
+
+
+def shuffle(rng: random.Random, made: Arrangement) -> Shuffle | None:
+    """Change some things of an arrangement. None where the home offers nothing to change."""
+    named = _named(made)
+    for thing in named:  # a home as people leave it: some lids are open
+        if "openable" in thing.affordances and rng.random() < 0.15:
+            made.objects[thing.id] = replace(thing, open=True)
+    wanted = dict(made.objects)
+    changed: list[HouseObject] = []
+    for _ in range(rng.randint(1, MOST_CHANGES)):
+        swings = rng.random() < SWUNG
+        one = _swing(rng, made, named, changed) if swings else _move(rng, made, named, changed)
+        if one is not None:
+            changed.append(one)
+    if not changed:
+        return None
+    goals = tuple(_as_was(wanted[one.id]) for one in changed)
+    names = {goal.thing for goal in goals}
+    others = tuple(_as_was(o) for o in wanted.values() if o.id not in names and _moves(o))
+    lines = [
+        rng.choice(WORDS["openings"]),
+        *(_change(rng, made, wanted[one.id]) for one in changed),
+    ]
+    state = inventory(made.objects, (*goals, *others), made.room)
+    return Shuffle(goals, others, " ".join(lines), state)
+
+
+def _named(made: Arrangement) -> list[HouseObject]:
+    """Receptacles that are the only ones of their type in their room."""
+    found = surfaces(made.home.scene)
+    places = [(o.type, made.room(o)) for o in found]
+    return [made.objects[o.id] for o, p in zip(found, places, strict=True) if places.count(p) == 1]
+
+
+def _swing(
+    rng: random.Random, made: Arrangement, named: list[HouseObject], changed: list[HouseObject]
+) -> HouseObject | None:
+    done = {one.id for one in changed}
+    lids = [o.id for o in named if "openable" in o.affordances and o.id not in done]
+    if not lids:
+        return None
+    lid = made.objects[rng.choice(lids)]
+    made.objects[lid.id] = replace(lid, open=not lid.open)
+    return lid
+
+
+def _move(
+    rng: random.Random, made: Arrangement, named: list[HouseObject], changed: list[HouseObject]
+) -> HouseObject | None:
+    done, places = {one.id for one in changed}, {o.id for o in named}
+    single = [made.of(kind)[0] for kind in OBJECTS if len(made.of(kind)) == 1]
+    things = [o for o in single if o.parent in places and o.id not in done]
+    rng.shuffle(things)
+    for thing in things:
+        likely = [
+            made.objects[place]
+            for place in sorted(places - {thing.parent})
+            if made.objects[place].type in OBJECTS[thing.type].places
+            and made.space(made.objects[place]) >= SPARE
+        ]
+        if likely:
+            made.lay(rng, thing, rng.choice(likely))
+            return thing
+    return None
+
+
+def _moves(thing: HouseObject) -> bool:
+    return not thing.affordances.isdisjoint(("pickupable", "openable"))
+
+
+def _as_was(thing: HouseObject) -> Restored:
+    return Restored(thing.id, thing.parent, thing.open)
+
+
+def _change(rng: random.Random, made: Arrangement, thing: HouseObject) -> str:
+    if thing.type in OBJECTS:
+        under = made.objects[thing.parent]
+        return rng.choice(WORDS["places"]).format(
+            thing=spoken(thing.type),
+            on=said_of(under.type),
+            place=spoken(under.type),
+            room=made.room(under),
+        )
+    state = "open" if thing.open else "closed"
+    return rng.choice(WORDS["lids"]).format(
+        place=spoken(thing.type), room=made.room(thing), open=state
+    )
+
 
 # The published rearrangement episodes: where things are at first, and where they should be.
 #
@@ -77,11 +248,6 @@ class Shuffled:
     start: Mapping[str, PivotPose]
     target: Mapping[str, PivotPose]
     openings: Mapping[str, tuple[float, float]]
-
-
-def shuffles_path(folder: Path, split: str) -> Path:
-    """The file of a split. Raises ``DataError`` where it is not there."""
-    return find(folder, f"rearrangement/{split}.json")
 
 
 class PublishedShuffles:
@@ -187,7 +353,7 @@ class JudgedStart:
 def judge(published: Records, shuffled: Shuffled) -> JudgedStart:
     """What an episode asks for in a scene with these objects."""
     goals = _displaced(published, shuffled)
-    why = _cause(published, shuffled, goals)
+    why = cause(published, shuffled, goals)
     if why:
         return JudgedStart(cause=why)
     first, last = (tuple(_then(r, shuffled, which) for r in _things(published)) for which in (0, 1))
@@ -204,12 +370,11 @@ def judge(published: Records, shuffled: Shuffled) -> JudgedStart:
     return JudgedStart(settled, goals, others, crowds, spots=spots)
 
 
-def cause(published: Records, shuffled: Shuffled) -> Cause:
+def cause(
+    published: Records, shuffled: Shuffled, goals: tuple[Restored, ...] | None = None
+) -> Cause:
     """Why an episode is left out; empty where it is not."""
-    return _cause(published, shuffled, _displaced(published, shuffled))
-
-
-def _cause(published: Records, shuffled: Shuffled, goals: tuple[Restored, ...]) -> Cause:
+    goals = _displaced(published, shuffled) if goals is None else goals
     names = {record.name for record in published}
     for name, pose in shuffled.target.items():
         if name not in names and _away(pose, shuffled.start.get(name, pose)) > MOVED:
@@ -224,19 +389,13 @@ def _displaced(published: Records, shuffled: Shuffled) -> tuple[Restored, ...]:
     things = _things(published)
     receptacles = [r for r in things if preposition(r)]
     ways = [[_then(r, shuffled, which) for r in receptacles] for which in (0, 1)]
-    goals = [
-        _goal(_then(r, shuffled, 0), _then(r, shuffled, 1), ways)
-        for r in things
-        if _differs(r, shuffled)
-    ]
+    goals = []
+    for r in things:
+        start, target = shuffled.start.get(r.name), shuffled.target.get(r.name)
+        moves = start is not None and target is not None and _away(start, target) > MOVED
+        if moves or r.name in shuffled.openings:
+            goals.append(_goal(_then(r, shuffled, 0), _then(r, shuffled, 1), ways))
     return tuple(goal for goal in goals if goal is not None)
-
-
-def _differs(record: ObjectRecord, shuffled: Shuffled) -> bool:
-    """Whether something has another pose or opening at the end."""
-    start, target = shuffled.start.get(record.name), shuffled.target.get(record.name)
-    moves = start is not None and target is not None and _away(start, target) > MOVED
-    return moves or record.name in shuffled.openings
 
 
 def _goal(now: ObjectRecord, then: ObjectRecord, ways: list[list[ObjectRecord]]) -> Restored | None:
@@ -282,16 +441,8 @@ def _things(published: Records) -> Records:
 
 def _then(record: ObjectRecord, shuffled: Shuffled, which: int) -> ObjectRecord:
     """An object at the start (0) of an episode, or as it should be (1)."""
-    poses = (shuffled.start, shuffled.target)[which]
-    return _swung(_put(record, poses.get(record.name)), shuffled, which)
-
-
-def _put(record: ObjectRecord, pose: PivotPose | None) -> ObjectRecord:
-    return record if pose is None else moved(record, pose.position, pose.heading)
-
-
-def _swung(record: ObjectRecord, shuffled: Shuffled, which: int) -> ObjectRecord:
-    """The record with its lid as it is at the start (0) or should be (1)."""
+    pose = (shuffled.start, shuffled.target)[which].get(record.name)
+    record = record if pose is None else moved(record, pose.position, pose.heading)
     both = shuffled.openings.get(record.name)
     if both is None:
         return record
@@ -305,19 +456,6 @@ def _away(one: PivotPose, other: PivotPose) -> float:
     return math.dist(one.position, other.position)
 
 
-PLACES = (
-    "{thing} belongs {on} {place}.",
-    "{thing} should be {on} {place}.",
-    "{place} is where {thing} belongs.",
-    "Have {thing} {on} {place}.",
-)
-SPOTS = (
-    "{thing} belongs farther along {on} {place}: about {spot}.",
-    "{thing} stays {on} {place}, but should be about {spot}.",
-    "Move {thing} to another part of {place}, about {spot}.",
-)
-FLOORS = ("{thing} belongs on the floor.", "Leave {thing} on the floor.")
-LIDS = ("{place} should be {open}.", "Leave {place} {open}.", "Have {place} {open} in the end.")
 BESIDE = 1.0
 """Metres from a place up to which it is told from something that stands alone."""
 IN_ROWS = frozenset(("cabinet", "drawer", "shelf", "stove_burner", "stove_knob", "chair", "window"))
@@ -348,7 +486,7 @@ class Published:
         if folder is None:
             raise UsageError(f"rearrangement:{split} needs data; name its folder with --data")
         self._folder, self._split, self._body, self._told = folder, split, body, told
-        self._path = shuffles_path(folder, split)
+        self._path = find(folder, f"rearrangement/{split}.json")
         self._published = PublishedShuffles(self._path)
         sources = (self._path, *ithor.files(folder, ()).values())
         causes = remembered("rearrangement-1", sources, self._causes)
@@ -362,7 +500,6 @@ class Published:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The episodes, and what their rooms are read from."""
         scenes = sorted({scene for scene, _ in self._places.values()})
         own = {f"rearrangement/{self._path.name}": self._path}
         return own | ithor.files(self._folder, scenes)
@@ -378,7 +515,6 @@ class Published:
         return self._published.read(*self._places[name])
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world; what never moves is shared by all episodes of a room."""
         room = self._room(str(episode.start["arrangement"]))
         return HouseholdWorld(room.scene, self._body, named=True, layout=room.layout)
 
@@ -417,11 +553,11 @@ class Published:
 
 def request(rng: random.Random, scene: Scene, goals: Sequence[Restored]) -> str:
     """How things should be, in words, each by its name in a world whose things are all named."""
-    names = ObjectNames([o.type for o in scene.objects], ())
-    names.learn(range(len(scene.objects)))
-    called = {o.id: names.of[i] for i, o in enumerate(scene.objects)}
-    lines = [_line(rng, scene, goal, called) for goal in goals]
-    return " ".join([rng.choice(OPENINGS), *(line[0].upper() + line[1:] for line in lines)])
+    called = names_of(scene.objects)
+    lines = [_told(rng, scene, goal, called) for goal in goals]
+    return " ".join(
+        [rng.choice(WORDS["openings"]), *(line[0].upper() + line[1:] for line in lines)]
+    )
 
 
 def as_it_was(scene: Scene, judged: JudgedStart) -> str:
@@ -439,18 +575,20 @@ def as_it_was(scene: Scene, judged: JudgedStart) -> str:
     return inventory(objects, wanted, lambda each: ithor.room_of(scene.name), spot)
 
 
-def _line(rng: random.Random, scene: Scene, goal: Restored, called: Mapping[str, str]) -> str:
+def _told(rng: random.Random, scene: Scene, goal: Restored, called: Mapping[str, str]) -> str:
     by_id = {o.id: o for o in scene.objects}
     thing, under = by_id[goal.thing], by_id.get(goal.receptacle)
     if "pickupable" not in thing.affordances:
         state = "open" if goal.open else "closed"
-        return rng.choice(LIDS).format(place=called[thing.id], open=state)
+        return rng.choice(WORDS["room_lids"]).format(place=called[thing.id], open=state)
     if under is None:
-        return rng.choice(FLOORS).format(thing=called[thing.id])
+        return rng.choice(WORDS["floors"]).format(thing=called[thing.id])
     words = {"thing": called[thing.id], "on": under.receptacle, "place": called[under.id]}
     if goal.at is None:
-        return rng.choice(PLACES).format_map(words)
-    return rng.choice(SPOTS).format_map(words | {"spot": _spot(scene, under, goal.at, called)})
+        return rng.choice(WORDS["room_places"]).format_map(words)
+    return rng.choice(WORDS["spots"]).format_map(
+        words | {"spot": _spot(scene, under, goal.at, called)}
+    )
 
 
 def _spot(scene: Scene, under: HouseObject, at: Point, called: Mapping[str, str]) -> str:
@@ -519,7 +657,6 @@ class Rearrangement(SourcedTasks[RearrangementSettings]):
     max_steps: ClassVar[int] = 1000
 
     def source(self, split: str) -> EpisodeSource:
-        """Generated homes, or the published episodes."""
         told = self.settings.told
         if split in SPLITS:
             return Published(split, self.folder, self.settings.make_body(), told)

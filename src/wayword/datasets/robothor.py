@@ -94,7 +94,6 @@ class Robothor(SolvableSearches):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference; a scene's file is read when one of its is looked at."""
         return DrawnTasks(len(self._order), self._task)
 
     @cached_property
@@ -113,7 +112,6 @@ class Robothor(SolvableSearches):
         return found | ({"objects": metadata} if metadata else {})
 
     def world(self, episode: Episode) -> ObjectNavWorld:
-        """A fresh search in the episode's scene."""
         if self.settings.simulator == "thor":
             return ThorWorld(ThorBase(ThorCamera(self.settings.field_of_view, self.settings.depth)))
         camera = Camera(field_of_view=self.settings.field_of_view, reach=self.settings.depth)

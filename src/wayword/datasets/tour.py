@@ -82,7 +82,6 @@ class Tour(SolvableWalks):
         return [self._task(number, record) for number, record in enumerate(listed)]
 
     def graph(self, scene: str) -> ViewpointGraph:
-        """The only graph there is."""
         return self._graph
 
     def world(self, episode: Episode) -> IndoorWorld:

@@ -14,12 +14,12 @@ from wayword.core.dataset import DrawnTasks, SolvableWalks, Task, Training
 from wayword.core.episode import Episode, PathReference
 from wayword.core.errors import UsageError
 from wayword.core.world import Family
+from wayword.datasets.procedural.tables import Table
 from wayword.datasets.procedural.towns.routes import (
     Ending,
     Passed,
     TownLeg,
     TownRoute,
-    Turn,
     find_routes,
 )
 from wayword.datasets.procedural.towns.town import (
@@ -38,23 +38,10 @@ from wayword.worlds.street.graph import StreetGraph
 from wayword.worlds.street.moves import Navigator
 from wayword.worlds.street.world import StreetWorld
 
-TURNS: dict[Turn, tuple[str, ...]] = {
-    "straight": ("go straight",),
-    "left": ("turn left", "make a left", "take a left"),
-    "right": ("turn right", "make a right", "take a right"),
-    "slight left": ("take the slight left", "bear slightly left"),
-    "slight right": ("take the slight right", "bear slightly right"),
-    "sharp left": ("make a sharp left", "take the sharp left"),
-    "sharp right": ("make a sharp right", "take the sharp right"),
-}
+WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "towns")
+TURNS: Mapping[str, tuple[str, ...]] = Table("sentences", "towns_turns")
 ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 NUMBERS = ("no", "one", "two", "three", "four", "five")
-STOPS = ("Stop next to {}", "Stop in front of {}", "Stop beside {}")
-TOO_FAR = (
-    "If you see {}, you have gone too far.",
-    "If you reach {}, you are too far.",
-    "You have gone too far if you come to {}.",
-)
 COUNT_LIGHTS, NAME_CORNER, NAME_PASSED = 0.7, 0.6, 0.55
 
 
@@ -161,7 +148,7 @@ def _ending(rng: random.Random, told: TownInstruction, ending: Ending) -> list[s
         lines.append(f"{rng.choice(('Go', 'Continue', 'Walk'))} straight through {many} {kind}.")
     else:
         lines += _passing(rng, told, ending.passed)
-    stop = rng.choice(STOPS).format(told.name(ending.beside.name))
+    stop = rng.choice(WORDS["stops"]).format(told.name(ending.beside.name))
     lines.append(f"{stop} on your {ending.beside.side}.")
     return lines + _too_far(rng, told, ending)
 
@@ -169,7 +156,7 @@ def _ending(rng: random.Random, told: TownInstruction, ending: Ending) -> list[s
 def _too_far(rng: random.Random, told: TownInstruction, ending: Ending) -> list[str]:
     if not ending.too_far:
         return []
-    return [rng.choice(TOO_FAR).format(told.name(ending.too_far))]
+    return [rng.choice(WORDS["too_far"]).format(told.name(ending.too_far))]
 
 
 # The dataset itself.
@@ -263,7 +250,6 @@ class Towns(SolvableWalks):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference; towns are built as their tasks are looked at."""
         scenes = None if self.settings.towns <= KEPT else self._scene_of
         return DrawnTasks(self.settings.episodes, self.task, self._id, scenes)
 
@@ -318,7 +304,6 @@ class Towns(SolvableWalks):
         return self._place(scene).town.graph
 
     def world(self, episode: Episode) -> StreetWorld:
-        """A fresh walk in the episode's town."""
         return StreetWorld(self._navigator(episode.scene))
 
     def perceiver(self) -> TownPerceiver:
@@ -326,7 +311,6 @@ class Towns(SolvableWalks):
         return self._perceiver
 
     def training(self) -> Training:
-        """The train split."""
         return Training(self._training, self._training.tasks)
 
     @cached_property

@@ -88,7 +88,6 @@ class TwoPhase(SolvableTwoPhase):
         return DrawnTasks(len(QUESTIONS) * self.settings.shuffles, self._task)
 
     def world(self, episode: Episode) -> TwoPhaseWorld:
-        """A fresh test."""
         return TwoPhaseWorld(COMMON)
 
     def _task(self, number: int) -> Task:

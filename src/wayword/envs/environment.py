@@ -28,9 +28,8 @@ from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import Info, TaskGame, included
-from wayword.envs.prompts import AgentPrompts, Background
 from wayword.envs.rewards import Meter, Reward, reward
-from wayword.envs.views import Actions, Said, Structured, View, Words
+from wayword.envs.views import Actions, AgentPrompts, Background, Said, Structured, View, Words
 from wayword.runs.plan import Plan, open_agent, open_dataset
 
 Episodes = int | Sequence[str] | None

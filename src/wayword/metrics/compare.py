@@ -19,7 +19,7 @@ import io
 import json
 import math
 import textwrap
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -95,12 +95,8 @@ def compare(
     shared = [episode for episode in first if episode in second]
     if not shared:
         raise UsageError(f"{first_name} and {second_name} have no finished episode in common")
-    others = (
-        scoring.TRIAL_METRICS,
-        predictions.METRICS,
-        state_accuracy.METRICS,
-        accounting.ADVICE_METRICS,
-    )
+    others = (scoring.TRIAL_METRICS, predictions.METRICS, state_accuracy.METRICS,
+              accounting.ADVICE_METRICS)  # fmt: skip
     own = metrics if metrics is not None else scoring.scorer(family).metrics
     keys = {m.key: m for m in (*own, *accounting.METRICS, *chain(*others))}
     there = {key for scores in (first, second) for e in shared for key in scores[e]}
@@ -154,16 +150,12 @@ def render(found: Comparison, format: str = "rich", width: int = 100) -> str:  #
 
     Raises ``UsageError`` for another format.
     """
-    writers: dict[str, Callable[[], str]] = {
-        "rich": lambda: _to_terminal(found, width),
-        "json": lambda: json.dumps(_as_json(found), indent=2, allow_nan=False),
-        "csv": lambda: _to_csv(found),
-        "markdown": lambda: _to_markdown(found),
-        "latex": lambda: _to_latex(found),
-    }
+    if format == "rich":
+        return _to_terminal(found, width)
+    writers = {"json": _to_json, "csv": _to_csv, "markdown": _to_markdown, "latex": _to_latex}
     if format not in writers:
-        raise UsageError(f"no table format {format!r}; {suggest(format, list(writers))}")
-    return writers[format]()
+        raise UsageError(f"no table format {format!r}; {suggest(format, ['rich', *writers])}")
+    return writers[format](found)
 
 
 def heading(found: Comparison) -> str:
@@ -259,26 +251,17 @@ def _to_csv(found: Comparison) -> str:
     return out.getvalue()
 
 
-def _as_json(found: Comparison) -> dict[str, Json]:
-    return {
-        "first": found.first,
-        "second": found.second,
-        "shared": found.shared,
-        "only_first": found.only_first,
-        "only_second": found.only_second,
-        "metrics": [_line_json(line) for line in found.lines],
-    }
+def _to_json(found: Comparison) -> str:
+    keys = ("first", "second", "shared", "only_first", "only_second")
+    told = {key: getattr(found, key) for key in keys}
+    told["metrics"] = [_line_json(line) for line in found.lines]
+    return json.dumps(told, indent=2, allow_nan=False)
 
 
 def _line_json(line: MetricDifference) -> dict[str, Json]:
-    numbers = {
-        "first": line.first,
-        "second": line.second,
-        "difference": line.difference.mean,
-        "low": line.difference.low,
-        "high": line.difference.high,
-        "p": line.p,
-    }
+    gap = line.difference
+    numbers = {"first": line.first, "second": line.second, "difference": gap.mean}
+    numbers |= {"low": gap.low, "high": gap.high, "p": line.p}
     finite = {key: value if math.isfinite(value) else None for key, value in numbers.items()}
     counts = {"n": line.n, "wins": line.wins, "losses": line.losses, "ties": line.ties}
     return {"metric": line.metric.key, **finite, **counts}

@@ -48,21 +48,11 @@ CHORES = {
 METRICS: tuple[Metric, ...] = (
     Metric("sr", "SR", "rate", "higher", "all goal conditions hold, or the answer is right"),
     Metric("goal_sr", "Goal-SR", "rate", "higher", "share of the goal conditions that hold"),
-    Metric(
-        "sr_strict",
-        "SR strict",
-        "rate",
-        "higher",
-        "rearrangement: all put right and nothing else disturbed, the 2021 challenge's success",
-    ),
+    Metric("sr_strict", "SR strict", "rate", "higher",
+           "rearrangement: all put right and nothing else disturbed, the 2021 challenge's success"),
     Metric("misplaced", "Misplaced", "ratio", "lower", "things out of place, end over start"),
-    Metric(
-        "fixed_strict",
-        "Fixed Strict",
-        "rate",
-        "higher",
-        "share of the displaced things put right; 0 where anything else was disturbed",
-    ),
+    Metric("fixed_strict", "Fixed Strict", "rate", "higher",
+           "share of the displaced things put right; 0 where anything else was disturbed"),
     *(
         Metric(f"acc_{kind}", f"Acc {kind}", "rate", "higher", f"accuracy on {kind} questions")
         for kind in QUESTIONS
@@ -75,7 +65,7 @@ METRICS: tuple[Metric, ...] = (
         Metric(f"sr_{kind}", f"SR {name}", "rate", "higher", f"success on {kind}")
         for kind, name in CHORES.items()
     ),
-)
+)  # fmt: skip
 
 
 class HouseholdScorer:

@@ -130,7 +130,10 @@ def permutation_test(
     a cluster together) could as well have come the other way round. The observed order counts as
     one of those drawn, so the p-value is never 0. NaN where nothing finite is compared.
     """
-    sums, counts = _gather(differences, clusters)
+    owner, count = (
+        (None, len(differences)) if clusters is None else _numbered(clusters, len(differences))
+    )
+    sums, counts = _gathered(differences.T, owner, range(count))
     observed = np.abs(sums.sum(axis=0))
     extreme = np.ones(differences.shape[1])
     rng = np.random.default_rng(seed)
@@ -151,12 +154,6 @@ def by_path(tasks: Sequence[Task]) -> list[Hashable]:
         else task.episode.id
         for task in tasks
     ]
-
-
-def _gather(values: Floats, clusters: Sequence[Hashable] | None) -> tuple[Floats, Floats]:
-    """Sums and counts (clusters, metrics) of each cluster or episode; missing values left out."""
-    owner, count = (None, len(values)) if clusters is None else _numbered(clusters, len(values))
-    return _gathered(values.T, owner, range(count))
 
 
 def _gathered(columns: Columns, owner: Ints | None, part: range) -> tuple[Floats, Floats]:

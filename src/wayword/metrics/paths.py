@@ -122,7 +122,12 @@ def align_one(distances: Floats, path: Sequence[int], reference: Sequence[int]) 
     for costs, leg in zip(rows[1:], legs, strict=True):
         travelled += leg
         nearest = list(map(min, nearest, costs))
-        table = _next_cells(table, costs)
+        cell = table[0] + costs[0]
+        row = [cell]
+        for diagonal, above, cost in zip(table[:-1], table[1:], costs[1:], strict=True):
+            cell = min(diagonal, above, cell) + cost
+            row.append(cell)
+        table = row
     ends = distances[[path[-1], reference[0]], reference[-1]]
     return Alignment(
         dtw=np.array(table[-1:]),
@@ -133,16 +138,6 @@ def align_one(distances: Floats, path: Sequence[int], reference: Sequence[int]) 
         shortest=ends[1:],
         gold_lengths=np.array([len(reference)]),
     )
-
-
-def _next_cells(table: list[float], costs: list[float]) -> list[float]:
-    """The row after one row (R,) of a table: what :func:`_next_row` does for many."""
-    cell = table[0] + costs[0]
-    row = [cell]
-    for diagonal, above, cost in zip(table[:-1], table[1:], costs[1:], strict=True):
-        cell = min(diagonal, above, cell) + cost
-        row.append(cell)
-    return row
 
 
 class _Metres:

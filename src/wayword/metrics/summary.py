@@ -145,20 +145,9 @@ def summarize(
     if wall_seconds is not None:
         totals["wall_seconds"] = wall_seconds
     return Row(
-        name,
-        family,
-        own,
-        len(scores),
-        of,
-        intervals,
-        failed,
-        agent,
-        model,
-        dataset,
-        checksum,
-        totals,
-        success=success or scoring.success_of(family),
-    )
+        name, family, own, len(scores), of, intervals, failed, agent, model, dataset, checksum,
+        totals, success=success or scoring.success_of(family),
+    )  # fmt: skip
 
 
 LOST_ADVICE = 0.1

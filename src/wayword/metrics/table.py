@@ -18,7 +18,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -139,16 +139,12 @@ def render(rows: Sequence[Row], format: str = "rich", width: int = 100) -> str: 
     Raises ``UsageError`` for another format.
     """
 
-    writers: dict[str, Callable[[], str]] = {
-        "rich": lambda: terminal(rows, width),
-        "json": lambda: to_json(rows),
-        "csv": lambda: to_csv(rows),
-        "markdown": lambda: to_markdown(rows),
-        "latex": lambda: to_latex(rows),
-    }
+    if format == "rich":
+        return terminal(rows, width)
+    writers = {"json": to_json, "csv": to_csv, "markdown": to_markdown, "latex": to_latex}
     if format not in writers:
-        raise UsageError(f"no table format {format!r}; {suggest(format, list(writers))}")
-    return writers[format]()
+        raise UsageError(f"no table format {format!r}; {suggest(format, ['rich', *writers])}")
+    return writers[format](rows)
 
 
 def metrics_of(rows: Sequence[Row]) -> list[Metric]:
@@ -157,14 +153,8 @@ def metrics_of(rows: Sequence[Row]) -> list[Metric]:
     Those of ``IF_ANY`` are left out where they are 0 in every row.
     """
     own = [metric for row in rows for metric in row.metrics]
-    others = (
-        scoring.TRIAL_METRICS,
-        predictions.METRICS,
-        state_accuracy.METRICS,
-        accounting.ADVICE_METRICS,
-        accounting.CUT_METRICS,
-        accounting.METRICS,
-    )
+    others = (scoring.TRIAL_METRICS, predictions.METRICS, state_accuracy.METRICS,
+              accounting.ADVICE_METRICS, accounting.CUT_METRICS, accounting.METRICS)  # fmt: skip
     known = {metric.key: metric for metric in (*own, *chain(*others))}
     known |= {m.key: m for m in accounting.METRICS}
     there = {key for row in rows for key, v in row.values.items() if v.mean or key not in IF_ANY}
@@ -217,7 +207,7 @@ def to_csv(rows: Sequence[Row]) -> str:
 def to_markdown(rows: Sequence[Row]) -> str:
     """A Markdown table; ``46.7 ± 17.9`` is a mean and half of its 95% interval."""
     metrics, named = metrics_of(rows), _heads(rows)
-    head = [*named, *(_markdown_label(m) for m in metrics)]
+    head = [*named, *(label(m).replace("_", r"\_") for m in metrics)]
     lines = [head, ["---"] * len(named) + ["---:"] * len(metrics)]
     for row in rows:
         cells = [" ± ".join(filter(None, cell(row, metric))) for metric in metrics]
@@ -325,10 +315,6 @@ def label(metric: Metric) -> str:
     return metric.label if not unit or metric.label.endswith(unit) else f"{metric.label} {unit}"
 
 
-def _markdown_label(metric: Metric) -> str:
-    return label(metric).replace("_", r"\_")
-
-
 def _digits(metric: Metric, mean: float) -> int:
     if metric.kind == "dollars":
         return 4 if abs(mean) < 1 else 2
@@ -338,16 +324,8 @@ def _digits(metric: Metric, mean: float) -> int:
 
 
 def _head(row: Row) -> dict[str, Json]:
-    return {
-        "run": row.name,
-        "agent": row.agent,
-        "model": row.model,
-        "dataset": row.dataset,
-        "checksum": row.checksum,
-        "n": row.n,
-        "of": row.of,
-        "failed": row.failed,
-    }
+    keys = ("agent", "model", "dataset", "checksum", "n", "of", "failed")
+    return {"run": row.name, **{key: getattr(row, key) for key in keys}}
 
 
 def _finite(value: float | None) -> float | None:

@@ -31,7 +31,15 @@ from wayword.core.model import (
     TokenLogprob,
     Usage,
 )
-from wayword.models.parts.decoding import continued, longest, schema_in_words, thought_apart
+from wayword.models.parts.decoding import (
+    checked_options,
+    continued,
+    cut,
+    longest,
+    schema_in_words,
+    shared_tokens,
+    thought_apart,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +145,8 @@ class HfModel(Model):
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """Rank options by their exact log-probability as next words. Raises ``ModelError``."""
-        if not options or not all(option.strip() for option in options):
-            raise ModelError("choose needs at least one option, and none may be empty")
-        found: Choice = await self._in_thread(lambda: self._ranked(prompt, tuple(options)))
+        given = checked_options(options)
+        found: Choice = await self._in_thread(lambda: self._ranked(prompt, given))
         return found
 
     async def aclose(self) -> None:
@@ -322,9 +329,7 @@ class HfModel(Model):
                 ("stop"),
                 len(own),
             )
-        for sign in job.sampling.stop:
-            head, found, _ = text.partition(sign)
-            text, finish = head, "stop" if found else finish
+        text, finish = cut(text, finish, job.sampling.stop)
         return text, thought, finish, len(own)
 
     @cached_property
@@ -361,7 +366,7 @@ class HfModel(Model):
         else:
             start = self._encoded(prompt, 1)
             whole = [[*start, *self._ids(option.strip())] for option in options]
-        shared = max(1, min(_common(start, ids) for ids in whole))  # a blank may join its word
+        shared = max(1, shared_tokens([start, *whole]))  # a blank may join its word
         with torch.inference_mode():
             cache, first, reused = self._prefix(start[:shared])
             values = self._endings(cache, first, [ids[shared:] for ids in whole])
@@ -371,7 +376,7 @@ class HfModel(Model):
     def _prefix(self, ids: list[int]) -> tuple[Any, Any, int]:
         """Keys and values of a prompt, the logits after it, and how much of it was known."""
         torch, (known, cache) = self._torch, self._kept
-        reused = min(_common(known, ids), len(ids) - 1)
+        reused = min(shared_tokens([known, ids]), len(ids) - 1)
         try:
             if reused < len(known):
                 cache.crop(reused - len(known))  # below zero: so many tokens go
@@ -397,12 +402,6 @@ class HfModel(Model):
             for n, ids in enumerate(endings):
                 totals[n] += sum(float(later[n, at, token]) for at, token in enumerate(ids[1:]))
         return tuple(min(0.0, total) for total in totals)
-
-
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """How many tokens two lists begin with together."""
-    unlike = (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
-    return next(unlike, min(len(one), len(other)))
 
 
 model = HfModel

@@ -9,7 +9,6 @@ Source: https://inspect.aisi.org.uk/providers.html
 
 from __future__ import annotations
 
-import base64
 import importlib
 import time
 from collections.abc import Sequence
@@ -30,12 +29,16 @@ from wayword.core.model import (
 )
 from wayword.core.secrets import redacted
 from wayword.models.middleware.budget import rough_tokens, sending
-from wayword.models.parts.decoding import listed_in_words, matched, schema_in_words
+from wayword.models.parts.decoding import (
+    checked_options,
+    cut,
+    listed_in_words,
+    matched,
+    picked,
+    schema_in_words,
+)
 from wayword.models.servers.answers import upward
 from wayword.models.servers.profile import profile_of
-
-UNRANKED = -1000.0
-"""Stands for the options that were not picked: the winner is all that is known."""
 
 _FATAL = ("authentication", "permission", "notfound", "prerequisite", "unauthorized")
 """Parts of the names of the providers' exceptions that every other call would meet too."""
@@ -124,21 +127,12 @@ class InspectModel(Model):
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """The option that the model writes. Raises ``ModelError`` where it writes none of them."""
-        if not options or not all(option.strip() for option in options):
-            raise ModelError("choose needs at least one option, and none may be empty")
+        options = checked_options(options)
         room = max(len(option) for option in options) + 32
-        answer = await self.complete(prompt, Sampling(max_tokens=room, choices=tuple(options)))
+        answer = await self.complete(prompt, Sampling(max_tokens=room, choices=options))
         if answer.text not in options:
             raise ModelError(f"{self._name}: {answer.text[:40]!r} is none of the options")
-        values = tuple(0.0 if option == answer.text else UNRANKED for option in options)
-        return Choice(
-            tuple(options),
-            values,
-            answer.usage,
-            seconds=answer.seconds,
-            picked=True,
-            reasoning=answer.reasoning,
-        )
+        return picked(options, answer, answer.reasoning)
 
     async def aclose(self) -> None:
         """Inspect keeps its own connections."""
@@ -184,9 +178,7 @@ class InspectModel(Model):
         if message.images:
             content = [self._inspect.ContentText(text=message.content)]
             for image in message.images:
-                data = base64.b64encode(image.data).decode()
-                url = f"data:{image.media_type};base64,{data}"
-                content.append(self._inspect.ContentImage(image=url))
+                content.append(self._inspect.ContentImage(image=image.url))
         return kinds[message.role](content=content)
 
 
@@ -201,9 +193,7 @@ def _said(output: Any, sampling: Sampling) -> tuple[str, str, str]:
     text, finish = redacted(choice.message.text), str(choice.stop_reason)
     if sampling.choices:
         return matched(text, sampling.choices) or text, redacted(thought), finish
-    for stop in sampling.stop:
-        head, found, _ = text.partition(stop)
-        text, finish = head, "stop" if found else finish
+    text, finish = cut(text, finish, sampling.stop)
     return text, redacted(thought), {"max_tokens": "length"}.get(finish, finish)
 
 

@@ -23,18 +23,15 @@ from wayword.core.errors import ModelError, UsageError
 from wayword.core.loopback import is_loopback_url
 from wayword.core.model import Choice, Completion, Message, Model, Prompt, Sampling, Usage, user
 from wayword.core.secrets import MASK, hidden, is_secret, redacted, remember
-from wayword.models.parts.decoding import continued
+from wayword.models.parts.decoding import checked_options, continued, picked
 from wayword.models.servers import answers
-from wayword.models.servers.answers import Said, Unranked, ranked
+from wayword.models.servers.answers import Unranked, ranked
 from wayword.models.servers.connection import Connection, Refused
 from wayword.models.servers.profile import Profile, learnt, profile_of
 from wayword.models.servers.requests import HEADERS, Request, ServerSettings, request
 
 _TOO_LONG = re.compile(r"context|too (?:long|many tokens)", re.IGNORECASE)
 """A prompt that a server has no room for says nothing about its other routes and prompts."""
-UNRANKED = -1000.0
-"""Stands for the options that were not picked where a winner is all that is known."""
-
 _HOSTED = "https://api.openai.com/v1"
 _CONTINUE = "\n\n(The text breaks off here. What comes next is one of the following.)"
 _AGAIN = "That is none of the options. Answer with exactly one of them:\n"
@@ -145,10 +142,8 @@ class OpenAIModel(Model):
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """Rank the options as the prompt's next words. Raises ``ModelError``."""
         began = time.perf_counter()
-        if not options or not all(option.strip() for option in options):
-            raise ModelError("choose needs at least one option, and none may be empty")
         with self._billed() as bill:
-            choice = await self._chosen(prompt, tuple(options), bill)
+            choice = await self._chosen(prompt, checked_options(options), bill)
         return replace(choice, usage=bill.usage, seconds=time.perf_counter() - began)
 
     async def aclose(self) -> None:
@@ -179,7 +174,7 @@ class OpenAIModel(Model):
             texts=tuple(one.text for one in said),
             finish=tuple(one.finish for one in said),
             logprobs=answers.logprobs(chosen[0][0]),
-            reasoning=_reasoning(said),
+            reasoning=tuple(one.reasoning for one in said if any(s.reasoning for s in said)),
             unsent=replies[0][0].unsent,
         )
 
@@ -248,11 +243,11 @@ class OpenAIModel(Model):
             answer = await self._completed(prompt, sampling, bill)
             reasoning += answer.reasoning
         if answer.text not in options:
-            cut = "; it was cut at its limit: raise model.thinking" if _cut(answer) else ""
+            long = answer.finish[:1] == ("length",)
+            cut = "; it was cut at its limit: raise model.thinking" if long else ""
             line = f"{self._name}: the server let {answer.text[:40]!r} be an answer{cut}"
             raise ModelError(line)
-        values = tuple(0.0 if option == answer.text else UNRANKED for option in options)
-        return Choice(options, values, picked=True, reasoning=reasoning)
+        return picked(options, answer, reasoning)
 
     async def _ranked(self, prompt: Prompt, options: tuple[str, ...], bill: _Bill) -> Choice:
         walk = isinstance(prompt, str) and self._continues
@@ -337,14 +332,6 @@ class OpenAIModel(Model):
         if error.fatal and not error.retryable and not _TOO_LONG.search(str(error)):
             self._refused = error
         return error
-
-
-def _reasoning(said: Sequence[Said]) -> tuple[str, ...]:
-    return tuple(one.reasoning for one in said) if any(one.reasoning for one in said) else ()
-
-
-def _cut(answer: Completion) -> bool:
-    return bool(answer.finish) and answer.finish[0] == "length"
 
 
 def _masked(value: Json, secret: bool = False) -> Json:

@@ -53,6 +53,10 @@ ENGINES = ("", "ray")
 """What plays the episodes: this process, or the workers of a Ray cluster."""
 
 
+MOST_AT_ONCE = 10_000
+"""Episodes under way in a process, and processes: each takes memory before its first call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One run: an agent, on a dataset, with a model.
@@ -103,6 +107,9 @@ class Plan:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name.replace('_', '-')} must be at least 1, not {value}")
+        for name in ("concurrency", "workers"):
+            if (value := getattr(self, name)) > MOST_AT_ONCE:
+                raise UsageError(f"{name} must be at most {MOST_AT_ONCE:,}, not {value:,}")
         for name in ("max_dollars", "rpm", "retries"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < float("inf"):

@@ -468,10 +468,9 @@ class Bank:
             self._account.landed()  # calls of others may wait for them
         return flying
 
-    async def turn(self, model: str, tokens: float) -> None:
+    async def turn(self, model: str) -> None:
         """Wait for a model's rate limit."""
-        limiter = self._limiters.setdefault(model, Limiter(self._per_minute))
-        await limiter.admit(tokens)
+        await self._limiters.setdefault(model, Limiter(self._per_minute)).admit()
 
     async def retried(self) -> None:
         """Count a request that is made again."""
@@ -525,12 +524,9 @@ class SharedTurns:
     def __init__(self, bank: Any, model: str) -> None:
         self._bank, self._model = bank, model
 
-    async def admit(self, tokens: float) -> None:
+    async def admit(self) -> None:
         """Wait for a turn."""
-        await self._bank.turn.remote(self._model, tokens)
-
-    def settle(self, estimated: float, used: float) -> None:
-        """Nothing: a run limits requests, not tokens."""
+        await self._bank.turn.remote(self._model)
 
 
 # The player.

@@ -132,6 +132,8 @@ def _line(curve: Curve, number: int, across: dict[str, float], top: float) -> li
 Choice = tuple[str, str]
 """A setting and one of its values, as given."""
 MOST_CURVES = 6
+MOST_RUNS = 1000
+"""Runs of a sweep, each a folder and a row of the table."""
 SEED = "seed"
 """The key of ``--sweep`` that is the run's own seed and no setting."""
 
@@ -149,6 +151,8 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
     read = [_read(sweep) for sweep in sweeps]
     if len({key for key, _ in read}) < len(read):
         raise UsageError("--sweep: a setting is given twice")
+    if (count := math.prod(len(values) for _, values in read)) > MOST_RUNS:
+        raise _too_many("--sweep", count)
     folder = plan.out or _folder(plan, sweeps)
     made = []
     for values in product(*(values for _, values in read)):
@@ -166,7 +170,14 @@ def seeds(count: int) -> str:
     """The sweep over the run seeds 0 to ``count`` - 1."""
     if count < 2:
         raise UsageError(f"--seeds {count}: give at least 2")
+    if count > MOST_RUNS:
+        raise _too_many("--seeds", count)
     return f"{SEED}={','.join(map(str, range(count)))}"
+
+
+def _too_many(option: str, count: int) -> UsageError:
+    line = f"{option}: {count:,} runs in one sweep are more than {MOST_RUNS:,}"
+    return UsageError(f"{line}; give fewer values, or several commands")
 
 
 def over_seeds(sweeps: Sequence[str]) -> bool:

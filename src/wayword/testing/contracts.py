@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from wayword.agents.person import PERSON, Style
+from wayword.agents.person import PERSON, Person, Style
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Agent, Shared, Toolkit
 from wayword.core.dataset import Dataset, task_id
@@ -50,7 +50,7 @@ class Noise(Model):
         return Choice(tuple(options), (0.0,) * len(options))
 
 
-class Typist:
+class Typist(Person):
     """Somebody at the keyboard who types noise, and a legal action now and then."""
 
     def __init__(self) -> None:
@@ -62,9 +62,6 @@ class Typist:
     def ask(self, question: str) -> str:
         self._asked += 1
         return "1" if self._asked % 4 == 0 else NOISE[self._asked % len(NOISE)]
-
-    def leave(self) -> None:
-        """Nobody waits."""
 
 
 def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None) -> None:
@@ -87,7 +84,9 @@ def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None
     for step in (step for trial in noisy.trials() for step in trial.steps):
         kind = type(step.decision).__name__
         assert isinstance(step.decision, Decision | Rejection), f"{kind} is no decision"
-        _rejection_is_small(step.decision)
+        if isinstance(step.decision, Rejection):
+            assert step.decision.reason, "a rejection says why"
+            assert len(step.decision.said) <= 2000, "a rejected answer is kept in short form"
 
 
 def _play(
@@ -101,48 +100,37 @@ def _play(
     return asyncio.run(rollout(dataset.tasks[0], setup))
 
 
-def _rejection_is_small(decision: Decision | Rejection) -> None:
-    if isinstance(decision, Rejection):
-        assert decision.reason, "a rejection says why"
-        assert len(decision.said) <= 2000, "a rejected answer is kept in short form"
-
-
 # The promises of a dataset.
 
 
 def check_dataset(dataset: Dataset, most: int = 200) -> None:
     """Episodes are whole, named apart and JSON-able, and hold no part of the answer.
 
-    Looks at the first ``most`` tasks, and at all of the IDs.
+    Looks at about ``most`` tasks, evenly spread over the dataset, and at all of the IDs.
     """
     tasks = dataset.tasks
     assert len(tasks) > 0, "a dataset has at least one episode"
-    ids = [task.episode.id for task in tasks]
+    ids = [task_id(tasks, number) for number in range(len(tasks))]
     assert len(set(ids)) == len(ids), "episode IDs are unique within a split"
-    known = [task_id(tasks, number) for number in range(len(tasks))]
-    assert known == ids, "IDs that are known without making a task are the tasks' own"
     assert isinstance(dataset.family, Family), "a dataset's family is a Family"
     assert dataset.splits, "a dataset names its splits, the default first"
     assert dataset.max_steps > 0, "max_steps says when an episode is cut off"
-    for task in tasks[:most]:
-        episode, reference = task.episode, task.reference
+    for number in range(0, len(tasks), max(1, len(tasks) // most)):
+        episode, reference = tasks[number].episode, tasks[number].reference
+        assert episode.id == ids[number], "an ID known without making a task is the task's own"
         assert isinstance(reference, Reference), f"{episode.id}: the answer is a Reference"
         assert reference.episode_id == episode.id, f"{episode.id}: its reference is another's"
         assert episode.instruction.strip(), f"{episode.id}: the instruction is empty"
         assert episode.actors, f"{episode.id}: nobody acts"
         json.dumps([dict(episode.start), dict(episode.extra)])
-        _holds_no_answer(episode)
+        for field in fields(episode):
+            value = getattr(episode, field.name)
+            assert not isinstance(value, Reference), f"{episode.id}: {field.name} holds the answer"
+        keys = {*episode.start, *episode.extra}
+        leaked = keys & {"goal", "path", "gold", "target_viewpoint", "answer", "reference"}
+        assert not leaked, f"{episode.id}: the episode itself tells {sorted(leaked)}"
     for name, path in dataset.files.items():
         assert path.is_file(), f"{name}: {path} is named for checksums but is not there"
-
-
-def _holds_no_answer(episode: Episode) -> None:
-    for field in fields(episode):
-        value = getattr(episode, field.name)
-        assert not isinstance(value, Reference), f"{episode.id}: {field.name} holds the answer"
-    keys = {*episode.start, *episode.extra}
-    leaked = keys & {"goal", "path", "gold", "target_viewpoint", "answer", "reference"}
-    assert not leaked, f"{episode.id}: the episode itself tells {sorted(leaked)}"
 
 
 # The promises of a model backend.
@@ -161,17 +149,13 @@ async def check_model(model: Model) -> None:
     assert len(several.texts) == 3, "n samples where n are asked for"
     bound = await model.complete(question, Sampling(max_tokens=16, choices=COLOURS))
     assert bound.text in COLOURS, f"an answer out of a closed list is one of it: {bound.text!r}"
-    await _ranks(model)
-    both = [model.complete(question, Sampling(max_tokens=8)) for _ in range(4)]
-    assert len(await asyncio.gather(*both)) == 4, "calls may overlap"
-
-
-async def _ranks(model: Model) -> None:
     ranked = await model.choose("The sky on a clear day is", (" blue", " green", " made of cheese"))
     assert ranked.options == (" blue", " green", " made of cheese"), "options keep their order"
     assert len(ranked.logprobs) == 3, "every option has its log-probability"
     assert all(p <= 1e-6 and not math.isnan(p) for p in ranked.logprobs), "at most zero"
     assert ranked.best in ranked.options, "the best option is one of them"
+    both = [model.complete(question, Sampling(max_tokens=8)) for _ in range(4)]
+    assert len(await asyncio.gather(*both)) == 4, "calls may overlap"
 
 
 # The promises of a world.
@@ -199,7 +183,8 @@ def _twins_agree(dataset: Dataset, episode: Episode, steps: int, rng: random.Ran
             if one.done(actor):
                 continue
             seen, space = one.observe(actor), one.action_space(actor)
-            _is_observation(seen)
+            assert isinstance(seen, Observation), "an observation is a core.world.Observation"
+            assert is_dataclass(seen), "an observation is a dataclass"
             assert seen == one.observe(actor), "observing changes nothing"
             assert seen == two.observe(actor), "the same actions lead to the same observation"
             choices = [action for action in space.listed if action != STOP]
@@ -216,11 +201,6 @@ def _twins_agree(dataset: Dataset, episode: Episode, steps: int, rng: random.Ran
     one.reset(episode)
     fresh = _started(dataset, episode)
     assert one.state() == fresh.state(), "reset starts the episode anew"
-
-
-def _is_observation(seen: Observation) -> None:
-    assert isinstance(seen, Observation), "an observation is a core.world.Observation"
-    assert is_dataclass(seen), "an observation is a dataclass"
 
 
 def _is_place(where: Mapping[str, object]) -> None:

@@ -23,8 +23,7 @@ from wayword.core.errors import DataError, UsageError, needing
 from wayword.core.model import Model
 from wayword.models.parts.opening import open_model
 from wayword.models.parts.weights import located
-from wayword.training.examples import Example, ExampleMaker, Source, read, refuse_test, save
-from wayword.training.labels import Method
+from wayword.training.examples import Example, ExampleMaker, Method, Source, read, refuse_test, save
 
 Report = Callable[[str], None]
 Track = Callable[[Mapping[str, float], int], None]

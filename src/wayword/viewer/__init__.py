@@ -4,11 +4,11 @@
 
     print(viewer.write(Path("runs/first")))     # runs/first/pages/index.html
 
-    library content app           run folders, their pages, the server (wayword view)
-    home index episode compare    a page each; words, steps, figures and maps are parts of them
-    letters course                short names of places; how near to success a step led
-    causes live play              why episodes failed, runs that go on, a person who plays
-    pages                         the same pages as files that need no server
+    library content app     run folders, their pages and runs that go on, the server (wayword view)
+    index episode compare   a page each; words, steps, figures and maps are parts of them
+    letters course          short names of places; where each step of an episode led
+    causes play             why episodes failed, a person who plays
+    pages                   the same pages as files that need no server
 
 Every text from models, datasets and ids is shown as text, never taken for markup.
 """

@@ -70,16 +70,16 @@ def application(
         Route("/live", site.live_home),
         Route("/compare", site.compare),
         Route("/compare/texts", site.compared_texts),
-        Route("/run/{run}/", site.text("run")),
-        Route("/run/{run}/metrics", site.text("metrics")),
-        Route("/run/{run}/causes", site.text("causes")),
-        Route("/run/{run}/texts", site.text("texts", JSONResponse)),
+        Route("/run/{run}/", site.part("run")),
+        Route("/run/{run}/metrics", site.part("metrics")),
+        Route("/run/{run}/causes", site.part("causes")),
+        Route("/run/{run}/texts", site.part("texts", kind=JSONResponse)),
         Route("/run/{run}/rows", site.rows),
         Route("/run/{run}/live", site.live),
-        Route("/run/{run}/episode", site.of_episode("episode")),
-        Route("/run/{run}/moves", site.of_episode("moves")),
-        Route("/run/{run}/raw", site.of_step("raw")),
-        Route("/run/{run}/experts", site.of_episode("experts", PlainTextResponse)),
+        Route("/run/{run}/episode", site.part("episode", "id")),
+        Route("/run/{run}/moves", site.part("moves", "id")),
+        Route("/run/{run}/raw", site.part("raw", "id", "step", kind=PlainTextResponse)),
+        Route("/run/{run}/experts", site.part("experts", "id", kind=PlainTextResponse)),
         Route("/run/{run}/continue", play.commands),
         Route("/play", play.form),
         Route("/play", play.begin, methods=["POST"]),
@@ -108,12 +108,13 @@ class _Site:
             return RedirectResponse(f"run/{self._content.library.found()[0].slug}/")
         return HTMLResponse(await run_in_threadpool(self._content.home))
 
-    def text(self, part: str, kind: type[Response] = HTMLResponse) -> Endpoint:
-        """A page, or a part of one, of a run."""
+    def part(self, name: str, *keys: str, kind: type[Response] = HTMLResponse) -> Endpoint:
+        """A page of a run, or a part of one; ``keys`` are read from the query."""
+        make = getattr(self._content, name)
 
         async def answer(request: Request) -> Response:
-            run = request.path_params["run"]
-            return kind(await run_in_threadpool(getattr(self._content, part), run))
+            asked = [request.query_params.get(key, "") for key in keys]
+            return kind(await run_in_threadpool(make, request.path_params["run"], *asked))
 
         return answer
 
@@ -123,27 +124,6 @@ class _Site:
         return JSONResponse(
             await run_in_threadpool(self._content.rows, request.path_params["run"], wish)
         )
-
-    def of_episode(self, part: str, kind: type[Response] = HTMLResponse) -> Endpoint:
-        """A page, or a part of one, of an episode."""
-
-        async def answer(request: Request) -> Response:
-            run, episode = request.path_params["run"], request.query_params.get("id", "")
-            return kind(await run_in_threadpool(getattr(self._content, part), run, episode))
-
-        return answer
-
-    def of_step(self, part: str) -> Endpoint:
-        """Text about one step of an episode."""
-
-        async def answer(request: Request) -> Response:
-            step = request.query_params.get("step", "")
-            run, episode = request.path_params["run"], request.query_params.get("id", "")
-            number = int(step) if step.isdecimal() and len(step) < 8 else 0
-            make = getattr(self._content, part)
-            return PlainTextResponse(await run_in_threadpool(make, run, episode, number))
-
-        return answer
 
     async def compare(self, request: Request) -> Response:
         runs = request.query_params.getlist("run")
@@ -395,7 +375,7 @@ def _bound(host: str, port: int) -> socket.socket:
         taken.listen(128)
     except (OSError, OverflowError) as error:
         taken.close()
-        problem = str(getattr(error, "strerror", None) or error).lower()
+        problem = str(getattr(error, "strerror", None) or error).lower().rstrip(".")
         raise UsageError(f"port {port}: {problem}; give another --port") from error
     return taken
 

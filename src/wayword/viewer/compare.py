@@ -293,7 +293,7 @@ class Pairs:
     def walks(self, names: Sequence[str], episode: str) -> str:
         """One episode in two runs."""
         several = [self._library.rows(name) for name in names]
-        walks = [rows.record(episode).trajectory for rows in several]
+        walks = [rows.run.record(episode).trajectory for rows in several]
         called = [self._library.name(name) for name in names]
         sources = self._tasks(several[0], [episode])
         return walks_page(called, [slug(each) for each in called], walks, sources)

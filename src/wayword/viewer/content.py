@@ -14,21 +14,22 @@ import json
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import numpy as np
 
+from wayword.core.action import Action, Decision
 from wayword.core.dataset import DrawnTasks, of_ids
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError, WaywordError
-from wayword.core.metric import Metric
+from wayword.core.files import process_runs
 from wayword.core.secrets import redacted
-from wayword.metrics import accounting, scoring, state_accuracy
-from wayword.runs import reports
-from wayword.runs.config import metrics_of
+from wayword.core.trajectory import Step, Trajectory
+from wayword.core.world import Feedback
+from wayword.runs.active import PROGRESS
 from wayword.runs.plan import cast_of
 from wayword.viewer import index
 from wayword.viewer.causes import causes
@@ -36,11 +37,11 @@ from wayword.viewer.compare import Pairs
 from wayword.viewer.course import experts
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.home import Card, home_page, means
-from wayword.viewer.index import Overview, index_page
-from wayword.viewer.library import Found, Kept, Library, Rows, Wish, select, slug
-from wayword.viewer.live import moves_part, moving_page, progress_of, standing, under_way
-from wayword.viewer.markup import visible
+from wayword.viewer.index import Card, Overview, home_page, index_page, means
+from wayword.viewer.library import Found, Kept, Library, Rows, Wish, select
+from wayword.viewer.maps import generic
+from wayword.viewer.maps.generic import letters_of
+from wayword.viewer.markup import Html, join, page, tag, visible
 
 REMOTE = 10_000
 """Runs of more episodes have their rows asked for, some at a time."""
@@ -105,19 +106,14 @@ class Content:
 
     def overview(self, name: str, rows: Rows, later: bool) -> Overview:
         """A run's page in data. ``later``: without what takes time."""
-        config, heads = rows.run.config, rows.heads()
+        heads, going = rows.heads(), progress_of(rows.run.path)
         large = len(heads) > REMOTE
-        going = progress_of(rows.run.path)
-        row = _means(rows) if later else self.table(rows)
         return Overview(
-            self.library.name(name), str(rows.run.path), config, row,
-            metrics(config, rows.metrics()), heads,
+            self.library.name(name), rows, _means(rows) if later else self.table(rows), heads,
             self._ready(rows) if later else self.tasks(rows, [] if large else rows.names()),
-            _Addresses(),
-            causes=self._causes.there((rows.run.path, rows.version)) or {},
+            _Addresses(), causes=self._causes.there((rows.run.path, rows.version)) or {},
             served=True, later=later, remote=large,
-            going="live" if going and going.alive else "", version=rows.version, slug=slug(name),
-            counted=rows.tally(),
+            going="live" if going and going.alive else "",
         )  # fmt: skip
 
     def home(self) -> str:
@@ -137,8 +133,8 @@ class Content:
         config = rows.run.config
         identity = config["identity"]
         row = _means(rows)
-        known = {metric.key: metric for metric in metrics(config, rows.metrics())}
-        wanted = index.headline_keys(row, rows.success)
+        known = {metric.key: metric for metric in rows.metrics}
+        wanted = index.headline(row, rows.success)
         status, done, of = standing(rows)
         return Card(
             each.name, href, cast_of(identity),
@@ -189,14 +185,7 @@ class Content:
 
     def table(self, rows: Rows) -> Mapping[str, Any]:
         """The run's row of ``wayword table``, with intervals."""
-        if not rows.done:
-            return {}
-
-        def make() -> Mapping[str, Any]:
-            row: Mapping[str, Any] = json.loads(reports.table([rows.run.path], "json"))["rows"][0]
-            return row
-
-        return self._tables.get((rows.run.path, rows.version), make)
+        return self._tables.get((rows.run.path, rows.version), rows.row)
 
     def causes(self, name: str) -> str:
         """The part of a run's page that counts why episodes failed."""
@@ -231,10 +220,7 @@ class Content:
         known = self._causes.there((rows.run.path, rows.version)) or {}
         chosen = select(rows, wish, known)
         ids = [head.episode_id for head in chosen[wish.start : wish.start + PAGE]]
-        shown = Overview(
-            name, "", rows.run.config, {}, metrics(rows.run.config, rows.metrics()), (),
-            self._soon(rows, ids), _Addresses(), causes=known,
-        )  # fmt: skip
+        shown = Overview(name, rows, {}, (), self._soon(rows, ids), _Addresses(), causes=known)
         part = chosen[wish.start : wish.start + PAGE]
         return {"total": len(chosen), "rows": [index.row_of(shown, head) for head in part]}
 
@@ -244,9 +230,14 @@ class Content:
         sources = self.tasks(rows, [episode])
         if episode not in rows and (now := under_way(rows, episode)):
             return redacted(moving_page(now, sources, self.library.name(name)))
-        record = rows.record(episode)
-        known = metrics(rows.run.config, rows.metrics())
-        links = _neighbours(rows, episode)
+        record = rows.run.record(episode)
+        known = rows.metrics
+        names = rows.names()
+        at = names.index(episode)
+        before = address(names[at - 1]) if at else ""
+        after = address(names[at + 1]) if at + 1 < len(names) else ""
+        asked = f"?id={quote(episode, safe='', errors='replace')}"
+        links = Links(before, after, "./", asked)
         return redacted(
             episode_page(record, known, sources, self.library.name(name), links, served=True)
         )
@@ -259,18 +250,19 @@ class Content:
             raise UsageError(f"episode {episode!r} is not under way")
         return redacted(moves_part(now, self.tasks(rows, [episode])))
 
-    def raw(self, name: str, episode: str, step: int) -> str:
+    def raw(self, name: str, episode: str, step: str) -> str:
         """A step's record as JSON."""
-        told = self.library.rows(name).written(episode).get("trajectory") or {}
+        number = int(step) if step.isdecimal() and len(step) < 8 else 0
+        told = self.library.rows(name).run.written(episode).get("trajectory") or {}
         steps = told.get("steps", [])
-        if not 1 <= step <= len(steps):
+        if not 1 <= number <= len(steps):
             raise UsageError(f"episode {episode!r} has no step {step}")
-        return redacted(json.dumps(steps[step - 1], indent=1, ensure_ascii=False))
+        return redacted(json.dumps(steps[number - 1], indent=1, ensure_ascii=False))
 
     def experts(self, name: str, episode: str) -> str:
         """What an expert would do at each step, as JSON."""
         rows = self.library.rows(name)
-        told = rows.record(episode).trajectory
+        told = rows.run.record(episode).trajectory
         return redacted(json.dumps(experts(told, self.tasks(rows, [episode]))))
 
     def compare(self, names: Sequence[str], episode: str | None = None) -> str:
@@ -301,31 +293,10 @@ def address(episode: str) -> str:
     return f"episode?id={quote(episode, safe='', errors='replace')}"
 
 
-def _neighbours(rows: Rows, episode: str) -> Links:
-    names = rows.names()
-    at = names.index(episode)
-    before = address(names[at - 1]) if at else ""
-    after = address(names[at + 1]) if at + 1 < len(names) else ""
-    asked = f"?id={quote(episode, safe='', errors='replace')}"
-    return Links(before, after, "./", asked)
-
-
 def _data_key(config: Mapping[str, Any]) -> str:
     identity = config["identity"]
     parts = ("dataset", "dataset_settings", "data_checksum", "perceiver", "dataset_checksum")
     return json.dumps([identity.get(part) for part in parts], sort_keys=True, default=str)
-
-
-def metrics(config: Mapping[str, Any], there: Sequence[str]) -> list[Metric]:
-    """The metrics that episodes of a run have, the family's own first."""
-    known = (
-        *metrics_of(config),
-        *accounting.METRICS,
-        *scoring.TRIAL_METRICS,
-        *state_accuracy.METRICS,
-        *accounting.ADVICE_METRICS,
-    )
-    return [metric for metric in known if metric.key in there]
 
 
 def _means(rows: Rows) -> Mapping[str, Any]:
@@ -333,11 +304,11 @@ def _means(rows: Rows) -> Mapping[str, Any]:
     if not rows.done:
         return {}
     found = {}
-    for key in rows.metrics():
-        column = rows.column(key)
+    for key in rows.index.keys:
+        column = rows.index.column(key)
         there = column[~np.isnan(column)]
         found[key] = {"mean": float(there.mean()) if len(there) else None}
-    if np.isnan(rows.column("cost")).any():
+    if np.isnan(rows.index.column("cost")).any():
         found.pop("cost", None)  # as in tables: a mean over the known prices would mislead
     return {"metrics": found}
 
@@ -353,8 +324,123 @@ def found_causes(
         if name in failed:
             found[name] = ("failed",)
             continue
-        written, scores = rows.written(name)["trajectory"], rows.scored(name)
+        written, scores = rows.run.written(name)["trajectory"], rows.scored(name)
         found[name] = causes(written, scores, sources.instruction(name))
         if time.monotonic() > end:
             break
     return found
+
+
+# A run that is going on: what it says of itself beside the run folder, and the pages of that.
+#
+# The run writes a small file at most twice a second; viewers read it. The run knows nothing of who
+# watches, so nobody who does can slow it. An episode under way has a page with the moves so far on
+# its map, at the address at which its recorded steps are once it has ended.
+
+_STALE = 120.0
+"""Seconds without a word after which a run is taken for dead; a slow model may take that long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """``done`` of ``total`` episodes; ``episodes`` are those under way, as the run wrote them."""
+
+    done: int
+    total: int
+    alive: bool
+    episodes: tuple[dict[str, Any], ...]
+
+    def of(self, episode: str) -> dict[str, Any] | None:
+        """What is said of an episode under way, None where it is not."""
+        return next((each for each in self.episodes if each.get("id") == episode), None)
+
+
+def progress_of(run: Path) -> Progress | None:
+    """What a run last said of itself, or None where it never did. Never raises."""
+    path = run / PROGRESS
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        age = time.time() - path.stat().st_mtime
+        alive = not told.get("over") and (process_runs(int(told["process"])) or age < 5)
+        alive = alive and age < _STALE * 60
+        episodes = tuple(each for each in told.get("episodes", ()) if isinstance(each, dict))
+        return Progress(int(told["done"]), int(told["total"]), alive, episodes)
+    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def under_way(rows: Rows, episode: str) -> Mapping[str, Any] | None:
+    """What a run that goes on says of an episode that has not ended; None where it says nothing."""
+    told = progress_of(rows.run.path)
+    return told.of(episode) if told and told.alive else None
+
+
+def standing(rows: Rows) -> tuple[str, int, int]:
+    """``going on``, ``complete`` or ``part``; how many episodes are finished, and of how many."""
+    told = progress_of(rows.run.path)
+    split = rows.run.config.get("episodes_in_split")
+    of = told.total if told else split if isinstance(split, int) else 0
+    done = rows.done
+    if told and told.alive:
+        return "going on", done, of
+    return ("complete" if done >= of else "part"), done, of
+
+
+_SHOWN = 12
+"""Latest moves that are listed."""
+
+
+def moving_page(now: Mapping[str, Any], sources: Sources, run: str) -> str:
+    """The document of an episode under way; its script brings the moves up to date."""
+    name = str(now.get("id", ""))
+    top = tag(
+        "nav", tag("a", "‹ ", run, href="./", rel="up", title="all episodes (u)"),
+        tag("span", tag("bdi", name), class_="grow"), class_="top",
+    )  # fmt: skip
+    words = sources.instruction(name)
+    head = tag(
+        "header", tag("h1", tag("bdi", name)), tag("blockquote", words) if words else None,
+        tag("p", tag("b", "going on", class_="badge odd")), class_="head",
+    )  # fmt: skip
+    main = tag("main", head, moves_part(now, sources), id="moving", data_id=name)
+    return page(f"{name} · {run}", join([top, main]), "live", served=True)
+
+
+def moves_part(now: Mapping[str, Any], sources: Sources) -> Html:
+    """The map with the moves so far, and the latest of them in words."""
+    moves = [each for each in now.get("moves", ()) if isinstance(each, Mapping)]
+    step = now.get("step")
+    first = step - len(moves) + 1 if isinstance(step, int) else 1
+    lines = [
+        tag(
+            "li", tag("code", str(move.get("action", ""))), " ",
+            tag("span", str(move.get("actor", "")), class_="dim"),
+            None if move.get("ok") else tag("b", " refused", class_="odd"),
+            value=number,
+        )
+        for number, move in list(enumerate(moves, first))[: -_SHOWN - 1 : -1]
+    ]  # fmt: skip
+    told = tag("p", f"Step {step} of {now.get('of')}", class_="lead", id="at")
+    walk = _so_far(str(now.get("id", "")), moves)
+    drawn = generic.draw(walk, sources)
+    part = tag(
+        "div", tag("aside", drawn), tag("div", told, tag("ol", *lines, class_="moves")),
+        class_="two", id="moves",
+    )  # fmt: skip
+    return letters_of(sources, walk).over(part)
+
+
+def _so_far(name: str, moves: list[Mapping[str, Any]]) -> Trajectory:
+    """The moves as a trajectory that begins where the first one led."""
+    told = [each for each in moves if isinstance(each.get("pose"), Mapping)]
+    start: dict[str, Any] = {}
+    for each in told:
+        start.setdefault(str(each.get("actor", "")), each["pose"])
+    steps = [
+        Step(
+            str(each.get("actor", "")), {}, Decision(Action(str(each.get("action", "")))),
+            Feedback("ok" if each.get("ok") else "failed"), each["pose"],
+        )
+        for each in told
+    ]  # fmt: skip
+    return Trajectory(name, start, steps)

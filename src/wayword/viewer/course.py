@@ -13,24 +13,26 @@ flies stands in, where the map has a gold path.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from wayword.agents.person import answered
 from wayword.core.action import STOP, Action, Decision
 from wayword.core.errors import WaywordError
 from wayword.core.game import Game, PlanningFailed, ReplayDiffers
-from wayword.core.trajectory import Step, Trajectory
+from wayword.core.trajectory import CLAUSES, FOLLOWED, Note, Trajectory
 from wayword.metrics.household import answer_is_right
 from wayword.metrics.scoring import Judged, Standing, scorer
 from wayword.runs.replaying import recorded_answers
 from wayword.viewer.data import Sources
 from wayword.viewer.maps import generic
 from wayword.viewer.maps.generic import place_of
-from wayword.viewer.markup import Html
+from wayword.viewer.markup import Html, tag
 from wayword.worlds.household.goals import AnswerReference, HouseholdReference
 from wayword.worlds.household.verbs import HIGH_LEVEL
 from wayword.worlds.two_phase.world import TwoPhaseReference
@@ -217,7 +219,9 @@ def experts(told: Trajectory, sources: Sources, patience: float = 5.0) -> list[t
     for how in WAYS:
         for number, world in _played(told, task, dataset):
             step = told.steps[number]
-            if found[number][0] or _spoke(step):
+            if found[number][0] or (
+                isinstance(step.decision, Decision) and step.decision.action.name in SPOKEN
+            ):
                 continue
             own = ERRANDS if how == "expert" and step.actor in high else how
             try:
@@ -237,11 +241,6 @@ def experts(told: Trajectory, sources: Sources, patience: float = 5.0) -> list[t
     return found
 
 
-def _spoke(step: Step) -> bool:
-    """Whether something was said: experts work, and say nothing."""
-    return isinstance(step.decision, Decision) and step.decision.action.name in SPOKEN
-
-
 def _run_errands(told: Trajectory) -> set[str]:
     """The actors who took high-level actions: low-level advice would be beside the point."""
     decided = ((step.actor, step.decision) for step in told.steps)
@@ -256,3 +255,147 @@ def _played(told: Trajectory, task: Any, dataset: Any) -> Iterator[tuple[int, An
             yield number, game.world
     except ReplayDiffers:
         return
+
+
+# The instruction of an episode by its clauses, and which of them the agent follows at each step.
+#
+# >>> told = Clauses(("Go ahead", "stop at the lamp"), (0, 10))
+# >>> told.cut("Go ahead. Stop at the lamp.")
+# [('Go ahead. ', (1,)), ('Stop at the lamp.', (2,))]
+#
+# Recipes that know it note it: ``walker`` and ``velma`` with ``follow`` mark the instruction's own
+# words, DiscussNav's decomposition and published sub-instructions are a list below it.
+
+SHOWN_ELSEWHERE = frozenset({CLAUSES, FOLLOWED})
+"""Kinds of notes that the instruction shows, so that cards need not."""
+_CHARACTER = re.compile(r"\S|(?<=\S)\s+(?=\S)")
+"""A character of a text whose white space counts once, and not at its ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """The clause that is followed at a step, from 1, and those done; 0 where it is not said."""
+
+    number: int = 0
+    done: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Clauses:
+    """What a recipe made of its instruction: clauses, where each begins in it (or nothing), and
+    what was followed at each step."""
+
+    texts: tuple[str, ...] = ()
+    begins: tuple[int, ...] = ()
+    steps: tuple[Followed, ...] = ()
+
+    @staticmethod
+    def of(told: Trajectory) -> Clauses:
+        """As an episode has noted them. A step without a note has what the last one had."""
+        noted = _last(told.opening_notes, CLAUSES)
+        texts = noted.get("texts")
+        if not isinstance(texts, list | tuple) or not texts:
+            return Clauses()
+        steps, now = [], Followed()
+        for step in told.steps:
+            now = _followed(_last(step.notes, FOLLOWED), len(texts)) or now
+            steps.append(now)
+        begins = tuple(_whole(noted.get("begins")))
+        if len(texts) == 1 and not begins:
+            return Clauses()  # no decomposition
+        fit = len(begins) == len(texts) and all(one <= two for one, two in pairwise(begins))
+        return Clauses(tuple(map(str, texts)), begins if fit else (), tuple(steps))
+
+    @property
+    def known(self) -> bool:
+        """Whether any step says which clause it follows."""
+        return any(step.number for step in self.steps)
+
+    def at(self, step: int) -> Followed:
+        """What was followed at a step, from 1."""
+        return self.steps[step - 1] if 0 < step <= len(self.steps) else Followed()
+
+    def cut(self, instruction: str) -> list[tuple[str, tuple[int, ...]]]:
+        """The instruction in pieces, each with the numbers of its clauses; in one where the clauses
+        are not words of it. Clauses that begin at one place share a piece."""
+        places = [found.start() for found in _CHARACTER.finditer(instruction)]
+        if not self.begins or self.begins[-1] >= len(places):
+            return [(instruction, ())]
+        starts = sorted(set(self.begins))
+        places.append(len(instruction))
+        ends = [0, *(_behind_marks(instruction, places[at]) for at in starts[1:])]
+        return [
+            (instruction[a:b], tuple(n for n, at in enumerate(self.begins, 1) if at == start))
+            for start, (a, b) in zip(starts, pairwise([*ends, len(instruction)]), strict=True)
+        ]
+
+    def chip(self, step: int) -> Html | None:
+        """Which clause a step follows, where it begins to."""
+        number = self.at(step).number
+        if not number or number == self.at(step - 1).number:
+            return None
+        words = f"clause {number} of {len(self.texts)}"
+        return tag("span", words, class_="chip", title=self.texts[number - 1])
+
+    def marks(self, step: int) -> dict[str, str]:
+        """What the page's script reads from a step's card."""
+        if not self.texts:
+            return {}
+        now = self.at(step)
+        return {"data_clause": str(now.number), "data_done": _numbers(now.done)}
+
+    def instruction(self, words: str) -> Html:
+        """The instruction that stays in view; its script marks the clauses of each step."""
+        cut = self.cut(words)
+        pieces = [
+            tag("span", text, class_="clause", data_clauses=_numbers(numbers)) if numbers else text
+            for text, numbers in cut
+        ]
+        listed = [
+            tag("li", text, class_="clause", data_clauses=number)
+            for number, text in enumerate(self.texts, 1)
+        ]
+        own = any(numbers for _, numbers in cut)
+        rest = tag("ol", *listed, class_="clauses") if listed and not own else None
+        shown = tag("div", tag("p", *pieces), rest, class_="instruction", tabindex=0)
+        return tag("div", shown, self._legend(), class_="pinned")
+
+    def _legend(self) -> Html | None:
+        if not self.texts:
+            return None
+        if not self.known:
+            told = "The agent was given these parts, and does not say which one it follows."
+            return tag("p", told, class_="dim")
+        return tag(
+            "p", tag("span", "followed now", class_="clause at"), " ",
+            tag("span", "done, says the agent", class_="clause done"), class_="dim",
+        )  # fmt: skip
+
+
+def _behind_marks(text: str, at: int) -> int:
+    """The first place from there on that has no white space and none of the marks that end a clause
+    before."""
+    return len(text) - len(text[at:].lstrip(" \t\r\n.,;!"))
+
+
+def _last(notes: Sequence[Note], kind: str) -> Mapping[str, Any]:
+    """The details of the last note of a kind."""
+    details = next((note.details for note in reversed(notes) if note.kind == kind), {})
+    return details if isinstance(details, Mapping) else {}  # a folder may hold anything
+
+
+def _followed(details: Mapping[str, Any], count: int) -> Followed | None:
+    number = details.get("number")
+    if not isinstance(number, int) or not 0 <= number <= count:
+        return None
+    return Followed(number, tuple(n for n in _whole(details.get("done")) if 1 <= n <= count))
+
+
+def _whole(value: Any) -> list[int]:
+    """The whole numbers of a list; of anything else none."""
+    items = value if isinstance(value, list | tuple) else ()
+    return [each for each in items if type(each) is int and each >= 0]
+
+
+def _numbers(numbers: Sequence[int]) -> str:
+    return " ".join(map(str, numbers))

@@ -7,14 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from wayword.agents.person import answered
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
-from wayword.core.episode import PathReference
-from wayword.core.errors import WaywordError
+from wayword.core.episode import Episode, PathReference
+from wayword.core.errors import UsageError, WaywordError
 from wayword.core.game import Game, ReplayDiffers
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import Trajectory
@@ -23,42 +20,6 @@ from wayword.runs.config import Checksums, success_of
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.replaying import recorded_answers
 from wayword.viewer.letters import Letters
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
-    """One line of a run's table. A failed episode has no scores and says why in ``error``."""
-
-    episode_id: str
-    ended: str
-    scores: dict[str, float]
-    error: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """A run's episodes counted: finished, failed, without success (failed ones too). ``endings``
-    are how they ended, each once; ``columns`` a metric's scores where there are any, (N,)."""
-
-    done: int
-    failed: int
-    lost: int
-    endings: Sequence[str]
-    columns: Mapping[str, NDArray[np.float64]]
-
-    @staticmethod
-    def of(heads: Sequence[Head], success: str) -> Tally:
-        """Of lines of a table."""
-        done = [head for head in heads if head.ended != "failed"]
-        keys = dict.fromkeys(key for head in heads for key in head.scores)
-        return Tally(
-            len(done),
-            len(heads) - len(done),
-            sum(head.ended == "failed" or head.scores.get(success, 1.0) <= 0.5 for head in heads),
-            list(dict.fromkeys(head.ended for head in heads)),
-            {k: np.array([head.scores[k] for head in done if k in head.scores]) for k in keys},
-        )
-
 
 # The dataset behind a run, where it can be opened: instructions, gold paths, maps.
 #
@@ -96,27 +57,31 @@ class Sources:
         """The family of the dataset's worlds."""
         return self.dataset.family if self.dataset else None
 
-    def instruction(self, episode_id: str) -> str:
-        """What the agent was told, or empty where that is not known."""
+    def episode(self, episode_id: str) -> Episode | None:
+        """What the agent was told, or None where that is not known."""
         task = self.tasks.get(episode_id)
-        return task.episode.instruction if task else ""
+        return task.episode if task else None
+
+    def instruction(self, episode_id: str) -> str:
+        """The episode's instruction, or empty."""
+        told = self.episode(episode_id)
+        return told.instruction if told else ""
 
     def told_alone(self, episode_id: str) -> dict[str, str]:
         """What single actors were told, by actor."""
-        task = self.tasks.get(episode_id)
-        given = task.episode.extra.get("instructions", {}) if task else {}
+        told = self.episode(episode_id)
+        given = told.extra.get("instructions", {}) if told else {}
         return {str(actor): str(text) for actor, text in given.items()}
 
     def gold(self, episode_id: str) -> tuple[str, ...]:
         """The gold path's places, or none."""
-        task = self.tasks.get(episode_id)
-        known = task is not None and isinstance(task.reference, PathReference)
-        return task.reference.path if known else ()  # type: ignore[union-attr]
+        reference = self.reference(episode_id)
+        return reference.path if isinstance(reference, PathReference) else ()
 
     def scene(self, episode_id: str) -> str:
         """The episode's scene, or empty."""
-        task = self.tasks.get(episode_id)
-        return task.episode.scene if task else ""
+        told = self.episode(episode_id)
+        return told.scene if told else ""
 
     def reference(self, episode_id: str) -> Any:
         """What was right, or None where that is not known."""
@@ -125,8 +90,8 @@ class Sources:
 
     def world(self, episode_id: str) -> Any:
         """A fresh world for an episode, or None. Raises ``WaywordError`` as the dataset does."""
-        task = self.tasks.get(episode_id)
-        return self.dataset.world(task.episode) if self.dataset and task else None
+        told = self.episode(episode_id)
+        return self.dataset.world(told) if self.dataset and told else None
 
     def played(self, told: Trajectory, *watchers: Watcher) -> Any:
         """The world at the end of an episode that is played again; None where the dataset has none
@@ -186,14 +151,12 @@ def open_sources(
     config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None = None
 ) -> Sources:
     """The dataset that the run's config names, with the tasks of ``ids``."""
-    found = _opened(config, ids, data, trusted)
+    try:
+        found = _opened(config, ids, data, trusted)
+    except WaywordError as error:
+        found = Sources(notice=f"Instructions and maps are left out: {error}")
     found.success = success_of(config)
     return found
-
-
-def _readable(dataset: str) -> bool:
-    """Whether it is one of the datasets here, or described by a file that is read, never run."""
-    return dataset in registry.names("dataset") or registry.is_described(dataset)
 
 
 def _opened(
@@ -201,26 +164,21 @@ def _opened(
 ) -> Sources:
     identity = config["identity"]
     name = str(identity.get("dataset", ""))
+    part = name.partition(":")[0]
     if trusted is not None and Checksums().of(trusted) == identity.get("dataset_checksum"):
         name = f"{trusted}:{name.partition(':')[2]}"
-    elif not _readable(name.partition(":")[0]):
-        return Sources(
-            notice=f"Instructions and maps are left out: no dataset {name!r} here. If that is a "
-            "file of yours, unchanged since the run, name it: --with FILE"
+    elif part not in registry.names("dataset") and not registry.is_described(part):  # is code
+        raise UsageError(
+            f"no dataset {name!r} here. If that is a file of yours, unchanged since the run, name "
+            "it: --with FILE" + (f" ({trusted} is another, or has changed)" if trusted else "")
         )
     settings = {"dataset": identity.get("dataset_settings") or {}}
     seer = identity.get("perceiver") or {}
     shipped = seer.get("name") in registry.names("perceiver")
     if shipped:
         settings["perceiver"] = {"name": seer["name"], **(seer.get("settings") or {})}
-    try:
-        dataset = open_dataset(Plan("view", name, settings=settings, data=data))
-        found = Checksums().combined(dataset.files)
-        if found != identity.get("data_checksum"):
-            return Sources(
-                notice="Instructions and maps are left out: the data here are not the run's "
-                f"({found}, and the run had {identity.get('data_checksum')})."
-            )
-        return Sources(dataset, of_ids(dataset.tasks, set(ids)), words=shipped or not seer)
-    except WaywordError as error:
-        return Sources(notice=f"Instructions and maps are left out: {error}")
+    dataset = open_dataset(Plan("view", name, settings=settings, data=data))
+    found, had = Checksums().combined(dataset.files), identity.get("data_checksum")
+    if found != had:
+        raise UsageError(f"the data here are not the run's ({found}, and the run had {had}).")
+    return Sources(dataset, of_ids(dataset.tasks, set(ids)), words=shipped or not seer)

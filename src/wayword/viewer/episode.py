@@ -15,8 +15,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.viewer import figures
 from wayword.viewer import words as seeing
 from wayword.viewer.causes import CAUSES, signs
-from wayword.viewer.clauses import Clauses
-from wayword.viewer.course import SPOKEN, Course, conditions, course_and_map, experts
+from wayword.viewer.course import SPOKEN, Clauses, Course, conditions, course_and_map, experts
 from wayword.viewer.data import Sources
 from wayword.viewer.maps.generic import letters_of, place_of
 from wayword.viewer.markup import Html, data, join, page, tag
@@ -168,22 +167,10 @@ def _pinned(words: str, clauses: Clauses) -> Html | None:
 
 
 def _aside(told: Trajectory, course: Course, pinned: Html | None, drawn: Html | None) -> Html:
-    keys = tag(
-        "p",
-        *(
-            part
-            for key, words in (
-                ("←→", "steps"),
-                ("space", "play"),
-                ("j k", "episodes"),
-                ("e", "prompts"),
-                ("u", "up"),
-            )
-            for part in (tag("kbd", key), f" {words} ")
-        ),
-        class_="keys dim",
-    )
-    return tag("aside", pinned, _scrubber(told, course), drawn, keys)
+    known = {"←→": "steps", "space": "play", "j k": "episodes", "e": "prompts", "u": "up"}
+    keys = [part for key, words in known.items() for part in (tag("kbd", key), f" {words} ")]
+    shown = tag("p", *keys, class_="keys dim")
+    return tag("aside", pinned, _scrubber(told, course), drawn, shown)
 
 
 def _steps(told: Trajectory, sources: Sources, course: Course, cards: Cards) -> Html:
@@ -250,15 +237,11 @@ _MOST_RUNS = 20
 
 def _told_alone(sources: Sources, name: str) -> list[Html]:
     """What each actor was told that the others were not."""
-    return [
-        tag(
-            "details",
-            tag("summary", "told to ", tag("bdi", actor), " alone"),
-            tag("pre", text),
-            open=True,
-        )
-        for actor, text in sources.told_alone(name).items()
-    ]
+    found = []
+    for actor, text in sources.told_alone(name).items():
+        title = tag("summary", "told to ", tag("bdi", actor), " alone")
+        found.append(tag("details", title, tag("pre", text), open=True))
+    return found
 
 
 def brief_head(

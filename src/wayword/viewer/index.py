@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from numpy.typing import NDArray
 from wayword.core.episode import Json
 from wayword.core.metric import Metric
 from wayword.metrics import accounting
-from wayword.runs.config import caveats_of, success_of
+from wayword.runs.config import caveats_of
 from wayword.runs.plan import cast_of
 from wayword.viewer import words as seeing
 from wayword.viewer.causes import CAUSES
-from wayword.viewer.data import Head, Sources, Tally
+from wayword.viewer.data import Sources
 from wayword.viewer.figures import column, histogram, interval, title, value, whisker
+from wayword.viewer.library import Found, Head, Rows, Tally, slug
 from wayword.viewer.markup import Html, data, join, page, tag, visible
 
 ACCOUNT = ("steps", "rejections", "prompt_tokens", "completion_tokens", "cost", "seconds")
@@ -32,7 +34,7 @@ _EFFICIENCY = ("spl", "spl_visible", "spl_challenge", "plw_sr", "sdtw", "ndtw", 
 _LISTED = 200
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Overview:
     """All that the page of a run is made of.
 
@@ -44,10 +46,8 @@ class Overview:
     """
 
     name: str
-    path: str
-    config: Mapping[str, Any]
+    rows: Rows
     row: Mapping[str, Any]
-    metrics: Sequence[Metric]
     heads: Sequence[Head]
     sources: Sources
     pages: Mapping[str, str]
@@ -58,19 +58,16 @@ class Overview:
     later: bool = False
     remote: bool = False
     going: str = ""
-    version: str = ""
-    slug: str = ""
-    counted: Tally | None = None
 
     @property
+    def config(self) -> Mapping[str, Any]:
+        """The run's settings and identity."""
+        return self.rows.run.config
+
+    @cached_property
     def tally(self) -> Tally:
-        """The episodes counted: as ``counted`` says, or by their heads."""
-        return self.counted or Tally.of(self.heads, self.success)
-
-    @property
-    def success(self) -> str:
-        """The key of the family's success measure."""
-        return success_of(self.config)
+        """The episodes counted."""
+        return self.rows.tally()
 
 
 def index_page(run: Overview) -> str:
@@ -79,7 +76,7 @@ def index_page(run: Overview) -> str:
         "nav",
         tag("a", "‹ all runs", href="../../", rel="up"),
         tag("span", tag("bdi", run.name), class_="grow"),
-        tag("a", "compare", href=f"../../compare?run={run.slug}") if run.served else None,
+        tag("a", "compare", href=f"../../compare?run={slug(run.name)}") if run.served else None,
         class_="top",
     )
     main = tag(
@@ -146,10 +143,10 @@ def metrics_part(run: Overview) -> Html:
     columns = run.tally.columns
     cards = {
         metric.key: _card(metric, found, columns.get(metric.key, np.empty(0)))
-        for metric in run.metrics
+        for metric in run.rows.metrics
         if (found := run.row["metrics"].get(metric.key)) is not None
     }
-    large = [key for key in headline(run) if key in cards]
+    large = [key for key in headline(run.row, run.rows.success) if key in cards]
     rest = [card for key, card in cards.items() if key not in large]
     words = f"All metrics: {len(rest)} more"
     return tag(
@@ -161,13 +158,8 @@ def metrics_part(run: Overview) -> Html:
     )
 
 
-def headline(run: Overview) -> list[str]:
-    """Keys of the success measure, an efficiency, steps and cost, as far as the run has them."""
-    return headline_keys(run.row, run.success)
-
-
-def headline_keys(row: Mapping[str, Any], success: str) -> list[str]:
-    """The same, of a run's row."""
+def headline(row: Mapping[str, Any], success: str) -> list[str]:
+    """Keys of the success measure, an efficiency, steps and cost that a run's row has."""
     there = {key for key, found in row.get("metrics", {}).items() if found}
     efficient = next((key for key in _EFFICIENCY if key in there and key != success), "")
     return [key for key in (success, efficient, "steps", "cost") if key in there]
@@ -276,25 +268,19 @@ def _missing(run: Overview) -> Html | None:
     if without <= 0 or run.served:
         return None
     return tag(
-        "p",
-        f"{len(run.pages):,} of {len(run.heads):,} episodes have a page. For others: ",
-        tag("code", f"{run.command} --episode ID"),
-        ", a higher ",
-        tag("code", "--limit"),
-        ", or leave out ",
-        tag("code", "--write"),
-        ".",
-        class_="dim",
-    )
+        "p", f"{len(run.pages):,} of {len(run.heads):,} episodes have a page. For others: ",
+        tag("code", f"{run.command} --episode ID"), ", a higher ", tag("code", "--limit"),
+        ", or leave out ", tag("code", "--write"), ".", class_="dim",
+    )  # fmt: skip
 
 
 def _shown(run: Overview) -> list[str]:
     """The metrics of the table: the family's two main ones, then what the episodes took."""
     there = set(run.tally.columns)
-    own = [m for m in run.metrics if m.key in there and m not in accounting.METRICS]
-    order = [run.success, *_MAIN]
+    own = [m for m in run.rows.metrics if m.key in there and m not in accounting.METRICS]
+    order = [run.rows.success, *_MAIN]
     own.sort(key=lambda m: order.index(m.key) if m.key in order else len(order))
-    account = [m for m in run.metrics if m.key in there and m.key in ACCOUNT]
+    account = [m for m in run.rows.metrics if m.key in there and m.key in ACCOUNT]
     return [metric.key for metric in (*own[:2], *account)]
 
 
@@ -302,17 +288,17 @@ def _data(run: Overview) -> Json:
     return {
         "columns": [
             {"key": m.key, "label": column(m), "kind": m.kind, "better": m.better, "doc": m.doc}
-            for m in run.metrics
+            for m in run.rows.metrics
         ],
         "shown": _shown(run),
-        "keys": [m.key for m in run.metrics],
-        "success": run.success,
+        "keys": [m.key for m in run.rows.metrics],
+        "success": run.rows.success,
         "causes": [{"key": cause, "label": name(cause)} for cause in CAUSES],
         "of": len(run.heads),
         "remote": run.remote,
         "later": "texts" if run.later else "",
         "live": run.going,
-        "version": run.version,
+        "version": run.rows.version if run.served else "",
         "rows": [] if run.remote else [row_of(run, head) for head in run.heads],
     }
 
@@ -327,7 +313,7 @@ def row_of(run: Overview, head: Head) -> list[Json]:
         head.ended,
         causes,
         scene,
-        *(_number(head.scores.get(metric.key)) for metric in run.metrics),
+        *(_number(head.scores.get(metric.key)) for metric in run.rows.metrics),
     ]
 
 
@@ -361,32 +347,25 @@ def _what(run: Overview) -> Html:
         "shard": identity.get("shard"),
         "started": config.get("started"),
         "split checksum": identity.get("data_checksum"),
-        "folder": run.path,
+        "folder": str(run.rows.run.path),
     }
     settings = {
         key: identity[key] for key in ("settings", "actors", "model_settings", "dataset_settings")
         if identity.get(key)
     }  # fmt: skip
+    whole = tag("pre", json.dumps(config, indent=2, default=str), class_="said", tabindex=0)
     return tag(
-        "section",
-        tag("h2", "What was run"),
-        seeing.facts(told),
-        _totals(run),
+        "section", tag("h2", "What was run"), seeing.facts(told), _totals(run),
         _folded("Settings", settings),
         _folded("Versions", config.get("versions") or {}),
         _folded("Checksums of the data files (SHA-256)", config.get("checksums") or {}),
-        tag(
-            "details",
-            tag("summary", "run.json"),
-            tag("pre", json.dumps(config, indent=2, default=str), class_="said", tabindex=0),
-        ),
-        class_="what",
-    )
+        tag("details", tag("summary", "run.json"), whole), class_="what",
+    )  # fmt: skip
 
 
 def _totals(run: Overview) -> Html | None:
     totals = run.row.get("totals") or {}
-    known = {metric.key: metric for metric in run.metrics}
+    known = {metric.key: metric for metric in run.rows.metrics}
     told = {
         f"{title(metric).lower()} in all": value(metric, total)
         for key, total in totals.items()
@@ -398,3 +377,139 @@ def _totals(run: Overview) -> Html | None:
 def _folded(title: str, held: Any) -> Html | None:
     inner = seeing.facts(held)
     return tag("details", tag("summary", title), inner) if inner else None
+
+
+# The first page of the viewer: every run of a folder, with its figures.
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One run: where its page is, what was run, and how it stands.
+
+    ``figures`` are (metric, mean) pairs: success, efficiency, steps and cost. ``status`` is
+    ``going on``, ``complete``, ``part`` or ``unreadable``; then ``notice`` says why.
+    """
+
+    name: str
+    href: str
+    agent: str = ""
+    model: str = ""
+    dataset: str = ""
+    family: str = ""
+    status: str = ""
+    done: int = 0
+    of: int = 0
+    failed: int = 0
+    dollars: float | None = None
+    started: str = ""
+    notice: str = ""
+    figures: Sequence[tuple[Metric, float | None]] = field(default_factory=tuple)
+    folder: str = ""
+
+
+def home_page(where: str, cards: Sequence[Card], live: str = "live") -> str:
+    """The whole document."""
+    lead = tag("p", f"{len(cards):,} in ", tag("code", where), class_="lead")
+    play = tag("p", tag("a", "Play an episode yourself", href="play"))
+    head = tag("header", tag("h1", "Runs"), lead, play, class_="head")
+    rows = data("data", {"rows": [_words_of(card) for card in cards], "live": live})
+    body = join([tag("main", head, _runs_table(cards), class_="wide"), rows])
+    return page("Runs · Wayword", body, "home", served=True)
+
+
+def _runs_table(cards: Sequence[Card]) -> Html:
+    search = tag(
+        "input", type="search", id="search", placeholder="Filter by name, agent, model or dataset",
+        aria_label="Filter by name, agent, model or dataset", autocomplete="off",
+    )  # fmt: skip
+    press = tag("button", "compare", type="button", id="compare", disabled=True)
+    words = tag("span", "choose two runs to compare them", class_="dim", id="hint")
+    heads = ["", "Run", "Agent and model", "Dataset", "Episodes", "Success", "Efficiency"]
+    heads += ["Steps", "Cost"]
+    empty = tag("p", "No run folder yet. Make one: ", tag("code", "wayword demo"), class_="lead")
+    table = tag(
+        "table",
+        tag(
+            "thead",
+            tag("tr", *(tag("th", head, scope="col") if head else tag("td") for head in heads)),
+        ),
+        tag("tbody", *map(_row, cards)),
+        id="runs",
+        class_="table",
+    )
+    return tag(
+        "section",
+        tag("div", search, press, words, tag("output", id="count"), class_="bar"),
+        tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Runs")
+        if cards else empty,
+        aria_label="Table of runs",
+    )  # fmt: skip
+
+
+def _row(card: Card) -> Html:
+    who = join([card.agent, tag("br"), tag("small", card.model)] if card.model else [card.agent])
+    pick = tag("input", type="checkbox", data_run=card.href, aria_label=f"compare {card.name}")
+    cells = [
+        tag("td", pick, class_="pick"),
+        tag("th", tag("a", tag("bdi", card.name), href=card.href), scope="row", class_="id"),
+        tag("td", who),
+        tag("td", card.dataset),
+        tag("td", *_progress(card), class_="n", data_label="episodes"),
+        *(_figure(*each) for each in _placed(card)),
+    ]
+    return tag("tr", *cells, data_run=card.href, class_=card.status.replace(" ", "-"))
+
+
+_PLACES = ("success", "efficiency", "steps", "cost")
+
+
+def _placed(card: Card) -> list[tuple[Metric | None, float | None]]:
+    """The figures, each in its column."""
+    found: dict[str, tuple[Metric | None, float | None]] = dict.fromkeys(_PLACES, (None, None))
+    for metric, mean in card.figures:
+        key = metric.key if metric.key in found else "success"
+        key = "efficiency" if key == "success" and found["success"][0] else key
+        found[key] = metric, mean
+    return [found[place] for place in _PLACES]
+
+
+def _figure(metric: Metric | None, mean: float | None) -> Html:
+    if metric is None:
+        return tag("td", "–", class_="n")
+    small = tag("small", title(metric)) if metric.key not in _PLACES else None
+    told = (value(metric, mean), " ", small)
+    return tag("td", *told, class_="n", data_label=column(metric), title=metric.doc)
+
+
+def _progress(card: Card) -> list[Html | str | None]:
+    if card.notice:
+        return [tag("span", card.notice, class_="why")]
+    most = max(1, card.of)
+    meter = tag("meter", value=card.done, max=most, min=0, aria_label="finished")
+    failed = tag("small", f"{card.failed:,} failed", class_="bad") if card.failed else None
+    of = f" of {card.of:,}" if card.of else ""
+    return [tag("span", f"{card.done:,}", class_="done"), f"{of} ", meter if card.of else None, " ",
+            tag("small", card.status, class_="status"), failed]  # fmt: skip
+
+
+def _words_of(card: Card) -> Json:
+    """What the page's script filters by."""
+    words = " ".join((card.name, card.agent, card.model, card.dataset, card.status))
+    return {"href": card.href, "words": visible(words).lower()}
+
+
+def means(row: Mapping[str, Any], key: str) -> float | None:
+    """A metric's mean in a run's row, None where there is none."""
+    found = row.get("metrics", {}).get(key) or {}
+    mean = found.get("mean")
+    return None if mean is None else float(mean)
+
+
+def line_of(card: Card, each: Found) -> str:
+    """``going on     3/20  SR 33.3%  runs/first  (navgpt, openai:m, houses:test)`` for a run."""
+    if card.notice:
+        return f"{card.notice}  {each.path}"
+    found = [f"{metric.label} {value(metric, mean)}" for metric, mean in card.figures[:1]]
+    count = f"{card.done}/{card.of}"
+    what = ", ".join(filter(None, (card.agent, card.model, card.dataset)))
+    return f"{card.status:<9} {count:>11}  {''.join(found):<16}  {each.path}  ({what})"

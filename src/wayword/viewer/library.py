@@ -9,6 +9,7 @@ rows.record("17_0")                    # one whole episode, read from its place 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import threading
@@ -22,10 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import RecordingError, UsageError
-from wayword.runs.config import refuse_earlier, success_of
+from wayword.core.metric import Metric
+from wayword.metrics import accounting, scoring, state_accuracy
+from wayword.runs import reports
+from wayword.runs.config import metrics_of, refuse_earlier, success_of
 from wayword.runs.index import Index
-from wayword.runs.record import EpisodeRecord, RecordedRun, is_run
-from wayword.viewer.data import Head, Tally
+from wayword.runs.record import RecordedRun, is_run
 
 T = TypeVar("T")
 
@@ -34,16 +37,42 @@ _KEPT = 400_000
 """Rows of indexes that are kept, about: those of the runs that were looked at last."""
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """One line of a run's table. A failed episode has no scores and says why in ``error``."""
+
+    episode_id: str
+    ended: str
+    scores: dict[str, float]
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A run's episodes counted: finished, failed, without success (failed ones too). ``endings``
+    are how they ended, each once; ``columns`` a metric's scores where there are any, (N,)."""
+
+    done: int
+    failed: int
+    lost: int
+    endings: Sequence[str]
+    columns: Mapping[str, NDArray[np.float64]]
+
+
 class Rows:
     """The episodes of one run, as its index has them: finished ones, numbered from 1 in the order
     they ended, and failed ones that were not finished since."""
 
     def __init__(self, run: RecordedRun) -> None:
-        self.run = run
-        self.success = success_of(run.config)
+        self.run, self.success = run, success_of(run.config)
         self._lock = threading.Lock()
-        self._index = run.index
-        self._version, self._ids = "", list[str]()
+        self.index: Index = run.index
+        self.version = ""
+        """Changes whenever an episode is added."""
+        self.ids: list[str] = []
+        """The finished episodes."""
+        self.metrics: list[Metric] = []
+        """The metrics that episodes have, the family's own first."""
         self.done = 0
         self.failed: dict[str, str] = {}
         """Id and reason of the latest failure."""
@@ -51,48 +80,37 @@ class Rows:
     def refresh(self) -> Rows:
         """Read what is new. Raises ``RecordingError`` for a damaged record."""
         with self._lock:
-            self._index = self.run.index
-            self.done, self.failed = len(self._index), self._index.failed()
+            self.index = self.run.index
+            self.done, self.failed = len(self.index), self.index.failed()
             version = f"{self.done}-{len(self.failed)}"
-            if version != self._version:
-                self._version, self._ids = version, self._index.ids()
+            if version != self.version:
+                self.version, self.ids = version, self.index.ids()
+                known = (
+                    *metrics_of(self.run.config), *accounting.METRICS, *scoring.TRIAL_METRICS,
+                    *state_accuracy.METRICS, *accounting.ADVICE_METRICS,
+                )  # fmt: skip
+                self.metrics = [metric for metric in known if metric.key in self.index.keys]
         return self
 
     def __len__(self) -> int:
         return self.done + len(self.failed)
 
-    @property
-    def index(self) -> Index:
-        """Scores and places of the episodes."""
-        return self._index
-
-    @property
-    def ids(self) -> Sequence[str]:
-        """The finished episodes."""
-        return self._ids
-
-    @property
-    def version(self) -> str:
-        """Changes whenever an episode is added."""
-        return self._version
-
-    def metrics(self) -> list[str]:
-        """Every metric that some episode has."""
-        return self._index.keys
-
-    def column(self, key: str) -> NDArray[np.float64]:
-        """The metric over the finished episodes, (len(ids),); NaN where there is none."""
-        return self._index.column(key)
+    def row(self) -> Mapping[str, Any]:
+        """The run's row of ``wayword table``, with intervals; empty before an episode ends."""
+        if not self.done:
+            return {}
+        row: Mapping[str, Any] = json.loads(reports.table([self.run.path], "json"))["rows"][0]
+        return row
 
     def scored(self, episode: str) -> dict[str, float]:
         """A finished episode's metrics. Raises ``KeyError`` where there is none."""
-        if (entry := self._index.entry(episode)) is None:
+        if (entry := self.index.entry(episode)) is None:
             raise KeyError(episode)
         return _numbers(entry.scores)
 
     def outcomes(self) -> dict[str, float]:
         """The success measure of each finished episode that has one."""
-        pairs = zip(self.ids, self.column(self.success).tolist(), strict=True)
+        pairs = zip(self.ids, self.index.column(self.success).tolist(), strict=True)
         return {name: found for name, found in pairs if found == found}
 
     def heads(self) -> Heads:
@@ -101,14 +119,14 @@ class Rows:
 
     def lost(self) -> list[str]:
         """The ids of the episodes without success, the failed first."""
-        numbers = np.flatnonzero(self.column(self.success) <= 0.5).tolist()
+        numbers = np.flatnonzero(self.index.column(self.success) <= 0.5).tolist()
         return [*self.failed, *(self.ids[number] for number in numbers)]
 
     def tally(self) -> Tally:
         """The episodes counted."""
-        scores = self._index.scores()  # all columns in one pass: a pass each takes twice as long
+        scores = self.index.scores()  # all columns in one pass: a pass each takes twice as long
         present = {key: scores.column(key) for key in scores.keys}
-        endings = dict.fromkeys([*(["failed"] if self.failed else []), *self._index.endings()])
+        endings = dict.fromkeys([*(["failed"] if self.failed else []), *self.index.endings()])
         return Tally(self.done, len(self.failed), len(self.lost()), list(endings), present)
 
     def names(self) -> list[str]:
@@ -116,15 +134,7 @@ class Rows:
         return [*self.failed, *self.ids]
 
     def __contains__(self, episode: object) -> bool:
-        return episode in self._index or episode in self.failed
-
-    def written(self, episode: str) -> dict[str, Any]:
-        """The episode's record as it is in the file. Raises ``UsageError`` where there is none."""
-        return self.run.written(episode)
-
-    def record(self, episode: str) -> EpisodeRecord:
-        """One episode; of a failed one, what is recorded. Raises as ``written`` does."""
-        return self.run.record(episode)
+        return episode in self.index or episode in self.failed
 
 
 class Heads(Sequence[Head]):

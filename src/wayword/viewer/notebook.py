@@ -12,16 +12,13 @@ from __future__ import annotations
 
 from wayword.core.errors import WaywordError
 from wayword.core.trajectory import Trajectory
-from wayword.runs.config import metrics_of
 from wayword.runs.record import EpisodeRecord, RunFolder
 from wayword.runs.running import RunResult
-from wayword.viewer.content import metrics
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, index_page
 from wayword.viewer.library import Rows
 from wayword.viewer.markup import Html, tag
-from wayword.viewer.pages import row_of_run
 
 MOST = 2000
 """Episodes of a run that are listed; of more, the figures alone are shown."""
@@ -56,11 +53,8 @@ def _episode(record: EpisodeRecord) -> str:
 
 def _run(result: RunResult) -> str:
     rows = Rows(RunFolder.read(result.path)).refresh()
-    config, heads = rows.run.config, rows.heads()
     overview = Overview(
-        result.path.name, str(result.path), config, row_of_run(result.path, heads),
-        metrics(config, rows.metrics()) or metrics_of(config), heads[:MOST],
-        Sources(success=rows.success), {},
+        result.path.name, rows, rows.row(), rows.heads()[:MOST], Sources(success=rows.success), {},
         f"wayword view {result.path}",
     )  # fmt: skip
     return index_page(overview)

@@ -13,10 +13,9 @@ from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.secrets import redacted
-from wayword.runs import reports
 from wayword.runs.record import RunFolder
-from wayword.viewer.content import found_causes, metrics
-from wayword.viewer.data import Head, open_sources
+from wayword.viewer.content import found_causes
+from wayword.viewer.data import open_sources
 from wayword.viewer.episode import Links, episode_page
 from wayword.viewer.index import Overview, index_page
 from wayword.viewer.library import Rows
@@ -69,20 +68,6 @@ class Written:
     notice: str = ""
 
 
-def write(
-    run: Path,
-    out: Path | None = None,
-    *,
-    limit: int = LIMIT,
-    episodes: Sequence[str] = (),
-    data: Path | None = None,
-    trusted: Path | None = None,
-) -> Path:
-    """Write the pages of a run, and give the path of ``index.html``. See ``write_pages``."""
-    given = write_pages(run, out, limit=limit, episodes=episodes, data=data, trusted=trusted)
-    return given.index
-
-
 def write_pages(
     run: Path,
     out: Path | None = None,
@@ -105,12 +90,11 @@ def write_pages(
     an episode that the run does not have and for an ``out`` that holds something else.
     """
     rows = Rows(RunFolder.read(run)).refresh()
-    listed = rows.heads()
-    wanted = _wanted(listed, limit, episodes)
+    wanted = _wanted(rows.names(), limit, episodes)
     folder = run / "pages" if out is None else out
     try:
         _claim(folder, rows.run.config)
-        return _write(rows, listed, wanted, folder, data, trusted, on_page or _silent)
+        return _write(rows, wanted, folder, data, trusted, on_page)
     except OSError as error:
         problem = (error.strerror or str(error)).lower()
         raise RecordingError(f"{folder}: {problem}; give another folder with --out") from error
@@ -118,17 +102,14 @@ def write_pages(
 
 def _write(
     rows: Rows,
-    listed: Sequence[Head],
     wanted: Sequence[str],
     folder: Path,
     data: Path | None,
     trusted: Path | None,
-    on_page: OnPage,
+    on_page: OnPage | None,
 ) -> Written:
-    config, path = rows.run.config, rows.run.path
-    ids = [head.episode_id for head in listed]
-    sources = open_sources(config, ids, data, trusted)
-    known, row = metrics(config, rows.metrics()), row_of_run(path, listed)
+    config, path, ids = rows.run.config, rows.run.path, rows.names()
+    sources, known = open_sources(config, ids, data, trusted), rows.metrics
     name = path.resolve().name
     names = {each: file_name(each) for each in ids}
     there = {each for each in ids if (folder / "episodes" / names[each]).is_file()}
@@ -137,11 +118,12 @@ def _write(
     links = _links([names[each] for each in chain])
     for done, episode in enumerate(wanted, 1):
         file = names[episode]
-        text = episode_page(rows.record(episode), known, sources, name, links[file])
+        text = episode_page(rows.run.record(episode), known, sources, name, links[file])
         _put(folder / "episodes" / file, text)
-        on_page(done, len(wanted))
+        if on_page is not None:
+            on_page(done, len(wanted))
     overview = Overview(
-        name, str(path), config, row, known, listed, sources,
+        name, rows, rows.row(), rows.heads(), sources,
         {each: f"episodes/{names[each]}" for each in chain}, f"wayword view {path} --write",
         causes=found_causes(rows, sources),
     )  # fmt: skip
@@ -150,33 +132,21 @@ def _write(
     return Written(index, len(wanted), len(chain), len(ids), sources.notice)
 
 
-def _wanted(listed: Sequence[Head], limit: int, episodes: Sequence[str]) -> list[str]:
+def _wanted(ids: Sequence[str], limit: int, episodes: Sequence[str]) -> Sequence[str]:
     if limit < 0:
         raise UsageError(f"--limit must be at least 0, not {limit}")
-    ids = [head.episode_id for head in listed]
     for name in episodes:
         if name not in ids:
-            near = suggest(name, ids) if len(ids) < 20_000 else "see index.html"
-            raise UsageError(f"this run has no episode {name!r}; {_short(near)}")
+            near = suggest(name, list(ids)) if len(ids) < 20_000 else "see index.html"
+            near = near if len(near) <= 300 else f"{near[:300]} …"
+            raise UsageError(f"this run has no episode {name!r}; {near}")
     return list(dict.fromkeys(episodes)) if episodes else ids[:limit]
-
-
-def _short(words: str, most: int = 300) -> str:
-    return words if len(words) <= most else f"{words[:most]} …"
 
 
 def _links(files: Sequence[str]) -> dict[str, Links]:
     """Each page's neighbours."""
     around = ["", *files, ""]
     return {file: Links(around[at], around[at + 2]) for at, file in enumerate(files)}
-
-
-def row_of_run(path: Path, listed: Sequence[Head]) -> Mapping[str, Any]:
-    """The run's means and intervals; nothing where no episode was scored."""
-    if not any(head.scores for head in listed):
-        return {}
-    row: Mapping[str, Any] = json.loads(reports.table([path], "json"))["rows"][0]
-    return row
 
 
 def _claim(folder: Path, config: Mapping[str, Any]) -> None:
@@ -207,5 +177,6 @@ def _put(path: Path, text: str) -> None:
     os.replace(beside, path)
 
 
-def _silent(done: int, total: int) -> None:
-    return None
+def write(run: Path, out: Path | None = None, **options: Any) -> Path:
+    """Write the pages of a run, and give the path of ``index.html``. See ``write_pages``."""
+    return write_pages(run, out, **options).index

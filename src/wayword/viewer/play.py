@@ -1,6 +1,6 @@
 """Games in the browser: an episode under way, the seats of its actors, and who watches.
 
-    games = Games(content)
+    games = Games(content.library.add)
     table = games.begin(Plan("human", "houses", out=Path("runs/mine")))
     table.seat("agent").put(1, "goto[…]")      # what a page sends
 
@@ -11,14 +11,15 @@ person is another one than at the terminal. Whatever is typed goes through the s
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
 
-from wayword.agents.person import Left, Situation, Style
+from wayword.agents.person import Left, Person, Situation, Style
 from wayword.core import registry
 from wayword.core.action import Action, ActionSpace, Rejection
 from wayword.core.episode import Episode
@@ -53,7 +54,7 @@ class Line:
     style: Style = ""
 
 
-class Seat:
+class Seat(Person):
     """One actor's place at a table: the person who plays it, as the agent ``human`` knows one."""
 
     def __init__(self, table: Table, actor: str) -> None:
@@ -68,11 +69,12 @@ class Seat:
         self._words: list[str] = []
         self._left = False
 
-    def show(self, situation: Situation) -> None:
+    def show(self, situation: Situation) -> bool:
         """It is this actor's turn."""
         with self._table.changing():
             self.situation = situation
             self.looks.append(Look(self._table.pose(self.actor), situation.observation))
+        return True
 
     def tell(self, text: str, style: Style = "") -> None:
         """What came of the last words."""
@@ -120,7 +122,7 @@ class Seat:
         return str(listed[number - 1]) if 1 <= number <= len(listed) else words
 
 
-class Table:
+class Table(Person):
     """One game: the person of its run, who has a seat an actor, and sees every turn."""
 
     def __init__(self, name: str, title: str) -> None:
@@ -146,9 +148,14 @@ class Table:
         """Whether nothing more happens here."""
         return self.state in ("over", "failed")
 
-    def changing(self) -> Any:
-        """A change that the pages are told of, as a context manager."""
-        return _Change(self)
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """A change that the pages are told of."""
+        with self.changed:
+            try:
+                yield
+            finally:
+                self.touch()
 
     def touch(self) -> None:
         """Tell the pages that something has changed."""
@@ -236,20 +243,6 @@ class Table:
     def _fail(self, problem: str) -> None:
         with self.changing():
             self.problem, self.state = problem, "failed"
-
-
-class _Change:
-    """Holds the table, and tells its pages at the end."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def __enter__(self) -> None:
-        self._table.changed.acquire()
-
-    def __exit__(self, *error: object) -> None:
-        self._table.touch()
-        self._table.changed.release()
 
 
 @dataclass(slots=True)

@@ -14,8 +14,7 @@ from wayword.core.trajectory import STATE, ModelCall, Note, Step, Verdict
 from wayword.metrics.state_accuracy import claims
 from wayword.viewer import figures
 from wayword.viewer import words as seeing
-from wayword.viewer.clauses import SHOWN_ELSEWHERE, Clauses
-from wayword.viewer.course import SPOKEN, Course
+from wayword.viewer.course import SHOWN_ELSEWHERE, SPOKEN, Clauses, Course
 from wayword.viewer.letters import Letters
 from wayword.viewer.maps.generic import place_of
 from wayword.viewer.markup import Child, Html, join, tag
@@ -357,14 +356,9 @@ class Cards:
         if not self.ask or self.trial:
             return None
         kinds = (("raw", "Raw JSON"), ("continue", "Continue from here"))
+        where = f"{self.ask}&step={number}"
         asked = [
-            tag(
-                "button",
-                words,
-                type="button",
-                class_="press ask",
-                data_ask=f"{kind}{self.ask}&step={number}",
-            )
+            tag("button", words, type="button", class_="press ask", data_ask=f"{kind}{where}")
             for kind, words in kinds
         ]
         play = tag(

@@ -6,6 +6,7 @@ import pytest
 
 from helpers.small_grid import drawn
 from wayword.core.action import Action
+from wayword.core.episode import Episode
 from wayword.verbalize.babyai import SENTENCES, feedback
 from wayword.worlds.babyai.motions import FAILURES, HIGH, LOW
 from wayword.worlds.babyai.world import BabyAIWorld
@@ -137,3 +138,24 @@ def test_an_errand_walks_only_where_it_has_seen_a_way() -> None:
 
 def inside(world: BabyAIWorld) -> list[dict[str, int | str]]:
     return [t for t in world.state()["things"] if 8 <= t["x"] <= 13 and 8 <= t["y"] <= 13]
+
+
+def test_exploring_ends_at_the_first_sight_of_something_new(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = 0
+    for seed in range(6):
+        world = BabyAIWorld("GoTo", "high")
+        world.reset(Episode("1", "?", "GoTo", {"seed": seed}))
+        carried_out, known = world.level.act, list[int]()
+
+        def counted(code: int) -> None:
+            known.append(len(world.names.thing))  # noqa: B023 - called in this round alone
+            carried_out(code)  # noqa: B023
+
+        monkeypatch.setattr(world.level, "act", counted)
+        while act(world, "go_explore")[0] == "ok":
+            assert len(set(known)) == 1, "something new was in view, and it went on"
+            found += len(world.names.thing) > known[0]
+            known.clear()
+    assert found > 6

@@ -12,7 +12,7 @@ from wayword.core.episode import Episode
 from wayword.core.geometry import Point, way_length
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.objectnav.base import goto, numbers
-from wayword.worlds.objectnav.ground import Ground
+from wayword.worlds.objectnav.ground import Ground, ground_of
 from wayword.worlds.objectnav.world import ObjectNavWorld, gap
 
 # Half-metre cells with centres at x 1.0, 1.5, 2.0 and y 2.0 (the row below) and 2.5.
@@ -135,3 +135,36 @@ def test_an_oracle_goes_no_farther_than_it_must() -> None:
     assert gone == pytest.approx(1.0)
     assert world.find({"vase"}, 1.5) == ([], "no_target")
     assert world.find({"mug"}, 0.1) == ([], "out_of_sight"), "the table is in the way"
+
+
+def kitchen() -> SceneBuilder:
+    """A room of 4 m by 3 m with a table, 1.0 m wide and 0.4 m deep, in the middle of it."""
+    house = SceneBuilder("kitchen")
+    house.room("kitchen", [(0, 0), (4, 0), (4, 3), (0, 3)])
+    house.furniture("table", 2.0, 1.5, 1.0, 0.4, 0.8)
+    return house
+
+
+def test_the_ground_of_a_scene_keeps_clear_of_furniture_and_walls_on_both_axes() -> None:
+    ground = ground_of(kitchen().build(), radius=0.2)
+    taken = {(2.0, 1.5), (2.65, 1.5), (1.35, 1.5), (2.0, 1.85), (2.0, 1.15), (2.65, 1.85)}
+    taken |= {(0.1, 1.5), (3.9, 1.5), (2.0, 0.1), (2.0, 2.9)}
+    free = {(2.75, 1.5), (1.25, 1.5), (2.0, 1.95), (2.0, 1.05), (2.65, 1.95), (2.75, 1.85)}
+    free |= {(0.25, 1.5), (3.75, 1.5), (2.0, 0.25), (2.0, 2.75)}
+    assert [place for place in sorted(taken) if ground.at(*place)] == []
+    assert [place for place in sorted(free) if not ground.at(*place)] == []
+    assert ground_of(kitchen().build(), radius=0.4).at(2.75, 1.5) is False
+
+
+def test_two_rooms_are_one_ground_where_they_join_and_two_behind_a_shut_door() -> None:
+    def ways(shut: bool) -> list[tuple[float, float]] | None:
+        house = SceneBuilder("flat")
+        house.room("kitchen", [(0, 0), (2, 0), (2, 3), (0, 3)])
+        house.room("hall", [(2, 0), (4, 0), (4, 3), (2, 3)])
+        house.door("door", (2, 1), (2, 2), shut=shut)
+        return ground_of(house.build(), radius=0.2).way((1.0, 0.5), [(3.0, 0.5)])
+
+    assert ways(True) is None
+    found = ways(False)
+    assert found is not None
+    assert 2.2 < way_length(found) < 3.0

@@ -28,23 +28,17 @@ class RoomType:
 
 
 ROOM_TYPES: dict[str, RoomType] = {
-    "garage": RoomType((4.0, 5.2), (4.6, 5.4)),
-    "laundry room": RoomType((2.4, 3.0), (2.6, 3.6)),
-    "pantry": RoomType((2.2, 2.6), (2.2, 2.8)),
-    "kitchen": RoomType((3.8, 4.8), (3.6, 4.6)),
+    "garage": RoomType((4.0, 5.2), (4.6, 5.4)), "laundry room": RoomType((2.4, 3.0), (2.6, 3.6)),
+    "pantry": RoomType((2.2, 2.6), (2.2, 2.8)), "kitchen": RoomType((3.8, 4.8), (3.6, 4.6)),
     "dining room": RoomType((3.6, 4.6), (3.6, 4.6), wide=True),
     "living room": RoomType((4.8, 6.2), (4.4, 5.4), wide=True),
-    "library": RoomType((3.4, 4.2), (3.6, 4.4)),
-    "music room": RoomType((3.4, 4.4), (3.6, 4.4)),
-    "office": RoomType((3.0, 3.8), (3.2, 4.2)),
-    "guest bedroom": RoomType((3.4, 4.2), (3.6, 4.4)),
-    "bathroom": RoomType((2.5, 3.2), (2.8, 3.8)),
-    "main bedroom": RoomType((4.0, 5.0), (3.8, 4.8)),
+    "library": RoomType((3.4, 4.2), (3.6, 4.4)), "music room": RoomType((3.4, 4.4), (3.6, 4.4)),
+    "office": RoomType((3.0, 3.8), (3.2, 4.2)), "guest bedroom": RoomType((3.4, 4.2), (3.6, 4.4)),
+    "bathroom": RoomType((2.5, 3.2), (2.8, 3.8)), "main bedroom": RoomType((4.0, 5.0), (3.8, 4.8)),
     "small bedroom": RoomType((3.0, 3.6), (3.2, 4.0)),
-    "playroom": RoomType((3.4, 4.4), (3.6, 4.4)),
-    "gym": RoomType((3.4, 4.2), (3.6, 4.4)),
+    "playroom": RoomType((3.4, 4.4), (3.6, 4.4)), "gym": RoomType((3.4, 4.2), (3.6, 4.4)),
     "shower room": RoomType((2.2, 2.8), (2.2, 2.8)),
-}
+}  # fmt: skip
 """Around the hallway in this order: the day rooms first, then the night rooms."""
 
 BASE = ("kitchen", "living room", "main bedroom", "bathroom")
@@ -57,17 +51,12 @@ BEHIND = {"shower room": "main bedroom", "pantry": "kitchen"}
 """Rooms that lie behind another and are reached through it alone."""
 
 JOINED = {
-    ("dining room", "kitchen"): 0.9,
-    ("dining room", "living room"): 0.8,
-    ("kitchen", "living room"): 0.7,
-    ("library", "living room"): 0.6,
-    ("living room", "music room"): 0.6,
-    ("library", "office"): 0.5,
-    ("kitchen", "laundry room"): 0.7,
-    ("garage", "laundry room"): 0.8,
-    ("bathroom", "main bedroom"): 0.4,
-    ("playroom", "small bedroom"): 0.5,
-}
+    ("dining room", "kitchen"): 0.9, ("dining room", "living room"): 0.8,
+    ("kitchen", "living room"): 0.7, ("library", "living room"): 0.6,
+    ("living room", "music room"): 0.6, ("library", "office"): 0.5,
+    ("kitchen", "laundry room"): 0.7, ("garage", "laundry room"): 0.8,
+    ("bathroom", "main bedroom"): 0.4, ("playroom", "small bedroom"): 0.5,
+}  # fmt: skip
 """Pairs (in alphabetical order) that get a door of their own where they touch, and how often."""
 
 SKIPS_HALL = frozenset({"dining room", "library", "music room", "playroom"})

@@ -1,6 +1,5 @@
 """Readers of published files, one module a source.
 
-    street        Touchdown and Map2seq
     alfred        ALFRED's trajectories
     thor, ithor   AI2-THOR's object metadata; iTHOR's rooms
     robothor      RoboTHOR's apartments
@@ -8,5 +7,5 @@
     virtualhome   VirtualHome's homes, Watch-And-Help's goals
     own           a task of one's own, from a YAML file
 
-Room-to-Room is read in ``wayword.datasets.r2r`` itself.
+Room-to-Room and Touchdown are read in ``wayword.datasets.r2r`` and ``touchdown``.
 """

@@ -13,7 +13,6 @@ Source: ALFRED (Shridhar et al. 2020), json_2.1.0.
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import re
@@ -21,7 +20,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,8 +56,6 @@ from wayword.worlds.household.world import HouseholdWorld
 
 FILES = "alfred/traj_{split}.jsonl"
 NUMBER = (int, float)
-HEAD_LINES = 64
-"""Leading lines, which are read without decompressing the whole file."""
 CELLS_PER_METRE = 4.0
 """Plans give coordinates in cells of 0.25 m."""
 
@@ -128,16 +124,6 @@ class Trajectories:
         lines = read_bytes(self.path).splitlines()
         return {number: line for number, line in enumerate(lines, 1) if line.strip()}
 
-    @cached_property
-    def _first(self) -> dict[int, bytes]:
-        """The first lines; enough for a short run, which need not unzip the rest."""
-        with gzip.open(self.path) if self.path.suffix == ".gz" else self.path.open("rb") as file:
-            return dict(enumerate(islice(file, HEAD_LINES), 1))
-
-    def _line(self, number: int) -> bytes:
-        short = number <= HEAD_LINES and "_lines" not in self.__dict__
-        return (self._first if short else self._lines)[number]
-
     def index(self) -> tuple[AlfredEntry, ...]:
         """What each line is about, in file order."""
         return tuple(_entry(self.path, n, line) for n, line in self._lines.items())
@@ -152,7 +138,7 @@ class Trajectories:
 
     def _parse(self, entry: AlfredEntry) -> AlfredTrajectory:
         where = f"line {entry.line}"
-        raw = _parsed(self.path, where, self._line(entry.line))
+        raw = _parsed(self.path, where, self._lines[entry.line])
         scene = read_field(self.path, where, raw, "scene", dict)
         action = read_field(self.path, where, scene, "init_action", dict)
         x, y, turn = (float(read_field(self.path, where, action, k, NUMBER)) for k in _START)
@@ -546,13 +532,11 @@ class Alfred:
 
     @property
     def files(self) -> Mapping[str, Path]:
-        """The trajectories, and what the scenes they play in are read from."""
         scenes = sorted({entry.scene for entry in self._entries.values()})
         own = {f"alfred/{self._read.path.name}": self._read.path}
         return own | ithor.files(self.folder, scenes)
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world; what never moves is shared by all episodes of a scene."""
         scene, layout = self._scene(str(episode.start["arrangement"]))
         return HouseholdWorld(scene, self._body, layout=layout)
 

@@ -654,7 +654,6 @@ class OwnTasks(SourcedTasks[OwnSettings]):
     max_steps: ClassVar[int] = 500
 
     def source(self, split: str) -> EpisodeSource:
-        """The file's one task."""
         task = read_task(self.file)
         again = f"check it with `wayword task new {self.file}`"
         if not task.accepted:
@@ -669,7 +668,6 @@ class OwnTasks(SourcedTasks[OwnSettings]):
         return _One(task, self.settings)
 
     def training(self) -> Training:
-        """Generated household tasks."""
         return Household("generated_train", None, Household.Settings()).training()
 
 
@@ -685,7 +683,6 @@ class _One(SolvableHousehold):
         self.files = {task.path.name: task.path}
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world."""
         return self._case.world(self._body)
 
 

@@ -24,6 +24,7 @@ from typing import Any, TypeVar
 
 from wayword.core.episode import Json
 from wayword.core.errors import DataError
+from wayword.core.files import process_runs
 from wayword.core.model import (
     Choice,
     Completion,
@@ -192,13 +193,7 @@ def _alive(owner: str) -> bool:
     number, host, *_ = [*owner.split(), "", ""]
     if host != socket.gethostname() or not number.isdecimal():
         return bool(host)
-    try:
-        os.kill(int(number), 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+    return process_runs(int(number))
 
 
 class CachedModel(Wrapper):

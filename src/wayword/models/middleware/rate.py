@@ -1,8 +1,4 @@
-"""Requests and tokens a minute, first come, first served.
-
-A token's number is known only after the answer, so a request takes an estimate (the prompt's
-length and the answer's limit) and settles the difference when the answer is there.
-"""
+"""Requests a minute, first come, first served; and asking again after failures that may pass."""
 
 from __future__ import annotations
 
@@ -14,97 +10,54 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from wayword.core.errors import ModelError
-from wayword.core.model import (
-    Choice,
-    Completion,
-    Model,
-    Prompt,
-    Sampling,
-    Usage,
-    Wrapper,
-    estimated_tokens,
-    tokens_of,
-)
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, Wrapper
 
 _CRUMB = 1e-6
-"""Units too few to wait for: rounding would make a wait that never ends."""
+"""Requests too few to wait for: rounding would make a wait that never ends."""
 _Answer = TypeVar("_Answer", Completion, Choice)
-
-
-class Bucket:
-    """A leaky bucket: ``per_minute`` units flow in evenly, at most ``burst`` seconds' worth wait.
-
-    It may be overdrawn: a debt is paid before anything else is handed out.
-    """
-
-    def __init__(self, per_minute: float, now: float, burst: float = 6.0) -> None:
-        self._rate = per_minute / 60.0
-        self._most = max(1.0, self._rate * burst)
-        self._level, self._then = self._most, now
-
-    def wait(self, units: float, now: float) -> float:
-        """Seconds until ``units`` can be taken; more than the bucket holds need it full."""
-        self._flow(now)
-        lacking = min(units, self._most) - self._level
-        return lacking / self._rate if lacking > _CRUMB else 0.0
-
-    def take(self, units: float) -> None:
-        """Take units (negative: give them back)."""
-        self._level = min(self._most, self._level - units)
-
-    def _flow(self, now: float) -> None:
-        self._level = min(self._most, self._level + (now - self._then) * self._rate)
-        self._then = now
-
-
-class Limiter:
-    """Requests and tokens a minute, shared by any number of calls; zero is no limit.
-
-    ``admit`` waits and takes, ``settle`` corrects afterwards. Waiting calls stand in one queue, so
-    a large request is not overtaken for ever by small ones.
-    """
-
-    def __init__(
-        self,
-        requests: float = 0,
-        tokens: float = 0,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
-    ) -> None:
-        if requests < 0 or tokens < 0:
-            raise ValueError("rate limits are positive, or 0 for none")
-        self._clock, self._sleep = clock, sleep
-        self._requests = Bucket(requests, clock()) if requests else None
-        self._tokens = Bucket(tokens, clock()) if tokens else None
-        self._queue = asyncio.Lock()  # asyncio's lock wakes waiters in their order
-
-    async def admit(self, tokens: float) -> None:
-        """Wait for a turn, then take one request and the estimated tokens."""
-        wanted = [(self._requests, 1.0), (self._tokens, tokens)]
-        async with self._queue:
-            for bucket, units in wanted:
-                while bucket is not None and (wait := bucket.wait(units, self._clock())) > 0:
-                    await self._sleep(wait)
-            for bucket, units in wanted:
-                if bucket is not None:
-                    bucket.take(units)
-
-    def settle(self, estimated: float, used: float) -> None:
-        """Correct the estimate by what the answer took."""
-        if self._tokens is not None:
-            self._tokens.take(used - estimated)
 
 
 class Turns(Protocol):
     """Whatever lets requests pass at a rate: a :class:`Limiter`, or one that processes share."""
 
-    async def admit(self, tokens: float) -> None:
-        """Wait for a turn, then take one request and the estimated tokens."""
+    async def admit(self) -> None:
+        """Wait for a turn."""
         ...
 
-    def settle(self, estimated: float, used: float) -> None:
-        """Correct the estimate by what the answer took."""
-        ...
+
+class Limiter:
+    """Requests a minute, shared by any number of calls; zero is no limit.
+
+    Up to six seconds' worth may go at once.
+    """
+
+    def __init__(
+        self,
+        per_minute: float = 0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
+        if per_minute < 0:
+            raise ValueError("a rate limit is positive, or 0 for none")
+        self._clock, self._sleep = clock, sleep
+        self._rate = per_minute / 60.0
+        self._level = self._most = max(1.0, self._rate * 6.0)
+        self._then = clock()
+        self._queue = asyncio.Lock()  # asyncio's lock wakes waiters in their order
+
+    async def admit(self) -> None:
+        """Wait for a turn."""
+        if not self._rate:
+            return
+        async with self._queue:
+            while True:
+                now = self._clock()
+                self._level = min(self._most, self._level + (now - self._then) * self._rate)
+                self._then = now
+                if (lacking := 1.0 - self._level) <= _CRUMB:
+                    break
+                await self._sleep(lacking / self._rate)
+            self._level -= 1.0
 
 
 class RateLimitedModel(Wrapper):
@@ -116,19 +69,13 @@ class RateLimitedModel(Wrapper):
 
     async def complete(self, prompt: Prompt, sampling: Sampling) -> Completion:
         """As the model inside, when its turn has come."""
-        estimate = estimated_tokens(prompt) + sampling.max_tokens * sampling.n
-        await self._limiter.admit(estimate)
-        return self._settled(estimate, await self._inner.complete(prompt, sampling))
+        await self._limiter.admit()
+        return await self._inner.complete(prompt, sampling)
 
     async def choose(self, prompt: Prompt, options: Sequence[str]) -> Choice:
         """As the model inside, when its turn has come."""
-        estimate = estimated_tokens(prompt) + len(options)
-        await self._limiter.admit(estimate)
-        return self._settled(estimate, await self._inner.choose(prompt, options))
-
-    def _settled(self, estimate: float, answer: _Answer) -> _Answer:
-        self._limiter.settle(estimate, tokens_of(answer))
-        return answer
+        await self._limiter.admit()
+        return await self._inner.choose(prompt, options)
 
 
 # Asking again after failures that may pass: equal jitter, and a server's Retry-After first.

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from wayword.core.episode import Json
+from wayword.core.errors import ModelError
+from wayword.core.model import Choice, Completion, Sampling
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -58,20 +61,29 @@ def without_lengths(schema: Any) -> Any:
     return schema
 
 
+def llamacpp_form(sampling: Sampling) -> dict[str, Json]:
+    """The fields of llama.cpp's requests that hold an answer to its form.
+
+    Raises ``ModelError`` where there is no choice.
+    """
+    if sampling.json_schema is not None:
+        return {"json_schema": tightened(sampling.json_schema)}
+    if sampling.choices is not None:
+        return {"grammar": choice_grammar(sampling.choices), "stop": []}
+    return {} if sampling.grammar is None else {"grammar": sampling.grammar}
+
+
 def choice_grammar(choices: Sequence[str]) -> str:
-    """A GBNF grammar whose sentences are exactly the choices. Raises ``ValueError`` for none."""
+    """A GBNF grammar whose sentences are exactly the choices. Raises ``ModelError`` for none."""
     if not choices:
-        raise ValueError("choices must name at least one answer")
-    return "root ::= " + " | ".join(_literal(choice) for choice in choices)
+        raise ModelError("choices must name at least one answer")
+    quoted = ("".join(_escaped(character) for character in choice) for choice in choices)
+    return "root ::= " + " | ".join(f'"{choice}"' for choice in quoted)
 
 
 def longest(choices: Sequence[str]) -> int:
     """Tokens that are enough to write any of the choices: a token holds at least one byte."""
     return max(len(choice.encode()) for choice in choices) + 1
-
-
-def _literal(text: str) -> str:
-    return '"' + "".join(_escaped(character) for character in text) + '"'
 
 
 def _escaped(character: str) -> str:
@@ -106,6 +118,43 @@ def matched(said: str, options: Sequence[str]) -> str:
     plain = said.strip(_ROUND).casefold()
     same = [option for option in options if option.strip(_ROUND).casefold() == plain]
     return same[0] if len(same) == 1 else ""
+
+
+def cut(text: str, finish: str, stops: Sequence[str]) -> tuple[str, str]:
+    """A text up to its first stop sequence, and why it ended."""
+    for stop in stops:
+        head, found, _ = text.partition(stop)
+        text, finish = head, "stop" if found else finish
+    return text, finish
+
+
+UNRANKED = -1000.0
+"""Stands for the options that were not picked where a winner is all that is known."""
+
+
+def picked(options: Sequence[str], answer: Completion, reasoning: Sequence[str]) -> Choice:
+    """The choice of a model that wrote one of the options."""
+    values = tuple(0.0 if option == answer.text else UNRANKED for option in options)
+    return Choice(
+        tuple(options),
+        values,
+        answer.usage,
+        seconds=answer.seconds,
+        picked=True,
+        reasoning=tuple(reasoning),
+    )
+
+
+def checked_options(options: Sequence[str]) -> tuple[str, ...]:
+    """The options of ``choose``. Raises ``ModelError`` where there is none, or an empty one."""
+    if not options or not all(option.strip() for option in options):
+        raise ModelError("choose needs at least one option, and none may be empty")
+    return tuple(options)
+
+
+def shared_tokens(lists: Iterable[Sequence[int]]) -> int:
+    """How many tokens all lists begin with together."""
+    return sum(1 for _ in takewhile(lambda tokens: len({*tokens}) == 1, zip(*lists, strict=False)))
 
 
 # Where a prompt ends and an option begins, when options are ranked as the next *words*.

@@ -20,7 +20,7 @@ import socket
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -31,7 +31,7 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError, needing
 from wayword.core.loopback import asked_from_here
 from wayword.core.model import Usage
-from wayword.models.parts.decoding import continued
+from wayword.models.parts.decoding import checked_options, continued, shared_tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +152,11 @@ LIKELIEST = 128
 _Table = dict[tuple[tuple[int, ...], int], float]
 
 
-@dataclass(slots=True)
-class Ranking:
-    """Log-probabilities in the options' order, and what they took."""
+def rank(engine: Engine, prompt: str, options: Sequence[str]) -> tuple[tuple[float, ...], Usage]:
+    """Log-probabilities in the options' order, and what they took. Blocks.
 
-    logprobs: tuple[float, ...] = ()
-    usage: Usage = field(default_factory=Usage)
-
-
-def rank(engine: Engine, prompt: str, options: Sequence[str]) -> Ranking:
-    """Score every option. Blocks. Raises ``ModelError`` for an empty prompt or option."""
+    Raises ``ModelError`` for an empty prompt or option.
+    """
     prefix, endings = _split(engine, prompt, options)
     table: _Table = {}
     usage = Usage()
@@ -170,30 +165,21 @@ def rank(engine: Engine, prompt: str, options: Sequence[str]) -> Ranking:
             answer = engine.complete(_forced(prefix + list(ending[:start]), ending[start:]))
             _fill(table, ending, start, answer)
             usage += _usage(answer, len(prefix), first=usage == Usage())
-    return Ranking(tuple(_total(ending, table) for ending in endings), usage)
+    totals = (sum(table[e[:i], token] for i, token in enumerate(e)) for e in endings)
+    return tuple(totals), usage
 
 
 def _split(
     engine: Engine, prompt: str, options: Sequence[str]
 ) -> tuple[list[int], list[tuple[int, ...]]]:
     """The tokens all share, and what is each option's own."""
-    pairs = [continued(prompt, option) for option in options]
-    if not pairs or not all(ending.strip() for _, ending in pairs):
-        raise ModelError("choose needs at least one option, and none may be empty")
+    pairs = [continued(prompt, option) for option in checked_options(options)]
     base = engine.tokens(pairs[0][0])
     whole = [engine.tokens(start + ending) for start, ending in pairs]
-    shared = min(_common(base, tokens) for tokens in whole)
+    shared = shared_tokens([base, *whole])
     if shared == 0:
         raise ModelError("choose needs a prompt; this one is empty")
     return base[:shared], [tuple(tokens[shared:]) for tokens in whole]
-
-
-def _common(one: Sequence[int], other: Sequence[int]) -> int:
-    """Length of the common prefix."""
-    for i, (a, b) in enumerate(zip(one, other, strict=False)):
-        if a != b:
-            return i
-    return min(len(one), len(other))
 
 
 def _gaps(ending: tuple[int, ...], table: _Table) -> Iterator[int]:
@@ -223,10 +209,6 @@ def _fill(table: _Table, ending: tuple[int, ...], start: int, answer: dict[str, 
             table[ending[:i], known["id"]] = known["logprob"]
     if (ending[:start], ending[start]) not in table:
         raise ModelError("the local engine did not follow the option it was to score")
-
-
-def _total(ending: tuple[int, ...], table: _Table) -> float:
-    return sum(table[ending[:i], token] for i, token in enumerate(ending))
 
 
 def _usage(answer: dict[str, Any], prefix: int, first: bool) -> Usage:

@@ -14,7 +14,7 @@ from typing import Any
 from wayword.core.errors import ModelError
 from wayword.core.model import TokenLogprob, Usage, estimated_tokens
 from wayword.core.secrets import redacted
-from wayword.models.parts.decoding import matched, thought_apart
+from wayword.models.parts.decoding import cut, matched, thought_apart
 from wayword.models.servers.requests import ANSWER, Request
 
 _MOST_TOKENS = 10**9
@@ -53,9 +53,7 @@ def said(choice: Mapping[str, Any], request: Request) -> Said:
         text = _unwrapped(text)
     if request.options:
         text = matched(text, request.options) or text
-    for stop in request.stops:
-        head, found, _ = text.partition(stop)
-        text, finish = head, "stop" if found else finish
+    text, finish = cut(text, finish, request.stops)
     return Said(text, redacted(reasoning), finish)
 
 

@@ -184,7 +184,10 @@ def _lesson(
     if name not in body:
         return None
     if name in ("max_tokens", "max_completion_tokens"):
-        return _renamed(profile, name)
+        if name == "max_tokens":  # wanted by the reasoning models of OpenAI's kind
+            words = "max_completion_tokens, and all else that reasoning models refuse is left out"
+            return _reasoning(profile), words
+        return replace(profile, limit="max_tokens"), "max_tokens instead of max_completion_tokens"
     if name in ("response_format", "tools", "tool_choice"):
         weaker = _WEAKER.get(profile.schema, "none")
         return replace(profile, schema=weaker), f"JSON is asked for by {weaker}"
@@ -208,14 +211,6 @@ def _dropped(profile: Profile, name: str, message: str) -> tuple[Profile, str]:
         name, ({"without": (*profile.without, name)}, f"{name} is left out")
     )
     return replace(profile, **traits), words
-
-
-def _renamed(profile: Profile, name: str) -> tuple[Profile, str]:
-    """Servers that want the new name are OpenAI's kind: its reasoning models came with it."""
-    if name == "max_tokens":
-        words = "max_completion_tokens, and all else that reasoning models refuse is left out"
-        return _reasoning(profile), words
-    return replace(profile, limit="max_tokens"), "max_tokens instead of max_completion_tokens"
 
 
 def _reasoning(profile: Profile) -> Profile:

@@ -5,8 +5,7 @@ The test has no geometry. Each turn is a row: the place, then every thing that w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from wayword.core.action import Decision
 from wayword.core.trajectory import Step, Trajectory
@@ -32,7 +31,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
         listed = seen.get("objects")
         if not isinstance(listed, list | tuple) or not listed:
             continue
-        right = _right(seen, room)
+        right = (HALLWAY,) if seen.get("phase") == 1 else COMMON.get(room, ())
         drawn, down = _row(number, step, [str(each) for each in listed], right, down)
         parts.append(drawn)
     if not parts:
@@ -44,11 +43,6 @@ def map(trajectory: Trajectory, sources: Sources) -> Html | None:
     signs = [tag("li", tag("i", class_="k walk0"), "chosen"),
              tag("li", tag("i", class_="k meant"), f"leads to the {room or 'goal'}")]  # fmt: skip
     return join([svg, tag("ul", *signs, class_="legend")])
-
-
-def _right(seen: Mapping[str, Any], room: str) -> Sequence[str]:
-    """The things that lead to the target: the hallway first, then those common in its room."""
-    return (HALLWAY,) if seen.get("phase") == 1 else COMMON.get(room, ())
 
 
 def _chosen(step: Step) -> str:

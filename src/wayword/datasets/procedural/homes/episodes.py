@@ -139,9 +139,7 @@ class EpisodeSource(Protocol):
         """The files it read, for checksums."""
         ...
 
-    def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world for the episode."""
-        ...
+    def world(self, episode: Episode) -> HouseholdWorld: ...
 
 
 S = TypeVar("S", bound=HomesSettings)
@@ -175,7 +173,6 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
 
     @property
     def tasks(self) -> Sequence[Task]:
-        """Every episode with its reference, made when it is looked at."""
         tasks, rules = self._source.tasks, self.rules()
         ids = tasks.ids if isinstance(tasks, DrawnTasks) else None
         return DrawnTasks(len(tasks), lambda number: _ruled(tasks[number], rules), ids)
@@ -196,11 +193,9 @@ class SourcedTasks(SolvableHousehold, Generic[S]):
 
     @property
     def omissions(self) -> Mapping[str, int]:
-        """How many published records were left out, by cause."""
         return getattr(self._source, "omissions", {})
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world for the episode."""
         return self._source.world(episode)
 
     def decided_by(self) -> str:
@@ -261,7 +256,6 @@ class Generated:
         self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
 
     def world(self, episode: Episode) -> HouseholdWorld:
-        """A fresh world; what never moves is shared."""
         case = self._case(episode.scene, episode.start["arrangement"])
         return case.world(self.settings.make_body(), **self._naming)
 

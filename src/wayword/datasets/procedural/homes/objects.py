@@ -6,7 +6,7 @@ Types and what may be done to them follow AI2-THOR and ALFRED's tasks. Metres.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -151,3 +151,13 @@ def _new(rng: random.Random, kind: str, number: int) -> HouseObject:
     spec = OBJECTS[kind]
     dirty = "dirtyable" in spec.affordances and rng.random() < DIRTY
     return replace(spec.make(f"{kind}|{number}", kind), dirty=dirty)
+
+
+def names_of(objects: Iterable[HouseObject]) -> dict[str, str]:
+    """Id -> the name of each object, as a world whose things are all named has them."""
+    counts: dict[str, int] = {}
+    names: dict[str, str] = {}
+    for each in objects:
+        counts[each.type] = counts.get(each.type, 0) + 1
+        names[each.id] = f"{each.type}_{counts[each.type]}"
+    return names

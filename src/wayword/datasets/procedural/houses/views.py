@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from wayword.core.geometry import relative, sector
@@ -19,6 +19,7 @@ from wayword.datasets.procedural.houses.house import (
     HousePlace,
     heading_and_distance,
 )
+from wayword.datasets.procedural.tables import Table
 
 SECTORS = 8
 NEAREST = 3
@@ -166,45 +167,12 @@ def _depth(room: PlanRoom, place: HousePlace, heading: float) -> float:
 
 # Views as sentences: the percept of a viewpoint, worded several ways, seeded by its name.
 
+WORDS: Mapping[str, tuple[str, ...]] = Table("sentences", "views")
 WITHIN = 3.0
 """Sightings reach this far, in metres, as in NavGPT's recorded observations."""
 
-THINGS = (
-    "{Things} {be} here.",
-    "There {be} {things}.",
-    "You see {things}.",
-    "{Things} by the wall.",
-    "{Things} in the {room}.",
-)
-DOORS = ("{Doors}.", "There {be} {doors}.", "You see {doors}.", "{Doors} {stand} open.")
-BOTH = (
-    "{Things}, and {doors}.",
-    "{Things} beside {doors}.",
-    "There {be} {things}, and {doors}.",
-    "{Doors}, with {things} nearby.",
-)
-BEYOND_DOOR = (
-    " Beyond, in the {room}, {be} {things}.",
-    " Further off you can make out {things} in the {room}.",
-    " {Things} can be seen in the {room}.",
-)
-WALL = ("A bare wall of the {room}.", "Only the wall of the {room}.", "A blank {room} wall.")
-SPACE = ("The {room} stretches on.", "Open floor of the {room}.", "The {room} goes on this way.")
-FRAME = ("The frame of the doorway.", "The doorway's edge and a wall.")
-INTO = ("The {room} opens up.", "You look into the {room}.", "The {room} lies this way.")
 FAR = 3.0
 """Where nothing stands, a wall further off than this (metres) is called open floor."""
-
-INSIDE = (
-    "You are in the {room}{near}{doors}.",
-    "This is the {room}{near}{doors}.",
-    "You stand in the {room}{near}{doors}.",
-)
-BETWEEN = (
-    "You are in the doorway between the {one} and the {other}.",
-    "You stand in the doorway that joins the {one} and the {other}.",
-    "This is the doorway from the {one} to the {other}.",
-)
 
 
 def percept(
@@ -251,20 +219,24 @@ def _caption(
     doors = [house.room_name(leads_to(house, place, seen.number)) for seen in direction.doors]
     options: tuple[str, ...]
     if things or doors:
-        options = BOTH if things and doors else THINGS if things else DOORS
+        options = (
+            WORDS["both"] if things and doors else WORDS["things"] if things else WORDS["doors"]
+        )
     elif direction.room is None:
-        options = FRAME
+        options = WORDS["frame"]
     elif place.door is not None:
-        options = INTO
+        options = WORDS["into"]
     else:
-        options = SPACE if direction.depth > FAR else WALL
+        options = WORDS["space"] if direction.depth > FAR else WORDS["wall"]
     if direction.room is None:
         options = tuple(each for each in options if "{room}" not in each)
     room = "" if direction.room is None else house.room_name(direction.room)
     said = _fill(rng.choice(options), things, doors, room)
     for seen in direction.beyond:
         thing = house.things[seen.number]
-        said += _fill(rng.choice(BEYOND_DOOR), [thing.name], [], house.room_name(thing.room))
+        said += _fill(
+            rng.choice(WORDS["beyond_door"]), [thing.name], [], house.room_name(thing.room)
+        )
     return said
 
 
@@ -286,7 +258,7 @@ def _fill(pattern: str, things: list[str], doors: list[str], room: str) -> str:
 def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> str:
     if place.door is not None:
         one, other = (house.room_name(number) for number in place.rooms)
-        return rng.choice(BETWEEN).format(one=one, other=other)
+        return rng.choice(WORDS["between"]).format(one=one, other=other)
     things = [
         house.things[seen.number].name
         for seen in things_in_sight(house, place.id)
@@ -298,7 +270,9 @@ def _summary(rng: random.Random, house: GeneratedHouse, place: HousePlace) -> st
     ]
     near = f", near {listed([with_article(name) for name in things[:2]])}" if things else ""
     ways = f", with {doorways(doors)}" if doors else ""
-    return rng.choice(INSIDE).format(room=house.room_name(place.rooms[0]), near=near, doors=ways)
+    return rng.choice(WORDS["inside"]).format(
+        room=house.room_name(place.rooms[0]), near=near, doors=ways
+    )
 
 
 def doorways(rooms: list[str]) -> str:

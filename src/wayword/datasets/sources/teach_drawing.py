@@ -1,8 +1,10 @@
-"""Drawing: a task's parameters that fit a house, chosen by seed; and telling it to the commander.
+"""TEACh's tasks drawn for a house: what it lacks for them, their parameters, a plan, the words.
 
-TEACh's games say which parameters its tasks had; they are not among the published definitions. Here
-they are drawn from what there is: types and classes of things that the house has. Things have the
-names by which the world will know them: ``type_n`` in the scene's order.
+Generated homes get a toaster, a house plant and light switches. In every house a coffee machine
+brews, plants drink, books and laptops open, candles burn and eggs crack. TEACh's games say which
+parameters its tasks had and how a house was at first; they are not among the published definitions.
+Here parameters are drawn from what there is, and things are moved and made dirty, by seed. Things
+have the names by which the world will know them: ``type_n`` in the scene's order.
 """
 
 from __future__ import annotations
@@ -10,22 +12,213 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
-from wayword.datasets.sources.teach.compiling import Compiled, Dish, Unbuildable, compile_task
-from wayword.datasets.sources.teach.definitions import (
+from wayword.core.episode import Json
+from wayword.datasets.procedural.homes.objects import OBJECTS, names_of
+from wayword.datasets.sources.teach import (
     Classes,
+    Compiled,
     Definition,
+    Dish,
+    Unbuildable,
+    compile_task,
     definitions,
     described,
     fill,
     of_class,
 )
-from wayword.datasets.sources.teach.props import met, spoiled
 from wayword.worlds.household.errands import Deed, Order
 from wayword.worlds.household.goals import GoalCondition, Has, Ids, Inside, Trait
-from wayword.worlds.household.scene import HouseObject, Scene
+from wayword.worlds.household.layout import Layout
+from wayword.worlds.household.scene import HouseObject, Point, Preposition, Scene, Temperature
+
+ABILITIES: Mapping[str, tuple[str, ...]] = {
+    "coffee_machine": ("brewer",),
+    "house_plant": ("drinker",),
+    "laptop": ("openable", "toggleable"),
+    "book": ("openable",),
+    "candle": ("toggleable",),
+    "egg": ("sliceable", "cookable"),
+}
+"""Type -> what it is able to do in these tasks, beside what it was."""
+VESSELS = ("bottle", "bowl", "cup", "kettle", "mug", "pot", "watering_can", "wine_bottle")
+"""What a plant is watered from."""
+ARM = 1.2
+"""Metres from where one can stand within which things are laid."""
+MOVED, DIRTY = 0.3, 0.25
+"""Shares of the things that are moved, and of those that can be dirty and are."""
+SPOT_TRIES = 12
+WALL = 0.6
+"""Metres from where one can stand to a light switch, at most."""
+
+FromFloor = Callable[[float, float], float]
+
+
+@dataclass(frozen=True, eq=False)
+class Stage:
+    """A house ready for tasks. ``starts`` are free places (metres); ``layout`` gives the still
+    parts of a scene that differs from ``scene`` in its small things alone."""
+
+    scene: Scene
+    starts: tuple[Point, ...]
+    layout: Callable[[Scene], Layout]
+    room_at: Callable[[float, float], str]
+
+
+def able(thing: HouseObject) -> HouseObject:
+    """A thing as these tasks need it."""
+    if thing.type not in ABILITIES:
+        return thing
+    affordances = thing.affordances | frozenset(ABILITIES[thing.type])
+    if thing.type == "house_plant":
+        return replace(thing, affordances=affordances, receptacle="in", accepts=VESSELS)
+    return replace(thing, affordances=affordances)
+
+
+def furnished(
+    rng: random.Random, scene: Scene, starts: tuple[Point, ...], from_floor: FromFloor
+) -> Scene:
+    """A generated home with what it lacks for these tasks."""
+    added: list[HouseObject] = []
+    counters = [o for o in scene.objects if o.type == "counter_top"]
+    if counters:
+        toaster = _still("toaster", ("toggleable", "heater"), "in", ("bread",), 1)
+        added.append(laid(rng, toaster, rng.choice(counters), from_floor))
+    stands = [o for o in scene.objects if o.type in ("side_table", "shelf", "dining_table", "desk")]
+    if stands:
+        plant = _still("house_plant", ("fillable",))
+        added.append(laid(rng, plant, rng.choice(stands), from_floor))
+    for number, (x, y) in enumerate(_on_walls(rng, scene, starts), 1):
+        switch = replace(_still("light_switch", ("toggleable",)), id=f"light_switch|{number}")
+        added.append(replace(switch, x=x, y=y, bottom=1.2))
+    return replace(scene, objects=tuple(able(o) for o in (*scene.objects, *added)))
+
+
+def shuffled(rng: random.Random, scene: Scene, from_floor: FromFloor) -> Scene:
+    """A published room: some things elsewhere, where such things lie, and some of them dirty."""
+    objects = [able(o) for o in scene.objects]
+    open_to_all = [
+        o for o in scene.objects
+        if o.receptacle and not o.capacity and "heater" not in o.affordances
+    ]  # fmt: skip
+    for n, thing in enumerate(objects):
+        loose = "pickupable" in thing.affordances and thing.type in OBJECTS
+        places = OBJECTS[thing.type].places if loose else {}
+        free = [o for o in open_to_all if o.type in places]
+        if free and rng.random() < MOVED:
+            under = rng.choices(free, [places[o.type] for o in free])[0]
+            objects[n] = thing = laid(rng, thing, under, from_floor, thing)
+        if {"pickupable", "dirtyable"} <= thing.affordances:
+            objects[n] = replace(thing, dirty=rng.random() < DIRTY)
+    return replace(scene, objects=tuple(objects))
+
+
+def laid(
+    rng: random.Random,
+    thing: HouseObject,
+    under: HouseObject,
+    from_floor: FromFloor,
+    otherwise: HouseObject | None = None,
+) -> HouseObject:
+    """A thing at a random spot in or on furniture that a hand reaches; else the best of those
+    tried, or ``otherwise``."""
+    wide = 0.4 * max(0.0, under.width - thing.width)
+    deep = 0.4 * max(0.0, under.depth - thing.depth)
+    spots = [
+        (round(under.x + rng.uniform(-wide, wide), 3), round(under.y + rng.uniform(-deep, deep), 3))
+        for _ in range(SPOT_TRIES)
+    ]
+    x, y = next(
+        (s for s in spots if from_floor(*s) <= ARM), min(spots, key=lambda s: from_floor(*s))
+    )
+    if otherwise is not None and from_floor(x, y) > ARM:
+        return otherwise
+    raised = under.height if under.receptacle == "on" else under.height / 2
+    cold: Temperature = "cold" if "cooler" in under.affordances else "room"
+    bottom = round(under.bottom + raised, 3)
+    return replace(thing, x=x, y=y, bottom=bottom, parent=under.id, temperature=cold)
+
+
+def spoiled(rng: random.Random, compiled: Compiled, scene: Scene) -> Scene:
+    """The scene with what the task is about not yet as it should be: dirty, on, off."""
+    wrong = _wrong(compiled)
+    kept = {o.id: o for o in scene.objects}
+    chosen = {each for each in wrong if rng.random() < 0.7} or set(wrong)
+    for thing, name, value in sorted(chosen):
+        kept[thing] = _as(kept[thing], name, value)
+    if met(compiled, kept) == sum(goal.parts for goal in compiled.goals):
+        for thing, name, value in wrong:
+            kept[thing] = _as(kept[thing], name, value)
+    return replace(scene, objects=tuple(_wired(kept)))
+
+
+def met(compiled: Compiled, objects: Mapping[str, HouseObject]) -> int:
+    """How many parts of the goals hold before anybody acts."""
+    state = {"objects": {o.id: _record(o) for o in objects.values()}, "actors": {}}
+    return sum(goal.met(state) for goal in compiled.goals)
+
+
+def _wrong(compiled: Compiled) -> list[tuple[str, str, bool]]:
+    """Things, and states that would be wrong for them: of those that a scene can start in."""
+    traits = [(t, trait) for dish in compiled.dishes for t in dish.things for trait in dish.traits]
+    for goal in compiled.every:
+        if isinstance(goal, Has):
+            traits += [(goal.things[0], trait) for trait in goal.traits]
+    return [(t, name, not value) for t, (name, value) in traits if name in ("dirty", "on")]
+
+
+def _as(thing: HouseObject, name: str, value: bool) -> HouseObject:
+    if name == "on":
+        return replace(thing, on=value)
+    return replace(thing, dirty=value) if "dirtyable" in thing.affordances else thing
+
+
+def _wired(objects: Mapping[str, HouseObject]) -> list[HouseObject]:
+    """What is switched elsewhere is on when its switch is."""
+    running = {c for o in objects.values() if o.on for c in o.controls}
+    return [replace(o, on=True) if o.id in running else o for o in objects.values()]
+
+
+def _record(thing: HouseObject) -> dict[str, Json]:
+    flags = ("open", "on", "dirty", "sliced", "filled", "cooked")
+    record: dict[str, Json] = {name: getattr(thing, name) for name in flags}
+    return {**record, "coffee": False, "boiled": False, "in": thing.parent}
+
+
+def _still(
+    kind: str,
+    affordances: tuple[str, ...],
+    receptacle: Preposition = "",
+    accepts: tuple[str, ...] = (),
+    capacity: int = 0,
+) -> HouseObject:
+    """Something small that nobody carries away."""
+    return HouseObject(
+        *(f"{kind}|1", kind, 0.0, 0.0, 0.2, 0.2, 0.0, 0.2),
+        affordances=frozenset(affordances),
+        receptacle=receptacle,
+        accepts=accepts,
+        capacity=capacity,
+    )
+
+
+def _on_walls(rng: random.Random, scene: Scene, starts: tuple[Point, ...]) -> list[Point]:
+    """Up to two places on walls, close to where one can stand."""
+    found: list[Point] = []
+    for wall in rng.sample(scene.walls, len(scene.walls)):
+        x, y = (wall.a[0] + wall.b[0]) / 2, (wall.a[1] + wall.b[1]) / 2
+        near = min(starts, key=lambda at: (at[0] - x) ** 2 + (at[1] - y) ** 2)
+        away = ((near[0] - x) ** 2 + (near[1] - y) ** 2) ** 0.5
+        if 0.1 < away <= WALL:
+            found.append((
+                round(x + 0.12 * (near[0] - x) / away, 3), round(y + 0.12 * (near[1] - y) / away, 3)
+            ))  # fmt: skip
+        if len(found) == 2:
+            break
+    return found
+
 
 # Planning: what a task asks of a scene as orders, on things that are chosen here.
 #
@@ -140,6 +333,8 @@ class Planner:
             self._do("on" if value else "off", self._switch.get(thing, thing))
         elif name == "open":
             self._do("open" if value else "close", thing)
+        elif name in _TREATED:
+            self._treat(thing, _TREATED[name])
         else:
             _WAYS[name](self, thing)
 
@@ -157,18 +352,12 @@ class Planner:
         self._water(vessel)
         self._bring(vessel, thing)
 
-    def _brew(self, thing: str) -> None:
-        self._treat(thing, "brewer")
-
     def _slice(self, thing: str) -> None:
         knife = self._first(lambda o: "slicer" in o.affordances, "knife", thing)
         if not self._in_the_open(thing):
             self._bring(thing, self._surface(thing))
         self._do("slice", thing, knife)
         self._in[knife] = self._in[thing]
-
-    def _cook(self, thing: str) -> None:
-        self._treat(thing, "heater")
 
     def _boil(self, thing: str) -> None:
         if not self._pot or not self._space(self._pot):
@@ -297,21 +486,19 @@ class Planner:
         return found
 
     def _chain(self, thing: str) -> list[str]:
-        return list(self._holders(thing))
+        """What a thing is in or on, innermost first."""
+        found = []
+        while at := self._in[thing]:
+            found.append(at)
+            thing = at
+        return found
 
-    def _holders(self, thing: str) -> Iterator[str]:
-        at = self._in[thing]
-        while at:
-            yield at
-            at = self._in[at]
 
-
+_TREATED = {"coffee": "brewer", "cooked": "heater"}
 _WAYS: dict[str, Callable[[Planner, str], None]] = {
     "dirty": Planner._wash,
     "filled": Planner._water,
-    "coffee": Planner._brew,
     "sliced": Planner._slice,
-    "cooked": Planner._cook,
     "boiled": Planner._boil,
 }
 
@@ -453,14 +640,6 @@ def _in_a_dish(rng: random.Random, stock: Stock, thing: str) -> tuple[str, ...]:
     return str(rng.randint(1, 4)), thing, "in" if dish == "Bowl" else "on", dish
 
 
-def _slices(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    return _in_a_dish(rng, stock, *_sliced(rng, stock))
-
-
-def _cooked_slices(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    return _in_a_dish(rng, stock, *_potato(rng, stock))
-
-
 def _put(rng: random.Random, stock: Stock) -> tuple[str, ...]:
     things = _one(rng, stock.some(stock.carried(), "pickupable", most=MOST), "things to put")
     place = _one(rng, stock.places(), "place to put things")
@@ -492,10 +671,6 @@ def _filling(rng: random.Random) -> tuple[str, str]:
     return str(lettuce), str(tomato if lettuce or tomato else 1)
 
 
-def _salad(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    return (*_filling(rng), str(rng.randint(0, 2)))
-
-
 def _workspace(rng: random.Random, stock: Stock) -> tuple[str, ...]:
     pens, books = rng.randint(0, 2), rng.randint(0, 2)
     laptops = 1 if not pens + books else rng.randint(0, 1)
@@ -506,8 +681,8 @@ DRAWS: dict[str, Draw] = {
     "Clean X": _clean,
     "Sliced X": _sliced,
     "Cooked Slice Of X": _potato,
-    "N Cooked Slices Of X In Y": _cooked_slices,
-    "N Slices Of X In Y": _slices,
+    "N Cooked Slices Of X In Y": lambda rng, stock: _in_a_dish(rng, stock, *_potato(rng, stock)),
+    "N Slices Of X In Y": lambda rng, stock: _in_a_dish(rng, stock, *_sliced(rng, stock)),
     "Put All X On Y": _put,
     "Put All X In One Y": _put,
     "Boil X": _potato,
@@ -515,7 +690,7 @@ DRAWS: dict[str, Draw] = {
     "Toggle X All Y": _toggle,
     "Breakfast": _breakfast,
     "Sandwich": lambda rng, stock: _filling(rng),
-    "Salad": _salad,
+    "Salad": lambda rng, stock: (*_filling(rng), str(rng.randint(0, 2))),
     "Workspace": _workspace,
 }
 """Task -> its parameters; tasks not listed have none."""
@@ -567,16 +742,6 @@ LISTED = 60
 """Things whose places are told, at most."""
 
 
-def names_of(scene: Scene) -> dict[str, str]:
-    """Id -> the name of each object, as a world whose things are all named has them."""
-    counts: dict[str, int] = {}
-    names: dict[str, str] = {}
-    for each in scene.objects:
-        counts[each.type] = counts.get(each.type, 0) + 1
-        names[each.id] = f"{each.type}_{counts[each.type]}"
-    return names
-
-
 def task_in_words(drawn: DrawnTask) -> str:
     """What is to be done: our wording of TEACh's tasks, its own for others."""
     spoken = tuple(" ".join(_words(param)) for param in drawn.params)
@@ -587,7 +752,7 @@ def task_in_words(drawn: DrawnTask) -> str:
 
 def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> str:
     """The commander's instruction: the task, when it is done, and where things are."""
-    names = names_of(drawn.scene)
+    names = names_of(drawn.scene.objects)
     lines = [f"{task_in_words(drawn)} (Only you know this task.)", "It is done when there is:"]
     lines += [f"- {line}" for line in wanted(drawn.compiled, drawn.scene)]
     lines.append("Where things are at first:")
@@ -598,7 +763,7 @@ def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> 
 def wanted(compiled: Compiled, scene: Scene) -> list[str]:
     """What should hold in the end, a line each."""
     types = {o.id: o for o in scene.objects}
-    names = names_of(scene)
+    names = names_of(scene.objects)
     lines = [_dish(dish, types) for dish in compiled.dishes if dish.parts]
     return lines + [_every(goal, names, types) for goal in compiled.every]
 

@@ -1,27 +1,27 @@
-"""Goal conditions for what is made and served: dishes, each on a thing of its own.
+"""TEACh's tasks: what its definitions ask of a house, as goal conditions in a scene.
 
-A thing that was sliced stays one thing here: it is all of its slices. So several slices of an apple
-are one sliced apple; a sandwich and a salad need a tomato each.
+A definition names what must be there (components: things with properties, or other tasks) and what
+must be in or on what (relations). ``#0``, ``#1`` … stand for its parameters. Conditions are about
+what is made and served: dishes, each on a thing of its own. A thing that was sliced stays one thing
+here: it is all of its slices. So several slices of an apple are one sliced apple; a sandwich and a
+salad need a tomato each.
 
-Source: TEACh (Padmakumar et al. 2022), section 3.1: conditions on components, and relations.
+Source: TEACh (Padmakumar et al. 2022), section 3.1, and its ``task_definitions`` (one JSON a task).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
+from importlib import resources
+from pathlib import Path
 
 from wayword.core.episode import Json
-from wayword.core.errors import UsageError
-from wayword.datasets.sources.teach.definitions import (
-    Classes,
-    Component,
-    Definition,
-    Relation,
-    fill,
-    of_class,
-    of_type,
-)
+from wayword.core.errors import DataError, UsageError
+from wayword.core.files import find, read_field, read_json
 from wayword.worlds.household.goals import (
     GoalCondition,
     Has,
@@ -35,6 +35,213 @@ from wayword.worlds.household.goals import (
     under,
 )
 from wayword.worlds.household.scene import Scene
+
+FOLDER = Path("teach") / "meta_data_files"
+_PARAMETER = re.compile(r"#(\d+)")
+_BOTH = (str, int)
+
+
+@dataclass(frozen=True, slots=True)
+class Component:
+    """Something a task is about: ``determiner`` of them (``a``, ``all``, a number, a parameter).
+
+    ``conditions`` are AI2-THOR's properties and the values they must have; where ``task`` names
+    another definition, that is to be done instead, with ``params``.
+    """
+
+    name: str
+    determiner: str
+    conditions: tuple[tuple[str, Json], ...] = ()
+    task: str = ""
+    params: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """``heads`` must be in or on the component ``tail``: any of those (``a``), or one and the same
+    that the tail is (``the``)."""
+
+    heads: tuple[str, ...]
+    tail: str
+    determiner: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """One task. ``anchor`` names the component that stands for its result, empty for none."""
+
+    number: int
+    name: str
+    nparams: int
+    description: str
+    anchor: str
+    components: tuple[Component, ...]
+    relations: tuple[Relation, ...] = ()
+
+
+def fill(text: str, params: tuple[str, ...]) -> str:
+    """A text with the parameters in their places."""
+    return _PARAMETER.sub(lambda found: params[int(found[1])], text)
+
+
+def read_definitions(folder: Path) -> dict[str, Definition]:
+    """Name -> definition, by TEACh's numbers. ``folder`` is the data folder. Raises ``DataError``
+    that names file and field."""
+    place = folder / FOLDER / "task_definitions"
+    paths = sorted(place.glob("*.json")) if place.is_dir() else []
+    if not paths:
+        raise DataError(place, "", "holds no task definitions", "fetch TEACh's meta_data_files")
+    found: dict[str, Definition] = {}
+    source: dict[str, Path] = {}
+    for path in paths:
+        definition = read_definition(path)
+        found[definition.name], source[definition.name] = definition, path
+    for definition in found.values():
+        for each in definition.components:
+            if each.task and each.task not in found:
+                where = f"component {each.name!r}, field 'task_name'"
+                raise DataError(source[definition.name], where, f"no task is called {each.task!r}")
+    return found
+
+
+def read_definition(path: Path, record: Json = None) -> Definition:
+    """The definition of a file, or of a ``record`` in it."""
+    record = read_json(path) if record is None else record
+    nparams = read_field(path, "task", record, "task_nparams", int)
+    components = read_field(path, "task", record, "components", dict)
+    relations = read_field(path, "task", record, "relations", list)
+    anchor = read_field(path, "task", record, "task_anchor_object", (str, type(None)))
+    made = Definition(
+        read_field(path, "task", record, "task_id", int),
+        read_field(path, "task", record, "task_name", str),
+        nparams,
+        read_field(path, "task", record, "desc", str),
+        anchor or "",
+        tuple(_component(path, name, each) for name, each in components.items()),
+        tuple(_relation(path, n, each, components) for n, each in enumerate(relations)),
+    )
+    highest = max((int(n) for n in _PARAMETER.findall(str(record))), default=-1)
+    if highest >= nparams:
+        problem = f"is {nparams}, but the task speaks of #{highest}"
+        raise DataError(path, "field 'task_nparams'", problem)
+    return made
+
+
+def _component(path: Path, name: str, record: Json) -> Component:
+    where = f"component {name!r}"
+    determiner = read_field(path, where, record, "determiner", str)
+    if "task_name" in record:
+        params = read_field(path, where, record, "task_params", list)
+        task = read_field(path, where, record, "task_name", str)
+        return Component(name, determiner, (), task, tuple(str(each) for each in params))
+    conditions = read_field(path, where, record, "conditions", dict)
+    for key, value in conditions.items():
+        if not isinstance(value, _BOTH):
+            raise DataError(path, f"{where}, condition {key!r}", f"has the wrong type: {value!r}")
+    return Component(name, determiner, tuple(conditions.items()))
+
+
+def _relation(path: Path, number: int, record: Json, components: Mapping[str, Json]) -> Relation:
+    where = f"relation {number}"
+    heads = read_field(path, where, record, "head_entity_list", list)
+    tails = read_field(path, where, record, "tail_entity_list", list)
+    determiners = read_field(path, where, record, "tail_determiner_list", list)
+    if read_field(path, where, record, "property", str) != "parentReceptacles":
+        problem = f"is {record['property']!r}; only 'parentReceptacles' is known"
+        raise DataError(path, f"{where}, field 'property'", problem)
+    if len(tails) != 1 or len(determiners) != 1 or determiners[0] not in ("a", "the"):
+        raise DataError(path, f"{where}, field 'tail_entity_list'", "must hold one 'a' or 'the'")
+    for name in (*heads, *tails):
+        if name not in components:
+            raise DataError(path, where, f"speaks of {name!r}, which is no component")
+    return Relation(tuple(heads), tails[0], determiners[0])
+
+
+# Kinds: AI2-THOR's type names and TEACh's classes of them, as types of the household world.
+#
+# Source: TEACh's ``custom_object_classes``; the classes here are those its tasks draw on.
+
+Classes = Mapping[str, tuple[str, ...]]
+"""Class -> the types of the household world that belong to it."""
+
+BASINS = {"sink": ("sink", "sink_basin"), "bathtub": ("bathtub", "bathtub_basin")}
+"""What one puts things into is, in AI2-THOR, a thing of its own."""
+CUT_ENDINGS = ("Sliced", "Cracked")
+"""Endings of types that a knife makes out of others."""
+
+CLASSES: Classes = {
+    "Chairs": ("arm_chair", "sofa"),
+    "Cookware": ("kettle", "knife", "ladle", "pan", "pot", "spatula"),
+    "Dishware": ("bowl", "plate"),
+    "Drinkware": ("cup", "mug"),
+    "Fruit": ("apple", "tomato"),
+    "Furniture": ("arm_chair", "bed", "coffee_table", "desk", "dining_table", "dresser", "shelf",
+                  "side_table", "sofa", "tv_stand"),
+    "Knives": ("butter_knife", "knife"),
+    "Lamps": ("desk_lamp", "floor_lamp"),
+    "Lights": ("desk_lamp", "floor_lamp", "light_switch"),
+    "MediaEntertainment": ("book", "cd", "cell_phone", "laptop", "newspaper", "remote_control"),
+    "Silverware": ("butter_knife", "fork", "spoon"),
+    "SmallHandheldObjects": ("book", "cd", "cell_phone", "credit_card", "key_chain", "pen",
+                             "pencil", "remote_control", "watch"),
+    "Tables": ("coffee_table", "desk", "dining_table", "shelf", "side_table"),
+    "Tableware": ("bowl", "cup", "mug", "pepper_shaker", "plate", "salt_shaker", "wine_bottle"),
+    "Vegetables": ("lettuce", "potato"),
+    "Condiments": ("pepper_shaker", "salt_shaker"),
+    "WritingUtensils": ("pen", "pencil"),
+}  # fmt: skip
+"""Classes for generated homes, of the types that these have."""
+
+
+def snake(name: str) -> str:
+    """``CounterTop`` -> ``counter_top``, ``TVStand`` -> ``tv_stand``, ``CD`` -> ``cd``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+def of_type(name: str) -> tuple[tuple[str, ...], bool]:
+    """Our types for one of AI2-THOR's, and whether it is one that was cut."""
+    for ending in CUT_ENDINGS:
+        if name.endswith(ending):
+            return (snake(name.removesuffix(ending)),), True
+    kind = snake(name)
+    return BASINS.get(kind, (kind,)), False
+
+
+def of_class(name: str, classes: Classes) -> tuple[str, ...]:
+    """The types of a class; a type is a class of its own."""
+    return classes.get(name) or of_type(name)[0]
+
+
+def read_classes(folder: Path) -> dict[str, tuple[str, ...]]:
+    """TEACh's classes from the data folder. Raises ``DataError``."""
+    path = find(folder / FOLDER / "ai2thor_resources", "custom_object_classes.json")
+    record = read_json(path)
+    if not isinstance(record, dict):
+        raise DataError(path, "", "is not an object of type -> classes", "fetch it again")
+    found: dict[str, list[str]] = {}
+    for kind, names in record.items():
+        if not isinstance(names, Sequence) or isinstance(names, str):
+            raise DataError(path, f"type {kind!r}", f"needs a list of classes, not {names!r}")
+        if kind.endswith(CUT_ENDINGS):
+            continue  # the same things as before they were cut
+        for name in names:
+            found.setdefault(str(name), []).append(snake(kind))
+    return {name: tuple(kinds) for name, kinds in found.items()}
+
+
+@cache
+def definitions() -> dict[str, Definition]:
+    """Name -> definition of the tasks that generated homes ask for: TEACh's twenty-five, by its
+    numbers, in this project's words."""
+    text = (resources.files(__package__) / "teach.toml").read_text(encoding="utf-8")
+    listed = tomllib.loads(text)["tasks"]
+    made = [read_definition(Path("teach.toml"), record) for record in listed]
+    return {each.name: each for each in made}
+
+
+def described(name: str, params: tuple[str, ...]) -> str:
+    """What is to be done, in words."""
+    return definitions()[name].description.format(*params)
 
 
 @dataclass(frozen=True, slots=True)

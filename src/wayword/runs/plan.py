@@ -130,7 +130,7 @@ class Plan:
 
     @property
     def dataset_name(self) -> str:
-        return registry.current("dataset", self.on.partition(":")[0])
+        return self.on.partition(":")[0]
 
     @property
     def split(self) -> str:

@@ -151,27 +151,20 @@ def open_sources(
     config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None = None
 ) -> Sources:
     """The dataset that the run's config names, with the tasks of ``ids``."""
-    found = _opened(config, ids, data, trusted)
-    found.success = success_of(config)
-    return found
+    success, identity = success_of(config), config["identity"]
 
+    def without(why: str) -> Sources:
+        return Sources(notice=f"Instructions and maps are left out: {why}", success=success)
 
-def _readable(dataset: str) -> bool:
-    """Whether it is one of the datasets here, or described by a file that is read, never run."""
-    return dataset in registry.names("dataset") or registry.is_described(dataset)
-
-
-def _opened(
-    config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None
-) -> Sources:
-    identity = config["identity"]
     name = str(identity.get("dataset", ""))
+    called = name.partition(":")[0]
     if trusted is not None and Checksums().of(trusted) == identity.get("dataset_checksum"):
         name = f"{trusted}:{name.partition(':')[2]}"
-    elif not _readable(name.partition(":")[0]):
-        return Sources(
-            notice=f"Instructions and maps are left out: no dataset {name!r} here. If that is a "
-            "file of yours, unchanged since the run, name it: --with FILE"
+    # One of the datasets here, or described by a file that is read, never run.
+    elif called not in registry.names("dataset") and not registry.is_described(called):
+        return without(
+            f"no dataset {name!r} here. If that is a file of yours, unchanged since the run, name "
+            "it: --with FILE"
         )
     settings = {"dataset": identity.get("dataset_settings") or {}}
     seer = identity.get("perceiver") or {}
@@ -180,12 +173,12 @@ def _opened(
         settings["perceiver"] = {"name": seer["name"], **(seer.get("settings") or {})}
     try:
         dataset = open_dataset(Plan("view", name, settings=settings, data=data))
-        found = Checksums().combined(dataset.files)
-        if found != identity.get("data_checksum"):
-            return Sources(
-                notice="Instructions and maps are left out: the data here are not the run's "
-                f"({found}, and the run had {identity.get('data_checksum')})."
+        found, expected = Checksums().combined(dataset.files), identity.get("data_checksum")
+        if found != expected:
+            return without(
+                f"the data here are not the run's ({found}, and the run had {expected})."
             )
-        return Sources(dataset, of_ids(dataset.tasks, set(ids)), words=shipped or not seer)
+        tasks = of_ids(dataset.tasks, set(ids))
+        return Sources(dataset, tasks, success=success, words=shipped or not seer)
     except WaywordError as error:
-        return Sources(notice=f"Instructions and maps are left out: {error}")
+        return without(str(error))

@@ -82,7 +82,7 @@ MUTANTS = (
            "if call.answer is not None", "runs/test_continuing_roles.py"),
     Mutant("core/recording.py", "log.drain_percept() or step.percept", "log.drain_percept()",
            "runs/test_continuing_roles.py"),
-    Mutant("agents/velma.py", "        self._forced = self._forced[1:]\n", "",
+    Mutant("agents/velma/agent.py", "        self._forced = self._forced[1:]\n", "",
            "runs/test_continuing_roles.py"),
     # Which steps a prompt holds, and how each agent asks.
     Mutant("agents/prompting.py", "turns = self.turns[self.dropped :]",
@@ -101,7 +101,7 @@ MUTANTS = (
            "agents/test_requests.py"),
     Mutant("agents/velma/agent.py", "settings.max_tokens, STOPS, seed=seed",
            "settings.max_tokens, seed=seed", "agents/test_requests.py"),
-    Mutant("agents/velma/answers.py", 'max_tokens=256, stop=("\\n\\n",)', "max_tokens=256",
+    Mutant("agents/velma/agent.py", 'max_tokens=256, stop=("\\n\\n",)', "max_tokens=256",
            "agents/test_requests.py"),
     # The cache.
     Mutant("models/middleware/cache.py", "digest([identity_of(self._inner), question])",

@@ -152,7 +152,9 @@ def test_a_vision_model_is_shown_the_middle_of_each_picture() -> None:
         if turn is None:
             break
         world.step("agent", turn)
-    for direction in around.directions() or ():
+    directions = around.directions()
+    assert directions
+    for direction in directions:
         image = around.picture(direction)
         assert image is not None
         shown = pixels(image.data)

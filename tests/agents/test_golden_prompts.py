@@ -6,13 +6,13 @@ Of Reflexion it is a second trial, after a lesson. ``WAYWORD_WRITE_GOLDEN=1`` wr
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.golden import check_golden
 from helpers.playing import flat
 from helpers.reasoning_stub import worded
 from helpers.small_flat import play_in
@@ -63,10 +63,7 @@ def says(answer: str) -> Callable[[Prompt, Sampling], str]:
 
 
 def check(name: str, text: str) -> None:
-    golden = GOLDEN / name
-    if os.environ.get("WAYWORD_WRITE_GOLDEN"):
-        golden.write_text(text + "\n", encoding="utf-8")
-    assert text + "\n" == golden.read_text(encoding="utf-8")
+    check_golden(GOLDEN / name, text + "\n")
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.golden import check_golden
 from wayword.agents.search.lgx import LGX, LGXSettings, read_pick
 from wayword.core.action import Decision, Rejection
 from wayword.core.agent import Toolkit
@@ -80,9 +80,7 @@ def test_the_seven_questions_are_the_golden_ones() -> None:
         asyncio.run(questions.pick(NAMES))
         rendered.append(f"{name}\n{model.prompts[0]}\n")
     text = "\n".join(rendered)
-    if os.environ.get("WAYWORD_WRITE_GOLDEN"):
-        GOLDEN.write_text(text, encoding="utf-8")
-    assert text == GOLDEN.read_text(encoding="utf-8")
+    check_golden(GOLDEN, text)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from helpers.golden import check_golden
 from helpers.playing import Scripted, play
 from helpers.small_house import SmallHouse
 from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
@@ -272,10 +273,7 @@ def test_a_failed_answer_takes_the_question_beside_it_along() -> None:
 def test_the_second_prompt_is_the_golden_one() -> None:
     model = Scripted([go("b", "The hall lies ahead."), STOP])
     play(NavGPT, FREE, {"main": model})
-    golden = GOLDEN / "navgpt_free_step2.txt"
-    if os.environ.get("WAYWORD_WRITE_GOLDEN"):
-        golden.write_text(model.prompts[1] + "\n", encoding="utf-8")
-    assert model.prompts[1] == golden.read_text(encoding="utf-8").rstrip("\n")
+    check_golden(GOLDEN / "navgpt_free_step2.txt", model.prompts[1] + "\n")
 
 
 def test_constrained_prompts_know_no_tool() -> None:

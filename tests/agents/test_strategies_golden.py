@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.golden import check_golden
 from helpers.small_flat import SmallFlat, play_in
 from helpers.small_house import SmallHouse
 from wayword.core import registry
@@ -33,17 +33,11 @@ def test_the_second_prompt_is_the_golden_one(strategy: str, place: str) -> None:
     agent: Any = registry.load("agent", strategy)
     trajectory, model = play_in(dataset(), agent, answers, decoding="free")
     assert trajectory.ended == "stopped"
-    golden = GOLDEN / f"strategies_{strategy}_{place}.txt"
-    if os.environ.get("WAYWORD_WRITE_GOLDEN"):
-        golden.write_text(model.prompts[1] + "\n", encoding="utf-8")
-    assert model.prompts[1] == golden.read_text(encoding="utf-8").rstrip("\n")
+    check_golden(GOLDEN / f"strategies_{strategy}_{place}.txt", model.prompts[1] + "\n")
 
 
 @pytest.mark.parametrize("strategy", THOUGHTS)
 def test_the_constrained_system_message_is_the_golden_one(strategy: str) -> None:
     agent: Any = registry.load("agent", strategy)
     _, model = play_in(SmallFlat(), agent, ["{}"], max_steps=1)
-    golden = GOLDEN / f"strategies_{strategy}_constrained.txt"
-    if os.environ.get("WAYWORD_WRITE_GOLDEN"):
-        golden.write_text(model.prompts[0] + "\n", encoding="utf-8")
-    assert model.prompts[0] == golden.read_text(encoding="utf-8").rstrip("\n")
+    check_golden(GOLDEN / f"strategies_{strategy}_constrained.txt", model.prompts[0] + "\n")

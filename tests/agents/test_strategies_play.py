@@ -196,7 +196,8 @@ def test_examples_show_actions_and_true_states_and_no_thoughts(decoding: str) ->
     assert prompt.count("<assistant>") == 6
     assert prompt.count("270° (west)") == 2
     assert "Plan:" not in prompt.partition("<user>")[2]
-    assert '"action": "go_grab[mug_1]"' in prompt or "Action: go_grab[mug_1]" in prompt
+    written = {"free": "Action: go_grab[mug_1]", "constrained": '"action": "go_grab[mug_1]"'}
+    assert written[decoding] in prompt
 
 
 def test_examples_that_do_not_fit_are_refused_and_never_dropped() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from helpers.small_flat import SmallFlat
@@ -51,6 +53,19 @@ def test_what_is_not_legal_is_a_rejection_and_changes_nothing() -> None:
     assert kinds == ["illegal", "", "", "illegal"]
     assert steps[0].feedback.status == "rejected"
     assert steps[0].feedback.details["reason"] == "goto[c] is not a legal action here"
+
+
+@pytest.mark.parametrize("answer", ["stop", None, STOP, Decision("stop")])
+def test_what_is_no_decision_about_an_action_says_so(answer: Any) -> None:
+    with pytest.raises(TypeError, match=r"act returns Decision\(Action\(…\)\) or a Rejection, not"):
+        started().act("agent", answer)
+
+
+def test_a_world_without_feedback_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    game = started()
+    monkeypatch.setattr(game.world, "step", lambda actor, action: None)
+    with pytest.raises(TypeError, match=r"a world's step returns Feedback\(…\), not None"):
+        game.act("agent", Decision(B))
 
 
 def test_a_rejection_stays_one_and_costs_a_turn() -> None:

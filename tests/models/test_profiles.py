@@ -274,8 +274,10 @@ def test_profiles_by_name_the_longest_key_wins(tmp_path: Path) -> None:
 def test_every_shipped_profile_can_be_made() -> None:
     for name in shipped():
         made = profile_of(name.replace("*", "x"))
-        assert made.window >= 0
-        assert made.output <= (made.window or made.output)
+        own = {key: value for key, value in shipped()[name].items() if key != "like"}
+        assert {key: getattr(made, key) for key in own} == own, name
+        assert 0 <= made.output <= (made.window or made.output)
+    assert {"default", "hosted", "reasoning"} < set(shipped())
 
 
 @pytest.mark.parametrize(

@@ -282,6 +282,7 @@ def test_a_folder_of_the_earlier_form_is_one_line(tmp_path: Path) -> None:
         RunFolder.read,
         lambda path: RunFolder.open(path, CONFIG),
         lambda path: table([path]),
+        lambda path: table([str(path)]),
         lambda path: table([path.parent]),
         lambda path: Library([path]),
     ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -36,6 +37,37 @@ def test_an_edited_dataset_file_is_another_run(tmp_path: Path) -> None:
     run(plan)
     mine.write_text(mine.read_text() + "# edited\n")
     with pytest.raises(RecordingError, match="dataset_checksum"):
+        run(plan)
+
+
+MODEL = """
+from dataclasses import dataclass
+from wayword.models.scripted import ScriptedModel
+
+@dataclass(frozen=True)
+class Settings:
+    loud: bool = False
+
+class Mine(ScriptedModel):
+    Settings = Settings
+
+    def __init__(self, name, settings):
+        super().__init__(name)
+
+model = Mine
+"""
+
+
+def test_an_edited_model_file_or_another_setting_of_it_is_another_run(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.py"
+    mine.write_text(MODEL)
+    plan = Plan("act", "houses", model=f"{mine}:first", limit=1, max_steps=1, out=tmp_path / "run")
+    run(plan)
+    run(plan)
+    with pytest.raises(RecordingError, match=r"model_identity.*loud=False.*loud=True"):
+        run(replace(plan, settings={"model": {"loud": True}}))
+    mine.write_text(f"{MODEL}# edited\n")
+    with pytest.raises(RecordingError, match=r"model_identity.*same settings and files"):
         run(plan)
 
 

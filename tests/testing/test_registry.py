@@ -133,3 +133,11 @@ def test_a_module_names_several_agents_and_a_users_file_may_too(tmp_path: Path) 
     mine.write_text("agents = {'other': int}\n")
     with pytest.raises(UsageError, match="defines no 'agent'"):
         registry.load("agent", str(mine))
+
+
+def test_a_file_that_imports_what_is_not_there_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("import nowhere_to_be_found\n")
+    with pytest.raises(UsageError) as told:
+        registry.load("agent", str(tmp_path / "mine.py"))
+    assert str(told.value).startswith(f"{tmp_path / 'mine.py'}: No module named 'nowhere_to_be")
+    assert "PYTHONPATH" in str(told.value)

@@ -26,6 +26,13 @@ def test_it_writes_pages_and_prints_their_address(tmp_path: Path) -> None:
     assert "Instructions and maps are left out" in done.output
 
 
+def test_another_file_than_the_runs_says_that_it_is(tmp_path: Path) -> None:
+    folder, other = make_run(tmp_path / "run"), tmp_path / "other.py"
+    other.touch()
+    done = CliRunner().invoke(app, [str(folder), "--write", "--limit", "1", "--with", str(other)])
+    assert f"name it: --with FILE ({other} is another, or has changed)" in done.output
+
+
 def test_it_serves_until_it_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[str] = []
     monkeypatch.setattr(Server, "serve", lambda server: served.append(server.address))
@@ -36,6 +43,12 @@ def test_it_serves_until_it_is_stopped(tmp_path: Path, monkeypatch: pytest.Monke
     assert served[0].startswith("http://127.0.0.1:")
     open_to_all = CliRunner().invoke(app, [run, "--port", "0", "--host", "0.0.0.0"])
     assert "?token=" in open_to_all.stdout
+
+
+def test_a_port_that_is_none_is_one_line(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, [str(make_run(tmp_path / "run")), "--port", "99999"])
+    assert str(done.exception).startswith("port 99999: ")
+    assert str(done.exception).endswith("0-65535; give another --port")
 
 
 def test_runs_and_the_version_are_a_line_each(

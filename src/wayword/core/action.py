@@ -131,7 +131,11 @@ class Decision:
 
 def legal(decision: Decision | Rejection, space: ActionSpace) -> Decision | Rejection:
     """The decision, or a rejection where its action is not in the action space."""
-    if isinstance(decision, Rejection) or decision.action in space:
+    if isinstance(decision, Rejection):
+        return decision
+    if not isinstance(getattr(decision, "action", None), Action):
+        raise TypeError(f"act returns Decision(Action(…)) or a Rejection, not {decision!r}")
+    if decision.action in space:
         return decision
     reason = f"{decision.action} is not a legal action here"
     return Rejection("illegal", reason, str(decision.action), decision.thought)

@@ -198,8 +198,8 @@ def read_bytes(path: Path) -> bytes:
     try:
         return _unzipped(path) if path.suffix == ".gz" else path.read_bytes()
     except OSError as error:
-        problem = error.strerror or str(error)
-        raise DataError(path, "", f"cannot be read ({problem})", "fetch it again") from error
+        problem = f"cannot be read ({error.strerror or error})"
+        raise DataError(path, "", problem, "check its name, or fetch it again") from error
     except (EOFError, zlib.error) as error:
         raise DataError(path, "", f"is not whole ({error})", "fetch it again") from error
 

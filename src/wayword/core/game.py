@@ -23,8 +23,6 @@ from wayword.core.episode import Episode
 from wayword.core.trajectory import Ending, Step, Trajectory
 from wayword.core.world import Feedback, Observation, World
 
-_NOTHING_LEGAL = ActionSpace(())
-
 
 class Game:
     """One episode in a world, and its trajectory so far.
@@ -58,7 +56,7 @@ class Game:
         """The actor's legal actions, computed once a turn; empty once it is done."""
         if actor not in self._spaces:
             done = self.world.done(actor)
-            self._spaces[actor] = _NOTHING_LEGAL if done else self.world.action_space(actor)
+            self._spaces[actor] = ActionSpace(()) if done else self.world.action_space(actor)
         return self._spaces[actor]
 
     def active(self, actor: str) -> bool:
@@ -106,6 +104,8 @@ class Game:
             feedback = Feedback("rejected", details)
         else:
             feedback = self.world.step(actor, decision.action)
+            if not isinstance(feedback, Feedback):
+                raise TypeError(f"a world's step returns Feedback(…), not {feedback!r}")
         self.taken[actor] += 1
         self._observations.clear()
         self._spaces.clear()

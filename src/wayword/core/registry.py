@@ -217,4 +217,6 @@ def _from_file(path: Path) -> ModuleType:
     except SyntaxError as error:
         where = f"{error.filename or file}:{error.lineno}"
         raise UsageError(f"{where}: {error.msg}: {(error.text or '').strip()!r}") from None
+    except ModuleNotFoundError as error:
+        raise UsageError(f"{file}: {error}; install it, or put its folder on PYTHONPATH") from error
     return module

@@ -9,7 +9,6 @@ Source: https://inspect.aisi.org.uk/providers.html
 
 from __future__ import annotations
 
-import base64
 import importlib
 import time
 from collections.abc import Sequence
@@ -179,9 +178,7 @@ class InspectModel(Model):
         if message.images:
             content = [self._inspect.ContentText(text=message.content)]
             for image in message.images:
-                data = base64.b64encode(image.data).decode()
-                url = f"data:{image.media_type};base64,{data}"
-                content.append(self._inspect.ContentImage(image=url))
+                content.append(self._inspect.ContentImage(image=image.url))
         return kinds[message.role](content=content)
 
 

@@ -20,7 +20,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from wayword.agents.person import Person, Watching
+from wayword.agents.person import Person
 from wayword.core.action import Rejection
 from wayword.core.dataset import Dataset, DrawnTasks, Task, task_id
 from wayword.core.errors import RecordingError, UsageError, suggest
@@ -371,9 +371,8 @@ class ActiveRun:
         if self.reporter:
             self.reporter.moves.stepped(episode, step)
             self.reporter.write(self.done)
-        watching: object = self.person
-        if watching is not None and isinstance(watching, Watching):  # slow to ask, of a protocol
-            watching.stepped(step)
+        if self.person is not None:
+            self.person.stepped(step)
         self.on_progress(self.done, self.total, {"steps_so_far": self.steps})
 
     def retried(self, count: int) -> None:

@@ -331,7 +331,7 @@ def same_run(run: Path, recorded: dict[str, Json], now: dict[str, Json]) -> None
         field, was, given = found
         raise RecordingError(
             f"{run / NAME}: this folder holds another run: {field!r} was {was!r} and is now "
-            f"{given!r}; give another folder, or the same settings to resume this run"
+            f"{given!r}; give another folder, or the same settings and files to resume this run"
         )
 
 

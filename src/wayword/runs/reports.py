@@ -50,7 +50,7 @@ class Written:
 
 
 def table(
-    runs: Sequence[Path],
+    runs: Sequence[Path | str],
     form: str = "rich",
     keys: Sequence[str] = (),
     together: bool = False,
@@ -88,8 +88,7 @@ def _table(rows: Sequence[Row], form: str, together: bool = False) -> str:
 
 
 SEEDS = ("seed", "detector_seed")
-"""What runs that are pooled may differ in: the run's seed, and the errors of simulated detectors.
-"""
+"""What pooled runs may differ in: the run's seed, and the errors of simulated detectors."""
 
 
 def seed_groups(runs: Sequence[RecordedRun]) -> list[list[RecordedRun]]:
@@ -211,10 +210,10 @@ def score(file: Path, plan: Plan, form: str = "rich", per_episode: bool = False)
     return Written(tables.render([row], form, _width()), tuple(notices))
 
 
-def _run_folders(given: Sequence[Path]) -> list[Path]:
+def _run_folders(given: Sequence[Path | str]) -> list[Path]:
     """The run folders named, and those inside a folder that is none itself."""
     found: list[Path] = []
-    for path in given:
+    for path in map(Path, given):
         if url_of(path) or is_run(path) or not path.is_dir():
             found.append(path)
             continue

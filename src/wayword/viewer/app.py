@@ -375,7 +375,7 @@ def _bound(host: str, port: int) -> socket.socket:
         taken.listen(128)
     except (OSError, OverflowError) as error:
         taken.close()
-        problem = str(getattr(error, "strerror", None) or error).lower()
+        problem = str(getattr(error, "strerror", None) or error).lower().rstrip(".")
         raise UsageError(f"port {port}: {problem}; give another --port") from error
     return taken
 

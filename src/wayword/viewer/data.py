@@ -11,7 +11,7 @@ from wayword.agents.person import answered
 from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, of_ids
 from wayword.core.episode import Episode, PathReference
-from wayword.core.errors import WaywordError
+from wayword.core.errors import UsageError, WaywordError
 from wayword.core.game import Game, ReplayDiffers
 from wayword.core.perceiver import Percept
 from wayword.core.trajectory import Trajectory
@@ -151,34 +151,34 @@ def open_sources(
     config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None = None
 ) -> Sources:
     """The dataset that the run's config names, with the tasks of ``ids``."""
-    success, identity = success_of(config), config["identity"]
+    try:
+        found = _opened(config, ids, data, trusted)
+    except WaywordError as error:
+        found = Sources(notice=f"Instructions and maps are left out: {error}")
+    found.success = success_of(config)
+    return found
 
-    def without(why: str) -> Sources:
-        return Sources(notice=f"Instructions and maps are left out: {why}", success=success)
 
+def _opened(
+    config: Mapping[str, Any], ids: Sequence[str], data: Path | None, trusted: Path | None
+) -> Sources:
+    identity = config["identity"]
     name = str(identity.get("dataset", ""))
-    called = name.partition(":")[0]
+    part = name.partition(":")[0]
     if trusted is not None and Checksums().of(trusted) == identity.get("dataset_checksum"):
         name = f"{trusted}:{name.partition(':')[2]}"
-    # One of the datasets here, or described by a file that is read, never run.
-    elif called not in registry.names("dataset") and not registry.is_described(called):
-        return without(
+    elif part not in registry.names("dataset") and not registry.is_described(part):  # is code
+        raise UsageError(
             f"no dataset {name!r} here. If that is a file of yours, unchanged since the run, name "
-            "it: --with FILE"
+            "it: --with FILE" + (f" ({trusted} is another, or has changed)" if trusted else "")
         )
     settings = {"dataset": identity.get("dataset_settings") or {}}
     seer = identity.get("perceiver") or {}
     shipped = seer.get("name") in registry.names("perceiver")
     if shipped:
         settings["perceiver"] = {"name": seer["name"], **(seer.get("settings") or {})}
-    try:
-        dataset = open_dataset(Plan("view", name, settings=settings, data=data))
-        found, expected = Checksums().combined(dataset.files), identity.get("data_checksum")
-        if found != expected:
-            return without(
-                f"the data here are not the run's ({found}, and the run had {expected})."
-            )
-        tasks = of_ids(dataset.tasks, set(ids))
-        return Sources(dataset, tasks, success=success, words=shipped or not seer)
-    except WaywordError as error:
-        return without(str(error))
+    dataset = open_dataset(Plan("view", name, settings=settings, data=data))
+    found, had = Checksums().combined(dataset.files), identity.get("data_checksum")
+    if found != had:
+        raise UsageError(f"the data here are not the run's ({found}, and the run had {had}).")
+    return Sources(dataset, of_ids(dataset.tasks, set(ids)), words=shipped or not seer)

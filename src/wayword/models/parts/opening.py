@@ -9,6 +9,7 @@ from typing import cast
 
 from wayword.core import registry
 from wayword.core.errors import UsageError
+from wayword.core.files import sha256
 from wayword.core.model import Model
 from wayword.core.trajectory import ModelCall
 from wayword.models.middleware.budget import Account, PaidModel
@@ -45,17 +46,18 @@ def open_model(
         if recorded is None:
             raise UsageError(f"model {spec}: no way to read a run folder was given")
         return cast(Model, part(name, checked, calls=recorded(name)))
-    return cast(Model, part(name, checked))
+    model = cast(Model, part(name, checked))
+    if registry.is_path(kind):  # the file's content decides about the answers, too
+        own = [sha256(file) for file in sorted(Path(kind).rglob("*.py")) or [Path(kind)]]
+        vars(model)["identity"] = f"{model.identity} {' '.join(own)} {checked}"
+    return model
 
 
-# Wrappers: a model around a model. From the outside in:
-#
+# Wrappers: a model around a model, in the order that ``wrap`` puts them on, from the outside in:
 #     cache     an answer known already is free: no budget, no waiting, no request
 #     budget    stops before a request that the run can no longer pay for, and prices the answer
 #     retry     asks again after failures that may pass
 #     rate      every attempt waits its turn, the repeated ones too
-#
-# ``wrap`` puts on those that the options ask for, in this order.
 
 
 @dataclass(frozen=True, slots=True)

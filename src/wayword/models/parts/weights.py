@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayword.core.errors import DataError, UsageError, suggest
-from wayword.core.files import cache_folder, keep, sha256
+from wayword.core.files import cache_folder, sha256
 
 
 def weights_folder() -> Path:
@@ -217,30 +217,12 @@ def _looks_like_gguf(path: Path) -> None:
 
 
 def verified(weights: Weights, path: Path) -> None:
-    """Check the file's SHA-256, once a file: the result is kept in the cache folder.
-
-    Raises ``UsageError`` where it differs.
-    """
-    status = path.stat()
-    stamp = f"{path.resolve()} {status.st_size} {status.st_mtime_ns}"
-    note = cache_folder() / "models" / f"{weights.name}.verified.json"
-    if _noted(note) == {"stamp": stamp, "sha256": weights.sha256}:
-        return
-    found = sha256(path)
-    if found != weights.sha256:
+    """Check the file's SHA-256. Raises ``UsageError`` where it differs."""
+    if (found := sha256(path)) != weights.sha256:
         raise UsageError(
             f"{path}: sha256 {found[:8]}… instead of {weights.sha256[:8]}…; "
             f"delete it and run `wayword models fetch {weights.name}`"
         )
-    noted = json.dumps({"stamp": stamp, "sha256": found}).encode()
-    keep(note, lambda file: file.write(noted))
-
-
-def _noted(note: Path) -> object:
-    try:
-        return json.loads(note.read_text())
-    except (OSError, ValueError):
-        return None
 
 
 # What `wayword models` lists, fetches and checks.
@@ -412,10 +394,11 @@ class _Tensor:
 def faster(weights: Weights, source: Path) -> Path:
     """The Q8_0 file of known Q4_1 weights, made in the cache folder where it is not there yet.
 
-    Raises ``UsageError`` where the folder cannot be written.
+    Raises ``UsageError`` for weights of a wrong checksum and a folder that cannot be written.
     """
     target = cache_folder() / "models" / f"{weights.name}-{weights.sha256[:12]}-q8_0.gguf"
     if not target.is_file():
+        verified(weights, source)
         try:
             requantise(source, target)
         except OSError as error:

@@ -6,7 +6,6 @@ Source: https://platform.openai.com/docs/api-reference/chat and the servers' own
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,8 +15,8 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Message, Prompt, Sampling, user
 from wayword.models.parts.decoding import (
-    choice_grammar,
     listed_in_words,
+    llamacpp_form,
     longest,
     schema_in_words,
     tightened,
@@ -250,12 +249,8 @@ def _message(message: Message, profile: Profile) -> dict[str, Json]:
     if not profile.images:
         remedy = "use another model, or --set model.profile.images=true if it does"
         raise ModelError(f"this model takes no pictures; {remedy}", fatal=True)
-    parts: list[dict[str, Json]] = [{"type": "text", "text": message.content}]
-    for image in message.images:
-        data = base64.b64encode(image.data).decode()
-        url = f"data:{image.media_type};base64,{data}"
-        parts.append({"type": "image_url", "image_url": {"url": url}})
-    return {"role": message.role, "content": parts}
+    pictures = [{"type": "image_url", "image_url": {"url": i.url}} for i in message.images]
+    return {"role": message.role, "content": [{"type": "text", "text": message.content}, *pictures]}
 
 
 def _constraint(
@@ -266,22 +261,14 @@ def _constraint(
     if sampling.json_schema is None and sampling.grammar is None and sampling.choices is None:
         return {}
     if settings.dialect == "llamacpp":
-        return _llamacpp(sampling, chat, settings, profile)
+        form = llamacpp_form(sampling)
+        if sampling.choices:
+            most = _limit(longest(sampling.choices), chat, settings, profile)
+            form[_limit_name(chat, profile)] = most
+        return form
     if settings.dialect == "vllm":
         return _vllm(sampling)
     return _openai(sampling, chat, profile)
-
-
-def _llamacpp(
-    sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
-) -> dict[str, Json]:
-    if sampling.json_schema is not None:
-        return {"json_schema": tightened(sampling.json_schema)}
-    if sampling.choices is not None:
-        most = _limit(longest(sampling.choices), chat, settings, profile)
-        limit = {_limit_name(chat, profile): most}
-        return {"grammar": choice_grammar(sampling.choices), "stop": [], **limit}
-    return {"grammar": sampling.grammar}
 
 
 def _vllm(sampling: Sampling) -> dict[str, Json]:

@@ -9,8 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.looping import for_each
-from wayword.agents.answers import Reply, StrategyRecipe, fields, items, replies
-from wayword.agents.choice import NamedAnswer, read_choice, read_pick
+from wayword.agents.answers import (
+    NamedAnswer,
+    Reply,
+    StrategyRecipe,
+    fields,
+    items,
+    read_choice,
+    read_pick,
+    replies,
+)
 from wayword.agents.legal import Legal, pick
 from wayword.agents.velma.agent import read_actions
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from helpers.playing import play
-from wayword.agents.baselines.oracles import NoSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import ShortestPathOracle
 from wayword.agents.baselines.simple import RandomAgent, RandomSettings
+from wayword.core.episode import NoSettings
 
 
 def test_the_oracle_goes_straight_to_each_goal() -> None:

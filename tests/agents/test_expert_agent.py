@@ -6,9 +6,10 @@ import asyncio
 import math
 from dataclasses import replace
 
-from wayword.agents.baselines.oracles import Expert, NoSettings
+from wayword.agents.baselines.oracles import Expert
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
+from wayword.core.episode import NoSettings
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.household import Household

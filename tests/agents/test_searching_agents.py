@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from wayword.agents.baselines.oracles import GoldOracle, NoSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import GoldOracle, ShortestPathOracle
 from wayword.agents.search.costmap import Costmap
 from wayword.agents.search.frontier import FrontierAgent, FrontierSettings, WanderAgent
 from wayword.agents.search.lgx import LGXSettings
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
+from wayword.core.episode import NoSettings
 from wayword.core.errors import UsageError
 from wayword.core.perceiver import Grounding
 from wayword.core.rollout import Setup, rollout

@@ -12,11 +12,13 @@ import pytest
 from helpers.playing import Scripted
 from helpers.small_flat import SmallFlat, play_in
 from helpers.small_house import SmallHouse
-from wayword.agents.strategies.agents import ReAct, Reflexion, ReflexionEmMem
-from wayword.agents.strategies.reflecting import (
+from wayword.agents.strategies.agents import (
     LESSON_LENGTH,
+    ReAct,
     ReflectingStrategy,
     Reflection,
+    Reflexion,
+    ReflexionEmMem,
     read_reflection,
 )
 from wayword.core.agent import Toolkit

@@ -16,10 +16,9 @@ from helpers.playing import Scripted
 from wayword.agents.strategies.agents import ReAct
 from wayword.agents.strategies.strategy import StrategySettings
 from wayword.agents.team.agent import Team, TeamSettings
-from wayword.agents.team.commander import Commander
-from wayword.agents.team.follower import Follower
 from wayword.agents.team.messages import (
     AllDone,
+    Brief,
     Command,
     Done,
     Trouble,
@@ -29,7 +28,7 @@ from wayword.agents.team.messages import (
     heard_by,
     parse,
 )
-from wayword.agents.team.role import Brief
+from wayword.agents.team.teach import Commander, Follower
 from wayword.core.action import Action, Decision
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task

@@ -10,10 +10,10 @@ import pytest
 from helpers.playing import play
 from helpers.small_house import SmallHouse
 from helpers.two_in_a_flat import TwoInAFlat
-from wayword.agents.baselines.oracles import GoldOracle, NoSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import GoldOracle, ShortestPathOracle
 from wayword.core.action import Action, Decision
 from wayword.core.dataset import Dataset, Task, Training
-from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.episode import Episode, NoSettings, PathReference, Reference
 from wayword.core.errors import UsageError
 from wayword.core.game import Game, PlanningFailed
 from wayword.core.rollout import Setup, rollout

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from wayword.agents.baselines.oracles import Expert, NoSettings
+from wayword.agents.baselines.oracles import Expert
 from wayword.core.action import Decision
+from wayword.core.episode import NoSettings
 from wayword.core.errors import UsageError
 from wayword.core.game import Game, PlanningFailed
 from wayword.core.rollout import Setup, rollout

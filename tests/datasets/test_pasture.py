@@ -13,9 +13,10 @@ import pytest
 
 from helpers.robothor_files import apartment, episode
 from helpers.thor_events import Controller
-from wayword.agents.baselines.oracles import NoSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import ShortestPathOracle
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Task
+from wayword.core.episode import NoSettings
 from wayword.core.errors import DataError, UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory

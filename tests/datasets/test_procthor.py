@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from wayword.agents.baselines.oracles import NoSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import ShortestPathOracle
 from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.core.agent import Toolkit
+from wayword.core.episode import NoSettings
 from wayword.core.errors import DataError, UsageError
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.procthor import Procthor, ProcthorSettings

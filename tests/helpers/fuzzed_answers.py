@@ -14,8 +14,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from wayword.agents import human
-from wayword.agents.answers import Reply, StrategyRecipe, items, one_line
-from wayword.agents.choice import read_choice
+from wayword.agents.answers import Reply, StrategyRecipe, items, one_line, read_choice
 from wayword.agents.clauses import named
 from wayword.agents.discussnav import experts
 from wayword.agents.legal import Legal, pick, written_out
@@ -23,7 +22,7 @@ from wayword.agents.navgpt.agent import one_sentence
 from wayword.agents.prompting import Prompts
 from wayword.agents.search.lgx import first_word_fits, read_pick
 from wayword.agents.strategies import strategy
-from wayword.agents.strategies.reflecting import read_reflection
+from wayword.agents.strategies.agents import read_reflection
 from wayword.agents.team import messages
 from wayword.agents.velma.agent import listed, read_actions
 from wayword.core.action import STOP, Action, ActionSpace

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from wayword.agents.person import Style
+from wayword.agents.person import Person, Style
 
 
 @dataclass
-class Script:
+class Script(Person):
     """Types the given lines, then leaves; keeps all it was told."""
 
     lines: list[str]

@@ -11,11 +11,11 @@ from typing import Any, cast
 import pytest
 
 import wayword
-from wayword.agents.baselines.oracles import Expert, NoSettings
+from wayword.agents.baselines.oracles import Expert
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.dataset import Dataset, Task
-from wayword.core.episode import Episode, Reference
+from wayword.core.episode import Episode, NoSettings, Reference
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Step, Trajectory
 from wayword.core.world import Feedback, Observation

@@ -10,12 +10,12 @@ from typing import Any, cast
 
 import pytest
 
-from wayword.agents.baselines.oracles import GoldOracle, NoSettings
+from wayword.agents.baselines.oracles import GoldOracle
 from wayword.agents.baselines.simple import ForwardAgent, ForwardSettings
 from wayword.core.action import Action, ActionSpace, Decision
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Dataset, SolvableWalks, Task
-from wayword.core.episode import Episode, PathReference, Reference
+from wayword.core.episode import Episode, NoSettings, PathReference, Reference
 from wayword.core.errors import DataError, UsageError
 from wayword.core.trajectory import Trajectory
 from wayword.core.world import Observation

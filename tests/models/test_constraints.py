@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from wayword.core.errors import ModelError
 from wayword.models.parts.decoding import choice_grammar, continued, longest, tightened
 
 
@@ -42,7 +43,7 @@ def test_choices_are_quoted_for_the_grammar() -> None:
 
 
 def test_no_choices_is_an_error() -> None:
-    with pytest.raises(ValueError, match="at least one"):
+    with pytest.raises(ModelError, match="at least one"):
         choice_grammar([])
 
 

@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 
 from helpers.sampling import some
-from wayword.agents.baselines.oracles import GoldOracle, NoSettings, ShortestPathOracle
+from wayword.agents.baselines.oracles import GoldOracle, ShortestPathOracle
 from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
+from wayword.core.episode import NoSettings
 from wayword.core.errors import DataError
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory

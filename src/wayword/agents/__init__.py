@@ -9,5 +9,5 @@ team                          scripted actors that work together
 baselines/                    random, forward, imitation; oracle, gold, expert use ground truth
 human                         a person at the terminal
 
-What they share stands next to the folders: prompting, answers, clauses, person.
+What they share stands next to the folders: prompting, answers, legal, clauses, person.
 """

@@ -156,20 +156,15 @@ def _settled(found: list[Clause]) -> list[Clause]:
             settled[-1] = _joined(settled[-1], clause)
             continue
         whole = clause if waiting is None else _joined(waiting, clause)
-        waiting = whole if _takes_no_step(clause) else None
+        words = clause.text
+        passes = _ONLY_PASS.match(words) and not clause.last
+        no_step = passes or _SETTING.match(words) or not MOVES.search(words)
+        waiting = whole if no_step or _ONLY_TURN.match(words) else None
         if waiting is None:
             settled.append(whole)
     if waiting is not None:
         settled[-1:] = [_joined(settled[-1], waiting)] if settled else [waiting]
     return settled
-
-
-def _takes_no_step(clause: Clause) -> bool:
-    words = clause.text
-    passes = _ONLY_PASS.match(words) and not clause.last
-    return bool(
-        passes or _SETTING.match(words) or not MOVES.search(words) or _ONLY_TURN.match(words)
-    )
 
 
 def _joined(one: Clause, other: Clause) -> Clause:
@@ -250,9 +245,8 @@ def plain_words(text: str) -> frozenset[str]:
     >>> sorted(plain_words("Doorways to the hall"))
     ['doorway', 'hall', 'the', 'to']
     """
-    return frozenset(_plain(word) for word in _LETTERS.findall(text))
-
-
-def _plain(word: str) -> str:
-    word = ORDINALS.get(word.lower(), word.lower())
-    return word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word
+    words = (ORDINALS.get(word, word) for word in _LETTERS.findall(text.lower()))
+    return frozenset(
+        word[:-1] if len(word) > 3 and word.endswith("s") and word[-2] != "s" else word
+        for word in words
+    )

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wayword.agents.legal import Legal
-from wayword.agents.person import Face, Left, Seated, Situation, hear, person_of
+from wayword.agents.person import Left, Situation, hear, person_of
 from wayword.agents.strategies.strategy import instruction, task_rules
 from wayword.agents.team.messages import UNDERSTOOD
 from wayword.core.action import Action, ActionSpace, Decision, Rejection
@@ -57,7 +57,6 @@ class Sketch:
         self._heading = 0.0
 
     def look(self, observation: Observation) -> None:
-        """Add an observation; those of other worlds say nothing."""
         if not isinstance(observation, IndoorObservation):
             return
         x, y = self._places.setdefault(observation.viewpoint, (0.0, 0.0))
@@ -70,7 +69,6 @@ class Sketch:
 
     @property
     def known(self) -> bool:
-        """Whether there is anything to draw."""
         return bool(self._visited)
 
     def drawn(self, ways: Mapping[str, int]) -> str:
@@ -242,8 +240,6 @@ class Human(Agent):
     """
 
     Settings: ClassVar[type[HumanSettings]] = HumanSettings
-    families: ClassVar[frozenset[str]] = frozenset()
-    needs_model: ClassVar[bool] = False
     needs_person: ClassVar[bool] = True
 
     def __init__(self, settings: HumanSettings, toolkit: Toolkit) -> None:
@@ -288,7 +284,6 @@ class Human(Agent):
     async def recall(
         self, observation: Observation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
-        """Show a step that another agent took."""
         self._show(observation, space)
         said = decision.reason if isinstance(decision, Rejection) else str(decision.action)
         self._person.tell(f"before you: {said}", "dim")
@@ -301,7 +296,7 @@ class Human(Agent):
         if episode is None:
             raise UsageError("an agent must begin an episode before it acts")
         actor = str(getattr(observation, "actor", episode.actors[0]))
-        if self._turn == 0 and isinstance(self._person, Seated):
+        if self._turn == 0:
             self._person = self._person.seat(actor)
         self._turn += 1
         now = Situation(
@@ -316,9 +311,7 @@ class Human(Agent):
             space,
             observation,
         )
-        if isinstance(self._person, Face):
-            self._person.show(now)
-        else:
+        if not self._person.show(now):
             self._tell(now)
         return now
 

@@ -235,10 +235,11 @@ class Legal:
         return _snake(verb) in self._menu.open_verbs
 
     def _line(self, words: str) -> Action | Refusal:
-        """The action of one line."""
         if (formal := self._formal(words)) is not None:
             return formal
-        if self._several(words):
+        # The words may fall into two or more, each a legal action of its own.
+        pieces = [_bare(piece) for piece in _BETWEEN.split(words[:500])]
+        if sum(self._formal(piece) is not None for piece in pieces if piece) > 1:
             return Refusal("several_actions", "several actions were named; give exactly one")
         if (spoken := self._spoken(words)) is not None:
             return spoken
@@ -261,25 +262,25 @@ class Legal:
         """A legal action written out: ``put[a, b]``, ``put(a, "b")``, ``put a in b``, ``stop``."""
         if words in self._by_text:
             return self._by_text[words]
-        match = _BRACKETED.fullmatch(words)
+        menu, match = self._menu, _BRACKETED.fullmatch(words)
         if match is not None:
             inside = match.group(2) or match.group(3) or ""
-            return self._called(match.group(1), inside) if _balanced(inside) else None
+            if not _balanced(inside):
+                return None
+            verb, inside = self._verb_of(match[1])[0] or _snake(match[1]), inside.strip(AROUND)
+            if verb in menu.open_verbs and inside:
+                return Action(verb, (" ".join(inside.split()),))
+            action = Action(verb, self._arguments_of(inside))
+            return action if action in menu else None
         verb, rest = self._verb_of(words)
         if not verb:
             return None
         if not rest:
-            return Action(verb) if Action(verb) in self._menu else None
+            return Action(verb) if Action(verb) in menu else None
         pieces = [self._argument(piece) for piece in _JOINED.split(rest, MOST_WORDS) if piece]
-        whole, split = Action(verb, (self._argument(rest),)), Action(verb, tuple(pieces))
-        return next((action for action in (whole, split) if self._closed(action)), None)
-
-    def _called(self, verb: str, inside: str) -> Action | None:
-        verb, inside = self._verb_of(verb)[0] or _snake(verb), inside.strip(AROUND)
-        if verb in self._menu.open_verbs and inside:
-            return Action(verb, (" ".join(inside.split()),))
-        action = Action(verb, self._arguments_of(inside))
-        return action if action in self._menu else None
+        both = Action(verb, (self._argument(rest),)), Action(verb, tuple(pieces))
+        closed = verb not in menu.open_verbs  # else any words would be a message
+        return next((action for action in both if closed and action in menu), None)
 
     def _spoken(self, words: str) -> Action | Refusal | None:
         """``chat: hello`` for a verb that takes free text."""
@@ -290,10 +291,6 @@ class Legal:
         if self._formal(_bare(said)) is not None:
             return Refusal("several_actions", "several actions were named; give exactly one")
         return Action(verb, (said,))
-
-    def _closed(self, action: Action) -> bool:
-        """Whether it is legal, and not by taking any words for a message."""
-        return action.name not in self._menu.open_verbs and action in self._menu
 
     def _verb_of(self, words: str) -> tuple[str, str]:
         """The longest verb that the words begin with (``go to`` is ``goto``), and what follows."""
@@ -307,7 +304,6 @@ class Legal:
         return tuple(map(self._argument, inside.split(",", MOST_WORDS))) if inside else ()
 
     def _argument(self, word: str) -> str:
-        """The word as the menu writes it."""
         word = word.strip(AROUND)
         known = self._arguments.get(_snake(word), [])
         return known[0] if len(known) == 1 and word not in known else word
@@ -319,8 +315,11 @@ class Legal:
         if match is not None and called:
             verb, rest = _snake(match.group(1)), match.group(2) or match.group(3) or ""
             verb = self._verb_of(match.group(1))[0] or verb
-        elif re.search(r"[^\w\s\-]", words) or (verb and rest and self._bare_only(verb)):
-            return self._misspelt(verb, words)
+        else:
+            actions = self._by_verb.get(verb, [])  # without arguments, or with free text
+            bare = verb in self._menu.open_verbs or not any(a.arguments for a in actions)
+            if re.search(r"[^\w\s\-]", words) or (verb and rest and bare):
+                return self._misspelt(verb, words)
         verb = verb or _snake(words)
         action = Action(verb, self._arguments_of(rest.strip(AROUND)))
         if verb in self._menu.open_verbs and action != STOP:
@@ -343,16 +342,6 @@ class Legal:
         form = self._by_verb.get(verb, [f"{verb}[what you say]"])[0]
         return Refusal("no_action", f"write it like this: {form}")
 
-    def _bare_only(self, verb: str) -> bool:
-        """Whether a verb takes no arguments, or free text in brackets."""
-        actions = self._by_verb.get(verb, [])
-        return verb in self._menu.open_verbs or not any(a.arguments for a in actions)
-
-    def _several(self, words: str) -> bool:
-        """Whether the words fall into two or more, each a legal action of its own."""
-        pieces = [_bare(piece) for piece in _BETWEEN.split(words[:500])]
-        return sum(self._formal(piece) is not None for piece in pieces if piece) > 1
-
     @cached_property
     def _by_text(self) -> dict[str, Action]:
         return {str(action): action for action in self._menu.listed}
@@ -366,7 +355,6 @@ class Legal:
 
     @cached_property
     def _verbs(self) -> list[str]:
-        """Every verb, the longest first."""
         both = dict.fromkeys((*self._by_verb, *self._menu.open_verbs))
         return sorted(both, key=len, reverse=True)
 

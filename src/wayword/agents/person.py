@@ -16,9 +16,10 @@ import signal
 import sys
 import textwrap
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from types import FrameType
-from typing import IO, TYPE_CHECKING, Any, Literal, Protocol, cast, runtime_checkable
+from typing import IO, TYPE_CHECKING, Any, Literal, cast
 
 from wayword.core.action import ActionSpace
 from wayword.core.agent import Shared
@@ -44,20 +45,33 @@ class Left(BudgetExhausted):
     """The person has had enough: the run ends in order, and finished episodes stay."""
 
 
-class Person(Protocol):
-    """Somebody to talk to."""
+class Person(ABC):
+    """Someone to talk to. All but ``tell`` and ``ask`` have a default."""
 
+    @abstractmethod
     def tell(self, text: str, style: Style = "") -> None:
         """Show some lines."""
-        ...
 
+    @abstractmethod
     def ask(self, question: str) -> str:
         """Wait for a line. Raises ``EOFError`` when nobody is there any more."""
-        ...
 
-    def leave(self) -> None:
+    def leave(self) -> None:  # noqa: B027
         """End an ``ask`` that waits on another thread."""
-        ...
+
+    def show(self, situation: Situation) -> bool:
+        """Show a turn as it is, with a map and buttons; False to be told it as lines."""
+        return False
+
+    def seat(self, actor: str) -> Person:
+        """The person who plays an actor: another one where several share no keyboard."""
+        return self
+
+    def enter(self, episode: Episode, world: World) -> None:  # noqa: B027
+        """An episode begins in this world."""
+
+    def stepped(self, step: Step) -> None:  # noqa: B027
+        """Some actor has taken a turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,39 +94,7 @@ class Situation:
     observation: Observation
 
 
-@runtime_checkable
-class Face(Person, Protocol):
-    """A person who is shown turns as they are, with a map and buttons, instead of as lines."""
-
-    def show(self, situation: Situation) -> None:
-        """It is this actor's turn."""
-        ...
-
-
-@runtime_checkable
-class Seated(Protocol):
-    """Several people, each of whom plays an actor: the person of a run where they share no
-    keyboard."""
-
-    def seat(self, actor: str) -> Person:
-        """The person who plays an actor."""
-        ...
-
-
-@runtime_checkable
-class Watching(Protocol):
-    """A person who watches the whole episode, not only the turns of one actor."""
-
-    def enter(self, episode: Episode, world: World) -> None:
-        """An episode begins in this world."""
-        ...
-
-    def stepped(self, step: Step) -> None:
-        """Some actor has taken a turn."""
-        ...
-
-
-class Terminal:
+class Terminal(Person):
     """The person at this process's terminal: read from stdin, told on stderr.
 
     Lines are read without a lock on stdin and with a look at the clock, so that a question can be
@@ -250,17 +232,14 @@ class Answered:
     """
 
     def __init__(self, dataset: Dataset, person: Person) -> None:
-        self._dataset, self._answerer = dataset, AnswersAtTheTerminal(person)
-        self._watching = person if isinstance(person, Watching) else None
+        self._dataset, self._person = dataset, person
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._dataset, name)
 
     def world(self, episode: Episode) -> World:
-        """A fresh world for the episode."""
-        world = answered(self._dataset.world(episode), self._answerer)
-        if self._watching:
-            self._watching.enter(episode, world)
+        world = answered(self._dataset.world(episode), AnswersAtTheTerminal(self._person))
+        self._person.enter(episode, world)
         return world
 
 

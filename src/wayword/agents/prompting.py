@@ -16,7 +16,7 @@ import re
 from collections.abc import Coroutine, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from wayword.core.agent import Toolkit
 from wayword.core.errors import UsageError, WaywordError, suggest
@@ -33,8 +33,15 @@ class Prompts:
 
     def __init__(self, module: str, folder: str = "", shipped: str = "prompts") -> None:
         self._shipped, self._folder = Path(module).parent / shipped, folder
-        if folder:
-            _refuse_strangers(self._shipped, Path(folder))
+        if folder and not Path(folder).is_dir():
+            raise UsageError(f"prompts={folder}: no such folder")
+        known = list(_texts(self._shipped))
+        for path in sorted(Path(folder).glob("*.txt")) if folder else ():
+            if path.stem not in known:  # misspelt, it would leave the shipped text in place
+                raise UsageError(
+                    f"{path}: {self._shipped.parent.name} has no prompt of that name; "
+                    f"{suggest(path.stem, known)}"
+                )
 
     def __getitem__(self, name: str) -> str:
         custom = Path(self._folder) / f"{name}.txt"
@@ -70,19 +77,6 @@ def _texts(folder: Path) -> Mapping[str, str]:
     return {t.stem: t.read_text(encoding="utf-8").strip("\n") for t in folder.glob("*.txt")}
 
 
-def _refuse_strangers(shipped: Path, folder: Path) -> None:
-    """A misspelt file name must not leave the shipped text in place unnoticed."""
-    if not folder.is_dir():
-        raise UsageError(f"prompts={folder}: no such folder")
-    known = list(_texts(shipped))
-    for path in sorted(folder.glob("*.txt")):
-        if path.stem not in known:
-            raise UsageError(
-                f"{path}: {shipped.parent.name} has no prompt of that name; "
-                f"{suggest(path.stem, known)}"
-            )
-
-
 def quotable(text: str) -> str:
     """A text on one line, its quotes not to be confused with the ones around it."""
     return " ".join(text.split()).replace('"', "'")
@@ -95,20 +89,15 @@ B = TypeVar("B")
 
 
 async def both(one: Coroutine[Any, Any, A], other: Coroutine[Any, Any, B]) -> tuple[A, B]:
-    """The answers of both. Where one fails the other is cancelled, and the failure is raised.
-
-    A bare ``gather`` would leave the other running: its tokens would be in no trajectory.
-    """
-    try:
-        async with asyncio.TaskGroup() as group:
-            first, second = group.create_task(one), group.create_task(other)
-    except* WaywordError as failed:
-        raise failed.exceptions[0] from None
-    return first.result(), second.result()
+    """The answers of both, as in ``everyone``."""
+    return cast("tuple[A, B]", tuple(await everyone([one, other])))
 
 
 async def everyone(questions: Sequence[Coroutine[Any, Any, A]]) -> list[A]:
-    """The answers of all, in order; where one fails the rest are cancelled, as in ``both``."""
+    """The answers of all, in order. Where one fails the rest are cancelled, and it is raised.
+
+    A bare ``gather`` would leave them running: their tokens would be in no trajectory.
+    """
     try:
         async with asyncio.TaskGroup() as group:
             asked = [group.create_task(question) for question in questions]
@@ -133,12 +122,10 @@ class History:
         self.dropped = 0
 
     def add(self, block: str) -> None:
-        """Append one step."""
         self._blocks.append(block)
 
     @property
     def blocks(self) -> list[str]:
-        """The steps that are still told."""
         return self._blocks[self.dropped :]
 
     def fit(self, characters: int) -> int:
@@ -156,7 +143,6 @@ class TokenRate:
         self.characters_per_token = 3.0
 
     def learn(self, characters: int, tokens: int) -> None:
-        """Take a counted prompt into account."""
         if tokens > 0 and characters > 0:
             self.characters_per_token = characters / tokens
 
@@ -167,23 +153,23 @@ def context_tokens(given: int, toolkit: Toolkit, usual: int = USUAL_CONTEXT) -> 
     An eighth of the window is left free for the answer, and because tokens are only estimated
     before the model has counted some.
     """
-    main = toolkit.models.get("main")
-    window = main.window if main is not None else 0
-    return given or window * 7 // 8 or usual
+    return given or _window(toolkit) * 7 // 8 or usual
 
 
 def answer_tokens(given: int, toolkit: Toolkit, usual: int) -> int:
     """Tokens that an answer may take: the setting, else a 32nd of the main model's window, but at
     least ``usual`` and at most ``ROOMY_ANSWER``."""
-    main = toolkit.models.get("main")
-    window = main.window if main is not None else 0
-    return given or max(usual, min(ROOMY_ANSWER, window // 32))
+    return given or max(usual, min(ROOMY_ANSWER, _window(toolkit) // 32))
 
 
 def window_known(given: int, toolkit: Toolkit) -> bool:
     """Whether a setting or the model itself says how many tokens a prompt may take."""
+    return bool(given or _window(toolkit))
+
+
+def _window(toolkit: Toolkit) -> int:
     main = toolkit.models.get("main")
-    return bool(given or (main is not None and main.window))
+    return main.window if main is not None else 0
 
 
 # The same as a chat.
@@ -214,13 +200,11 @@ class Conversation:
         self._history = History()
 
     def add(self, told: str, said: str) -> None:
-        """Append a finished step."""
         self.turns.append((told, said))
         self._history.add(told + said + " " * (2 * FRAME))
 
     @property
     def dropped(self) -> int:
-        """Steps that are no longer told."""
         return self._history.dropped
 
     def fit(self, characters: int, now: str) -> int:

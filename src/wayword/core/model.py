@@ -7,6 +7,7 @@ and human models are all models.
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from abc import ABC, abstractmethod
@@ -30,6 +31,11 @@ class Image:
 
     data: bytes
     media_type: str = "image/jpeg"
+
+    @property
+    def url(self) -> str:
+        """The picture as a ``data:`` address."""
+        return f"data:{self.media_type};base64,{base64.b64encode(self.data).decode()}"
 
 
 @dataclass(frozen=True, slots=True)

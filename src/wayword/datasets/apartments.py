@@ -150,38 +150,38 @@ def _task(scene: str, turn: int, camera: Camera) -> Task:
     for attempt in range(TRIES):
         rng = random.Random(f"lost_things/{scene}/{turn}/{attempt}")
         target, start = rng.choice(things), rng.choice(starts)
-        way = _way(place, camera, start, target)
+        if not place.ground.at(*start):
+            continue
+        way = place.ground.way(start, places_to_see(place, camera, (target,), WITHIN))
         if way is not None and way_length(way) >= NEAREST:
-            return _made(scene, turn, place, target, way, 30.0 * rng.randrange(12))
+            name, heading = f"{scene.replace('/', '_')}_{turn}", 30.0 * rng.randrange(12)
+            corners = [(round(x, 3), round(y, 3)) for x, y in way]
+            length = round(way_length(way), 4)
+            return search_task(
+                place, name, scene, place.words[target], [target], way[0], heading, corners, length
+            )
     raise UsageError(f"{scene} has nothing to look for; take another seed")
 
 
-def _way(place: SimulatedScene, camera: Camera, start: Point, target: str) -> list[Point] | None:
-    if not place.ground.at(*start):
-        return None
-    return place.ground.way(start, places_to_see(place, camera, (target,), WITHIN))
-
-
-def _made(
-    scene: str, turn: int, place: SimulatedScene, target: str, way: Sequence[Point], heading: float
+def search_task(
+    place: SimulatedScene,
+    name: str,
+    scene: str,
+    words: str,
+    targets: Sequence[str],
+    start: Point,
+    heading: float,
+    corners: Sequence[Point],
+    length: float,
 ) -> Task:
-    name = f"{scene.replace('/', '_')}_{turn}"
-    words = place.words[target]
-    thing = next(o for o in place.scene.objects if o.id == target)
-    kind = thing.type
-    start = {"x": way[0][0], "y": way[0][1], "heading": heading}
-    extra: Extra = {"target": words, "kind": kind.replace("_", " ")}
-    episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
-    corners = tuple((round(x, 3), round(y, 3)) for x, y in way)
-    reference = ObjectNavReference(
-        name,
-        frozenset((target,)),
-        corners,
-        round(way_length(way), 4),
-        WITHIN,
-        ((thing.x, thing.y),),
-    )
-    return Task(episode, reference)
+    """A search for any of some objects, from a place and heading, along the shortest way."""
+    there = [o for o in place.surfaces.things if o.id in targets]
+    at = {"x": start[0], "y": start[1], "heading": heading}
+    extra: Extra = {"target": words, "kind": there[0].type.replace("_", " ")}
+    episode = Episode(name, f"Find the {words}.", scene, at, extra=extra)
+    middles = tuple((o.x, o.y) for o in there)
+    ids = frozenset(targets)
+    return Task(episode, ObjectNavReference(name, ids, tuple(corners), length, WITHIN, middles))
 
 
 dataset = Apartments

@@ -171,7 +171,6 @@ class _Home:
     house: GeneratedHouse
     _source: Iterator[Route]
     _routes: list[Route]
-    percepts: dict[str, Percept]
 
     def route(self, number: int) -> Route:
         self._routes += islice(self._source, max(0, number + 1 - len(self._routes)))
@@ -180,25 +179,17 @@ class _Home:
         return self._routes[number]
 
 
-class _Percepts(Mapping[str, Percept]):
+class _Percepts(dict[str, Percept]):
     """The percepts of a house, each worded when first looked at."""
 
-    def __init__(self, home: _Home, sectors: int, width: float) -> None:
-        self._home, self._sectors, self._width = home, sectors, width
+    def __init__(self, house: GeneratedHouse, views: int) -> None:
+        self._house, self._laid_out = house, LAID_OUT[views]
 
-    def __getitem__(self, viewpoint: str) -> Percept:
-        known = self._home.percepts
-        if viewpoint not in known:
-            if viewpoint not in self._home.house.graph.index:
-                raise KeyError(viewpoint)
-            known[viewpoint] = percept(self._home.house, viewpoint, self._sectors, self._width)
-        return known[viewpoint]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._home.house.graph.ids)
-
-    def __len__(self) -> int:
-        return len(self._home.house.graph.ids)
+    def __missing__(self, viewpoint: str) -> Percept:
+        if viewpoint not in self._house.graph.index:
+            raise KeyError(viewpoint)
+        self[viewpoint] = percept(self._house, viewpoint, *self._laid_out)
+        return self[viewpoint]
 
 
 class Houses(SolvableWalks):
@@ -230,11 +221,10 @@ class Houses(SolvableWalks):
     ) -> None:
         super().__init__(split, folder, settings)
         self._home = lru_cache(maxsize=KEPT)(_open)
-        sectors, width = LAID_OUT[self.settings.views]
+        views = self.settings.views
+        percepts = lru_cache(maxsize=KEPT)(lambda scene: _Percepts(self.house(scene), views))
         name = "symbolic" if self.settings.views == 24 else f"symbolic:{self.settings.views}"
-        self._perceiver = SymbolicPerceiver(
-            name, lambda scene: _Percepts(self._home(scene), sectors, width)
-        )
+        self._perceiver = SymbolicPerceiver(name, percepts)
 
     @property
     def tasks(self) -> Sequence[Task]:
@@ -300,7 +290,7 @@ class Houses(SolvableWalks):
 
 def _open(scene: str) -> _Home:
     house = build_house(scene)
-    return _Home(house, find_routes(house), [], {})
+    return _Home(house, find_routes(house), [])
 
 
 dataset = Houses

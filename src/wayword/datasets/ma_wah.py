@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 import random
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -186,10 +187,11 @@ def _away(made: Arrangement, kind: str, place: HouseObject) -> int:
 
 
 LOGS = (
-    *("logs_agent_2_put_fridge", "logs_agent_2_read_book", "logs_agent_2_setup_table"),
-    *("logs_agent_3_put_fridge", "logs_agent_3_setup_table", "logs_agent_5_put_fridge"),
+    *("wah_logs/logs_agent_2_put_fridge.json", "wah_logs/logs_agent_2_read_book.json"),
+    *("wah_logs/logs_agent_2_setup_table.json", "wah_logs/logs_agent_3_put_fridge.json"),
+    *("wah_logs/logs_agent_3_setup_table.json", "wah_logs/logs_agent_5_put_fridge.json"),
+    "cwah_log_agent_0_read_book.json",
 )
-CWAH = "cwah_log_agent_0_read_book"
 HOMES = tuple(f"{kind}TestScene{n}" for n in range(1, 8) for kind in ("", "Trimmed"))
 """The published graphs."""
 EXTRA = 2
@@ -259,22 +261,93 @@ def _logged(name: str, path: Path) -> Imported:
     return import_home(name, graph_of(graph, path), str(path))
 
 
-class Logs:
-    """The logged episodes."""
+def actors_of(agents: int) -> tuple[str, ...]:
+    """Their names, in turn order."""
+    return tuple(f"agent_{number}" for number in range(1, agents + 1))
 
-    def __init__(self, files: Files, actors: tuple[str, ...]) -> None:
-        self._files, self._actors = files, actors
-        self._names = [*(f"wah_logs/{name}.json" for name in LOGS), f"{CWAH}.json"]
-        self.count = len(self._names)
 
+class PublishedHomes(ABC):
+    """Episodes in VirtualHome's homes."""
+
+    split: ClassVar[str]
+
+    def __init__(self, folder: Path | None, settings: MaWahSettings) -> None:
+        self.settings, self._files = settings, Files(folder)
+        self._actors, self.count = actors_of(settings.agents), settings.episodes
+        self._case = lru_cache(maxsize=256)(self._make)
+
+    def _make(self, number: int) -> Case:
+        case = self.case(number, Counter())
+        assert case is not None, "its number is known to be playable"
+        return case
+
+    @abstractmethod
     def look(self) -> None:
         """Find every file that is read. Raises ``DataError`` where one is missing."""
-        for name in self._names:
+
+    @abstractmethod
+    def case(self, number: int, causes: Counter[str]) -> Case | None:
+        """An episode; None where it cannot be played. Adds to ``causes`` what is left out."""
+
+    @cached_property
+    def _known(self) -> Mapping[str, Any]:
+        """``playable``: id, kind and number of each episode; ``omissions``. To know them, all
+        episodes are made; later starts on the same files remember them."""
+        with suppress(DataError):  # reading the episodes says it, after what else they say
+            self.look()
+        given = self.settings
+        name = f"ma_wah-1-{self.split}-{given.agents}-{given.episodes}-{given.seed}"
+        return remembered(name, self._files.read.values(), self._survey)  # type: ignore[no-any-return]
+
+    def _survey(self) -> dict[str, Any]:
+        causes: Counter[str] = Counter()
+        made = ((number, self.case(number, causes)) for number in range(self.count))
+        playable = [
+            (case.task.episode.id, getattr(case.task.reference, "kind", ""), number)
+            for number, case in made
+            if case is not None
+        ]
+        return {"playable": playable, "omissions": causes}
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        """Id -> number of each episode of the kind that is wanted."""
+        wanted = self.settings.kind
+        return {n: number for n, kind, number in self._known["playable"] if wanted in ("", kind)}
+
+    @property
+    def omissions(self) -> Mapping[str, int]:
+        return self._known["omissions"]  # type: ignore[no-any-return]
+
+    @property
+    def tasks(self) -> Sequence[Task]:
+        ids, numbers = list(self._numbers), list(self._numbers.values())
+        return DrawnTasks(len(ids), lambda n: self._case(numbers[n]).task, ids.__getitem__)
+
+    @property
+    def files(self) -> Mapping[str, Path]:
+        return self._files.read if self._numbers else {}
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        case = self._case(self._numbers[episode.id])
+        return case.world(self.settings.make_body(), shared_names=True)
+
+
+class Logs(PublishedHomes):
+    """The logged episodes."""
+
+    split = "logs"
+
+    def __init__(self, folder: Path | None, settings: MaWahSettings) -> None:
+        super().__init__(folder, settings)
+        self.count = len(LOGS)
+
+    def look(self) -> None:
+        for name in LOGS:
             self._files.path(name)
 
     def case(self, number: int, causes: Counter[str]) -> Case | None:
-        """An episode; None where it cannot be played. Adds to ``causes`` what is left out."""
-        file = self._names[number]
+        file = LOGS[number]
         path, name = self._files.path(file), Path(file).stem
         record, home = _json(path), _logged(name, path)
         asked = predicates(record.get("gt_goals") or record.get("goals") or {})
@@ -313,11 +386,10 @@ def _starts(
     return drawn
 
 
-class Drawn:
+class Drawn(PublishedHomes):
     """C-WAH's goals over the published homes; see the module's docstring."""
 
-    def __init__(self, files: Files, actors: tuple[str, ...], count: int, seed: int) -> None:
-        self._files, self._actors, self.count, self._seed = files, actors, count, seed
+    split = "homes"
 
     def look(self) -> None:
         for number in range(min(self.count, len(HOMES))):
@@ -335,7 +407,7 @@ class Drawn:
         rules = self._files.json(f"wah_dataset/object_info{name[-1]}.json")
         tried: Counter[str] = Counter()
         for attempt in range(TRIES):
-            rng = random.Random(f"{self._seed}/{number}/{attempt}")
+            rng = random.Random(f"{self.settings.seed}/{number}/{attempt}")
             tried = Counter()
             case = self._try(rng, number, home, asked, rules, tried)
             if case is not None:
@@ -353,7 +425,8 @@ class Drawn:
         rules: Mapping[str, Json],
         causes: Counter[str],
     ) -> Case | None:
-        places = {p: _place(home, p.place) for p in asked}
+        first = {o.type: o for o in reversed(home.home.scene.objects)}  # goals name one piece
+        places = {p: first.get(p.place) for p in asked}
         made = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
         sizes = self._files.json("wah_dataset/class_name_size.json")
         for predicate in asked:
@@ -369,11 +442,6 @@ class Drawn:
         text = say(rng, kind, asked, places, home, self._actors)
         episode = Episode(name, text, home.home.name, start, self._actors)
         return Case(Task(episode, HouseholdReference(name, kind, tuple(goals))), home.home, scene)
-
-
-def _place(home: Imported, kind: str) -> HouseObject | None:
-    """The first piece of a class, as C-WAH's goals name one piece."""
-    return next((o for o in home.home.scene.objects if o.type == kind), None)
 
 
 def lay_out(
@@ -536,7 +604,7 @@ class MaWah(SourcedTasks[MaWahSettings]):
 
     def source(self, split: str) -> EpisodeSource:
         if split not in GENERATED:
-            return PublishedHomes(split, self.folder, self.settings)
+            return (Logs if split == "logs" else Drawn)(self.folder, self.settings)
         kinds = (self.settings.kind,) if self.settings.kind else KINDS
         seed = "ma_wah/{scene}"
         return Generated(split, self.settings, self._draw, kinds, seed, shared_names=True)
@@ -551,77 +619,6 @@ class MaWah(SourcedTasks[MaWahSettings]):
         text = say_job(rng, job, made.room(job.place), actors)
         reference = HouseholdReference(name, job.kind, goals_of(job, made))
         return Task(Episode(name, text, scene, start, actors), reference)
-
-
-class PublishedHomes:
-    """Episodes in VirtualHome's homes: the logged ones, or C-WAH's goals in each of them."""
-
-    def __init__(self, split: str, folder: Path | None, settings: MaWahSettings) -> None:
-        self.settings = settings
-        self._files, actors = Files(folder), actors_of(settings.agents)
-        made: Logs | Drawn
-        if split == "logs":
-            made = Logs(self._files, actors)
-        else:
-            made = Drawn(self._files, actors, settings.episodes, settings.seed)
-        self._made, self._split = made, split
-        self._case = lru_cache(maxsize=256)(self._make)
-
-    def _make(self, number: int) -> Case:
-        case = self._made.case(number, Counter())
-        assert case is not None, "its number is known to be playable"
-        return case
-
-    @cached_property
-    def _known(self) -> Mapping[str, Any]:
-        """``playable``: id, kind and number of each episode; ``omissions``. To know them, all
-        episodes are made; later starts on the same files remember them."""
-        with suppress(DataError):  # reading the episodes says it, after what else they say
-            self._made.look()
-        given = self.settings
-        name = f"ma_wah-1-{self._split}-{given.agents}-{given.episodes}-{given.seed}"
-        return remembered(name, self._files.read.values(), self._survey)  # type: ignore[no-any-return]
-
-    def _survey(self) -> dict[str, Any]:
-        causes: Counter[str] = Counter()
-        made = [(number, self._made.case(number, causes)) for number in range(self._made.count)]
-        playable = [
-            (case.task.episode.id, getattr(case.task.reference, "kind", ""), number)
-            for number, case in made
-            if case is not None
-        ]
-        return {"playable": playable, "omissions": causes}
-
-    @cached_property
-    def _numbers(self) -> dict[str, int]:
-        """Id -> number of each episode of the kind that is wanted."""
-        wanted = self.settings.kind
-        return {n: number for n, kind, number in self._known["playable"] if wanted in ("", kind)}
-
-    @property
-    def omissions(self) -> Mapping[str, int]:
-        found: Mapping[str, int] = self._known["omissions"]
-        return found
-
-    @property
-    def tasks(self) -> Sequence[Task]:
-        ids, numbers = list(self._numbers), list(self._numbers.values())
-        return DrawnTasks(
-            len(ids), lambda number: self._case(numbers[number]).task, ids.__getitem__
-        )
-
-    @property
-    def files(self) -> Mapping[str, Path]:
-        return self._files.read if self._numbers else {}
-
-    def world(self, episode: Episode) -> HouseholdWorld:
-        case = self._case(self._numbers[episode.id])
-        return case.world(self.settings.make_body(), shared_names=True)
-
-
-def actors_of(agents: int) -> tuple[str, ...]:
-    """Their names, in turn order."""
-    return tuple(f"agent_{number}" for number in range(1, agents + 1))
 
 
 dataset = MaWah

@@ -12,11 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from wayword.core.dataset import DrawnTasks, Task
-from wayword.core.episode import Episode, Extra
+from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json_lines
 from wayword.core.geometry import Point, way_length
 from wayword.core.world import Family
+from wayword.datasets.apartments import NEAREST, TRIES, WITHIN, search_task
 from wayword.datasets.procedural.homes.furniture import FURNITURE_KINDS
 from wayword.datasets.procedural.homes.objects import OBJECTS
 from wayword.worlds import objectnav
@@ -25,16 +26,10 @@ from wayword.worlds.household.scene import Scene
 from wayword.worlds.objectnav.observation import Camera
 from wayword.worlds.objectnav.simulated import SimulatedBase, SimulatedScene
 from wayword.worlds.objectnav.world import (
-    ObjectNavReference,
     ObjectNavWorld,
     SolvableSearches,
     places_to_see,
 )
-
-NEAREST = 2.0
-"""The shortest way to a target is at least this long, metres."""
-WITHIN = 1.0
-TRIES = 60
 
 
 @dataclass(frozen=True)
@@ -124,22 +119,11 @@ class Procthor(SolvableSearches):
             goals = places_to_see(place, camera, kinds[kind], WITHIN)
             way = place.ground.way(start, goals)
             if way is not None and way_length(way) >= NEAREST:
-                middles = tuple(
-                    (o.x, o.y) for o in place.surfaces.things if o.id in set(kinds[kind])
-                )
                 name, words = f"{scene}_{turn}", kind.replace("_", " ")
-                at = {"x": start[0], "y": start[1], "heading": 30.0 * rng.randrange(12)}
-                extra: Extra = {"target": words, "kind": words}
-                episode = Episode(name, f"Find the {words}.", scene, at, extra=extra)
-                reference = ObjectNavReference(
-                    name,
-                    frozenset(kinds[kind]),
-                    tuple(way),
-                    round(way_length(way), 4),
-                    WITHIN,
-                    middles,
+                heading, length = 30.0 * rng.randrange(12), round(way_length(way), 4)
+                return search_task(
+                    place, name, scene, words, kinds[kind], start, heading, way, length
                 )
-                return Task(episode, reference)
         raise UsageError(f"procthor: house {house} of {self.split} has nothing to look for")
 
 

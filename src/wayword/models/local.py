@@ -23,14 +23,12 @@ from wayword.core.files import sha256
 from wayword.core.model import (
     Choice,
     Completion,
-    Message,
     Model,
     Prompt,
     Sampling,
-    TokenLogprob,
     Usage,
 )
-from wayword.models.parts.decoding import choice_grammar, longest, thought_apart, tightened
+from wayword.models.parts.decoding import llamacpp_form, longest, thought_apart
 from wayword.models.parts.llamacpp import Engine, EngineSettings, rank
 from wayword.models.parts.weights import (
     KNOWN,
@@ -40,6 +38,7 @@ from wayword.models.parts.weights import (
     trained_window,
     verified,
 )
+from wayword.models.servers.answers import logprobs
 
 _Result = TypeVar("_Result")
 
@@ -181,7 +180,7 @@ class LocalModel(Model):
             texts=tuple(text for text, _ in said),
             finish=tuple(a["choices"][0]["finish_reason"] for a in answers),
             usage=_usage(written),
-            logprobs=_logprobs(answers[0]),
+            logprobs=logprobs(answers[0]["choices"][0]),
             seconds=time.perf_counter() - began,
             reasoning=tuple(thought for _, thought in said) if any(t for _, t in said) else (),
         )
@@ -198,11 +197,7 @@ def _as_text(engine: Engine, prompt: Prompt) -> str:
         return prompt
     if any(message.images for message in prompt):
         raise ModelError("local models take no pictures; use a model behind a server")
-    return engine.templated([_turn(message) for message in prompt])
-
-
-def _turn(message: Message) -> dict[str, str]:
-    return {"role": message.role, "content": message.content}
+    return engine.templated([{"role": m.role, "content": m.content} for m in prompt])
 
 
 def _payload(sampling: Sampling) -> dict[str, Json]:
@@ -218,20 +213,10 @@ def _payload(sampling: Sampling) -> dict[str, Json]:
     }
     if sampling.logprobs:
         payload["logprobs"] = sampling.logprobs
-    return payload | _constraint(sampling)
-
-
-def _constraint(sampling: Sampling) -> dict[str, Json]:
-    if sampling.choices is not None:
-        try:
-            grammar = choice_grammar(sampling.choices)
-        except ValueError as error:
-            raise ModelError(str(error)) from None
-        # whole whatever max_tokens and stop say: the answer is exactly one of the choices
-        return {"grammar": grammar, "max_tokens": longest(sampling.choices), "stop": []}
-    if sampling.json_schema is not None:
-        return {"json_schema": tightened(sampling.json_schema)}
-    return {"grammar": sampling.grammar} if sampling.grammar is not None else {}
+    payload |= llamacpp_form(sampling)
+    if sampling.choices:  # whole whatever max_tokens says: the answer is exactly one of them
+        payload["max_tokens"] = longest(sampling.choices)
+    return payload
 
 
 def _seeded(payload: Mapping[str, Json], seed: int | None, sample: int) -> dict[str, Json]:
@@ -247,18 +232,6 @@ def _usage(answers: Sequence[Mapping[str, Any]]) -> Usage:
     first = answers[0]["timings"]
     written = sum(answer["usage"]["completion_tokens"] for answer in answers)
     return Usage(answers[0]["usage"]["prompt_tokens"], written, first["cache_n"])
-
-
-def _logprobs(answer: Mapping[str, Any]) -> tuple[TokenLogprob, ...]:
-    content = (answer["choices"][0].get("logprobs") or {}).get("content") or []
-    return tuple(
-        TokenLogprob(
-            entry["token"],
-            entry["logprob"],
-            {other["token"]: other["logprob"] for other in entry["top_logprobs"]},
-        )
-        for entry in content
-    )
 
 
 model = LocalModel

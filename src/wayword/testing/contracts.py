@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from wayword.agents.person import PERSON, Style
+from wayword.agents.person import PERSON, Person, Style
 from wayword.core.action import STOP, Action, Decision, Rejection
 from wayword.core.agent import Agent, Shared, Toolkit
 from wayword.core.dataset import Dataset, task_id
@@ -50,7 +50,7 @@ class Noise(Model):
         return Choice(tuple(options), (0.0,) * len(options))
 
 
-class Typist:
+class Typist(Person):
     """Somebody at the keyboard who types noise, and a legal action now and then."""
 
     def __init__(self) -> None:
@@ -62,9 +62,6 @@ class Typist:
     def ask(self, question: str) -> str:
         self._asked += 1
         return "1" if self._asked % 4 == 0 else NOISE[self._asked % len(NOISE)]
-
-    def leave(self) -> None:
-        """Nobody waits."""
 
 
 def check_agent(agent: type[Agent], dataset: Dataset, model: Model | None = None) -> None:

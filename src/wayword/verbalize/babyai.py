@@ -1,8 +1,5 @@
 """Levels of BabyAI in words: what an actor sees, and what came of its last action.
 
-    >>> place(2, -1)
-    '2 steps ahead and 1 to the left'
-
 Templates only; the order of the sentences is the same at every step.
 """
 
@@ -11,10 +8,9 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer
-from wayword.worlds.babyai.view import BabyAIObservation, GridThing
+from wayword.worlds.babyai.level import BabyAIObservation
 
 FACING = {0.0: "north", 90.0: "east", 180.0: "south", 270.0: "west"}
 
@@ -61,16 +57,19 @@ def own(seen: BabyAIObservation) -> str:
 
 def around(seen: BabyAIObservation) -> str:
     """Walls and things in view."""
-    walls = _walls(seen.walls)
-    if not seen.things:
-        return f"{walls}\nYou see no things."
-    return f"{walls}\nYou see: {'; '.join(map(_thing, seen.things))}."
+    told = []
+    for each in seen.things:
+        state = f"{each.state}, " if each.state else ""
+        told.append(f"{each.name} ({state}{place(each.ahead, each.right)})")
+    things = f"You see: {'; '.join(told)}." if told else "You see no things."
+    return f"{_walls(seen.walls)}\n{things}"
 
 
 def feedback(told: Feedback) -> str:
     """What came of an action, in a sentence. A status without one reads as itself."""
     details = told.details
-    said = _plain(told.status, str(details.get("action", "")))
+    template = SENTENCES.get(f"{told.status}.{details.get('action', '')}")
+    said = template or SENTENCES.get(told.status) or f"Result: {told.status}."
     if "{" in said:
         words: dict[str, Any] = dict(details)
         if "opens" in details:
@@ -85,7 +84,11 @@ def feedback(told: Feedback) -> str:
 
 @lru_cache(maxsize=256)
 def place(ahead: int, right: int) -> str:
-    """``2 steps ahead and 1 to the left``; ``right ahead`` for the next square."""
+    """Where a square is; ``right ahead`` for the next one.
+
+    >>> place(2, -1)
+    '2 steps ahead and 1 to the left'
+    """
     side = f"to the {'right' if right > 0 else 'left'}"
     if not right:
         return "right ahead" if ahead == 1 else f"{ahead} steps ahead"
@@ -98,11 +101,6 @@ def _steps(count: int) -> str:
     return "1 step" if count == 1 else f"{count} steps"
 
 
-def _thing(seen: GridThing) -> str:
-    state = f"{seen.state}, " if seen.state else ""
-    return f"{seen.name} ({state}{place(seen.ahead, seen.right)})"
-
-
 @lru_cache(maxsize=1024)
 def _walls(walls: tuple[int | None, int | None, int | None]) -> str:
     ways = ("straight ahead", "to the left", "to the right")
@@ -113,20 +111,8 @@ def _walls(walls: tuple[int | None, int | None, int | None]) -> str:
     return " ".join(parts)
 
 
-@lru_cache(maxsize=256)
-def _plain(status: str, verb: str) -> str:
-    return SENTENCES.get(f"{status}.{verb}") or SENTENCES.get(status) or f"Result: {status}."
-
-
-# The family in the form that every agent understands.
-
-
 def _own(seen: BabyAIObservation) -> tuple[SelfState, str]:
     return SelfState("", seen.heading, tuple(held.name for held in seen.holding)), own(seen)
 
 
-def _around(seen: BabyAIObservation, perceiver: Perceiver | None) -> str:
-    return around(seen)
-
-
-verbalizer = Verbalizer("babyai", _own, _around, feedback)
+verbalizer = Verbalizer("babyai", _own, lambda seen, _: around(seen), feedback)

@@ -11,7 +11,7 @@ so that every agent that speaks through here can play it at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -73,19 +73,16 @@ def actions(legal: ActionSpace) -> str:
     for action in legal.listed:
         last = groups.setdefault((action.name, action.arguments[:-1]), [])
         last += action.arguments[-1:]
-    closed = [_grouped(name, first, last) for (name, first), last in groups.items()]
+    closed = [
+        str(Action(name, (*first, " or ".join(last)) if last else first))
+        for (name, first), last in groups.items()
+    ]
     return ", ".join([*closed, *(f"{verb}[...]" for verb in legal.open_verbs)])
 
 
 def compass(heading: float) -> str:
     """``45° (north-east)``: degrees, and the nearest of the eight main directions."""
     return f"{heading:g}° ({COMPASS[sector(heading)]})"
-
-
-def _grouped(name: str, first: Sequence[str], last: Sequence[str]) -> str:
-    if len(last) < 2:
-        return str(Action(name, (*first, *last)))
-    return f"{name}[{', '.join([*first, ' or '.join(last)])}]"
 
 
 def _plain_own(seen: Observation) -> tuple[SelfState, str]:

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from wayword.core.action import ActionSpace
-from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import COMPASS, SelfState, Verbalizer
 from wayword.worlds.household.observation import (
@@ -93,19 +92,12 @@ SENTENCES: dict[str, str] = {
 
 
 STATES: dict[str, str] = {
-    "open": "open",
-    "closed": "closed",
-    "on": "on",
-    "off": "off",
-    "sliced": "sliced",
-    "cooked": "cooked",
-    "boiled": "boiled",
-    "dirty": "dirty",
-    "filled": "filled",
-    "coffee": "coffee",
-    "hot": "hot",
-    "cold": "cold",
-}
+    state: state
+    for state in (
+        "open", "closed", "on", "off", "sliced", "cooked", "boiled", "dirty", "filled", "coffee",
+        "hot", "cold",
+    )
+}  # fmt: skip
 """State that shows (``Things.states``, or of a door) -> its word: ``drawer_1 (closed, 1.2 m)``."""
 
 
@@ -115,13 +107,11 @@ def describe(view: HouseholdObservation) -> str:
 
 
 def _standing(view: HouseholdObservation) -> str:
-    """Where one is, and what one holds."""
     here = f"You are in the {spoken(view.room)}, facing {facing(view.heading)}."
     return f"{here}\nYou hold {listed([_held(h) for h in view.holding])}."
 
 
 def _seen(view: HouseholdObservation) -> str:
-    """What is where, and what was said."""
     found: dict[str, list[str]] = {"left": [], "middle": [], "right": []}
     for door in view.doors:
         found[door.direction].append(_door(door, view.room))
@@ -248,16 +238,9 @@ def _held(thing: HeldObject) -> str:
     return f"{thing.name} ({', '.join(notes)})" if notes else thing.name
 
 
-# The family in the form that every agent understands.
-
-
 def _own(seen: HouseholdObservation) -> tuple[SelfState, str]:
     own = SelfState(spoken(seen.room), seen.heading, tuple(held.name for held in seen.holding))
     return own, _standing(seen)
 
 
-def _around(seen: HouseholdObservation, perceiver: Perceiver | None) -> str:
-    return _seen(seen)
-
-
-verbalizer = Verbalizer("household", _own, _around, feedback, briefing)
+verbalizer = Verbalizer("household", _own, lambda seen, _: _seen(seen), feedback, briefing)

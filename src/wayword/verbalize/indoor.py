@@ -25,30 +25,13 @@ from wayword.worlds.indoor.world import IndoorObservation, ObjectsObservation
 DIRECTIONS = {
     6: ("Front", "Front Right", "Rear Right", "Rear", "Rear Left", "Front Left"),
     8: (
-        "Front",
-        "Front Right",
-        "Right",
-        "Rear Right",
-        "Rear",
-        "Rear Left",
-        "Left",
-        "Front Left",
+        "Front", "Front Right", "Right", "Rear Right", "Rear", "Rear Left", "Left", "Front Left",
     ),
     12: (
-        "Front",
-        "Slight Right",
-        "Front Right",
-        "Right",
-        "Rear Right",
-        "Slight Rear Right",
-        "Rear",
-        "Slight Rear Left",
-        "Rear Left",
-        "Left",
-        "Front Left",
-        "Slight Left",
+        "Front", "Slight Right", "Front Right", "Right", "Rear Right", "Slight Rear Right",
+        "Rear", "Slight Rear Left", "Rear Left", "Left", "Front Left", "Slight Left",
     ),
-}
+}  # fmt: skip
 """Names of the directions, clockwise from the front, for 12, 24 and 36 views a viewpoint."""
 
 
@@ -185,9 +168,6 @@ def turn(before: float, after: float) -> str:
     """The turn a move took, headings in degrees: NavGPT's words."""
     by, start, end = relative(after, before), relative(before, 0.0), relative(after, 0.0)
     return f"Turn heading direction {by:.2f} degrees from {angle(start)} to {angle(end)}."
-
-
-# The family in the form that every agent understands.
 
 
 def _own(seen: IndoorObservation) -> tuple[SelfState, str]:

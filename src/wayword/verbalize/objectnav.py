@@ -15,12 +15,6 @@ from wayword.verbalize.generic import SelfState, Verbalizer, compass
 from wayword.worlds.objectnav.observation import Shown, View
 from wayword.worlds.objectnav.simulated import STEP
 
-
-def place(seen: View) -> str:
-    """Where the body is, by its own reckoning."""
-    return f"You are at x = {seen.x:.2f} m, y = {seen.y:.2f} m."
-
-
 BODY = 0.19
 """A body's radius, metres, less the centimetre to which depth is rounded. The body is round: what
 lies to its side stops it later than what lies ahead, or not at all."""
@@ -32,7 +26,11 @@ WAYS = (-30, 0, 30)
 
 def around(seen: View) -> str:
     """What is in view, nearest first, where that is known; how far one can go straight on."""
-    ways = [f"{_way(free, seen.depth.reach)} {_side(side)}" for side, free in free_ways(seen)]
+    ways, reach = [], seen.depth.reach
+    for side, metres in free_ways(seen):
+        far = f"{metres:.1f} m" if metres < reach else f"{reach:g} m or more"
+        where = f"{abs(side)}° to the {'left' if side < 0 else 'right'}" if side else "ahead"
+        ways.append(f"{far} {where}")
     free = f"Free way: {', '.join(ways)}."
     if seen.shown is None:
         return free
@@ -58,14 +56,6 @@ def free_ways(seen: View) -> list[tuple[int, float]]:
     return found
 
 
-def _way(metres: float, reach: float) -> str:
-    return f"{metres:.1f} m" if metres < reach else f"{reach:g} m or more"
-
-
-def _side(side: int) -> str:
-    return "ahead" if side == 0 else f"{abs(side)}° to the {'left' if side < 0 else 'right'}"
-
-
 def briefing(space: ActionSpace) -> Mapping[str, str]:
     """The numbers that its rules name."""
     return {"step": f"{STEP:g} m"}
@@ -87,11 +77,9 @@ def _told(thing: Shown) -> str:
     return f"{thing.words} ({side}{off}, {thing.distance:.1f} m)"
 
 
-# The family in the form that every agent understands.
-
-
 def _own(seen: View) -> tuple[SelfState, str]:
-    return SelfState("", seen.heading), f"{place(seen)} You face {compass(seen.heading)}."
+    told = f"You are at x = {seen.x:.2f} m, y = {seen.y:.2f} m. You face {compass(seen.heading)}."
+    return SelfState("", seen.heading), told
 
 
 verbalizer = Verbalizer("objectnav", _own, lambda seen, _: around(seen), feedback, briefing)

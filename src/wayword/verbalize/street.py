@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wayword.core.geometry import relative
-from wayword.core.perceiver import Perceiver, Percept
+from wayword.core.perceiver import Perceiver
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer, compass
 from wayword.worlds.street.world import StreetObservation
@@ -76,9 +76,6 @@ def action(number: int, word: str) -> str:
     return f"{cue(number)} {word}"
 
 
-# The family in the form that every agent understands.
-
-
 IN_VIEW = 112.5
 """Degrees off the heading up to which a street landmark is told: the outermost view and half."""
 
@@ -89,25 +86,19 @@ def _own(seen: StreetObservation) -> tuple[SelfState, str]:
 
 def _around(seen: StreetObservation, perceiver: Perceiver | None) -> str:
     landmarks: list[tuple[str, int]] = []
-    if perceiver is not None:
-        landmarks = _in_view(perceiver.perceive(seen.scene, seen.panorama), seen.heading)
+    sectors = perceiver.perceive(seen.scene, seen.panorama).sectors if perceiver else ()
+    for sighting in (one for part in sectors for one in part.sightings):
+        off = relative(sighting.heading, seen.heading)
+        if abs(off) <= IN_VIEW:  # which of the five views it is in
+            view = min(len(VIEWS) - 1, max(0, round((off + 90) / 45)))
+            landmarks.append((sighting.name, view))
+    landmarks.sort(key=lambda one: one[1])
     lines = observation(seen.exits, seen.changed, landmarks)
     if seen.exits <= 1:
         lines.insert(0, "The street ends here.")
     elif seen.exits > 2 and not seen.changed:
         lines.insert(0, "You are still at the intersection.")
     return "\n".join(lines or ["The street goes on."])
-
-
-def _in_view(percept: Percept, heading: float) -> list[tuple[str, int]]:
-    """Landmarks before and beside the actor, and which of the five views each is in."""
-    found = []
-    for sighting in (one for part in percept.sectors for one in part.sightings):
-        off = relative(sighting.heading, heading)
-        if abs(off) <= IN_VIEW:
-            last = len(VIEWS) - 1
-            found.append((sighting.name, min(last, max(0, round((off + 90) / 45)))))
-    return sorted(found, key=lambda one: one[1])
 
 
 def _feedback(told: Feedback) -> str:

@@ -11,12 +11,6 @@ from wayword.verbalize.generic import SelfState, Verbalizer
 from wayword.worlds.two_phase.world import TwoPhaseObservation
 
 
-def place(seen: TwoPhaseObservation) -> str:
-    """Where one is."""
-    beyond = " The rooms around it lie before you." if seen.phase == 2 else ""
-    return f"You are in the {seen.place}.{beyond}"
-
-
 def around(seen: TwoPhaseObservation) -> str:
     """What there is to go to."""
     if not seen.objects:
@@ -31,11 +25,9 @@ def feedback(told: Feedback) -> str:
     return f"You went to the {told.details['thing']}."
 
 
-# The family in the form that every agent understands.
-
-
 def _own(seen: TwoPhaseObservation) -> tuple[SelfState, str]:
-    return SelfState(seen.place), place(seen)
+    beyond = " The rooms around it lie before you." if seen.phase == 2 else ""
+    return SelfState(seen.place), f"You are in the {seen.place}.{beyond}"
 
 
 verbalizer = Verbalizer("other", _own, lambda seen, _: around(seen), feedback)

@@ -19,7 +19,7 @@ from threading import Thread
 from typing import Any, Literal
 from urllib.parse import quote
 
-from wayword.agents.person import Left, Situation, Style
+from wayword.agents.person import Left, Person, Situation, Style
 from wayword.core import registry
 from wayword.core.action import Action, ActionSpace, Rejection
 from wayword.core.episode import Episode
@@ -54,7 +54,7 @@ class Line:
     style: Style = ""
 
 
-class Seat:
+class Seat(Person):
     """One actor's place at a table: the person who plays it, as the agent ``human`` knows one."""
 
     def __init__(self, table: Table, actor: str) -> None:
@@ -69,11 +69,12 @@ class Seat:
         self._words: list[str] = []
         self._left = False
 
-    def show(self, situation: Situation) -> None:
+    def show(self, situation: Situation) -> bool:
         """It is this actor's turn."""
         with self._table.changing():
             self.situation = situation
             self.looks.append(Look(self._table.pose(self.actor), situation.observation))
+        return True
 
     def tell(self, text: str, style: Style = "") -> None:
         """What came of the last words."""
@@ -121,7 +122,7 @@ class Seat:
         return str(listed[number - 1]) if 1 <= number <= len(listed) else words
 
 
-class Table:
+class Table(Person):
     """One game: the person of its run, who has a seat an actor, and sees every turn."""
 
     def __init__(self, name: str, title: str) -> None:

@@ -27,7 +27,7 @@ from wayword.core.agent import Agent, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError, needing
 from wayword.core.geometry import sector
-from wayword.core.perceiver import Percept, Sector
+from wayword.core.perceiver import Sector
 from wayword.core.world import Feedback
 from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
@@ -83,21 +83,12 @@ def features(
     right = offset[..., 0] * np.cos(start) - offset[..., 1] * np.sin(start)
     ahead = offset[..., 0] * np.sin(start) + offset[..., 1] * np.cos(start)
     columns = [
-        np.sin(turn) * moves,
-        np.cos(turn) * moves,
-        np.sin(2 * turn) * moves,
-        np.cos(2 * turn) * moves,
-        np.sin(elevation) * 2,
-        length / 5,
-        memory[..., 0],
-        memory[..., 1],
-        right / 10,
-        ahead / 10,
-        offset[..., 2] / 3,
-        np.full_like(turn, step / 10),
-        np.sin(since) * moves,
-        np.cos(since) * moves,
-    ]
+        np.sin(turn) * moves, np.cos(turn) * moves,
+        np.sin(2 * turn) * moves, np.cos(2 * turn) * moves,
+        np.sin(elevation) * 2, length / 5, memory[..., 0], memory[..., 1],
+        right / 10, ahead / 10, offset[..., 2] / 3, np.full_like(turn, step / 10),
+        np.sin(since) * moves, np.cos(since) * moves,
+    ]  # fmt: skip
     return np.stack(columns, axis=-1).astype(np.float32)
 
 
@@ -108,7 +99,13 @@ class PolicyWeights:
     """
 
     def __init__(self, path: Path) -> None:
-        self._session = _session(path)
+        with needing("the trained policy needs onnxruntime", "prior"):
+            import onnxruntime  # type: ignore[import-untyped]
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1  # a step is a few million products: more only wait
+        options.log_severity_level = 3
+        providers = ["CPUExecutionProvider"]
+        self._session = onnxruntime.InferenceSession(str(path), options, providers=providers)
         listed = path.with_suffix(".json")
         self.vocabulary = {word: n for n, word in enumerate(json.loads(listed.read_text()))}
         shapes = {one.name: one.shape for one in self._session.get_inputs()}
@@ -126,15 +123,6 @@ def network(path: Path) -> PolicyWeights:
     if not path.is_file():
         raise UsageError(f"{path}: no such weights; train them, or leave out the setting `weights`")
     return PolicyWeights(path)
-
-
-def _session(path: Path) -> Any:
-    with needing("the trained policy needs onnxruntime", "prior"):
-        import onnxruntime  # type: ignore[import-untyped]
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1  # a step is a few million products: more threads only wait
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +145,6 @@ class ImitationAgent(Agent):
 
     Settings: ClassVar[type[ImitationSettings]] = ImitationSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor"})
-    needs_model: ClassVar[bool] = False
 
     def __init__(self, settings: ImitationSettings, toolkit: Toolkit) -> None:
         self._network = network(Path(settings.weights or WEIGHTS / "imitation.onnx"))
@@ -176,35 +163,31 @@ class ImitationAgent(Agent):
             raise UsageError("the trained policy reads captions, and this dataset has none")
         percept = self._toolkit.perceiver.perceive(observation.scene, observation.viewpoint)
         self._walk.arrive(observation)
-        scores, kept = self._network(self._given(observation, percept))
+        known, parts, walk = self._network.vocabulary, percept.sectors, self._walk
+        captions = [numbered(words(part.caption), known, "caption") for part in parts]
+        objects = [numbered(object_words(part), known, "objects") for part in parts]
+        sides = [sector(way.heading, len(parts)) for way in observation.neighbors]
+        given = {  # a batch of one
+            "words": np.array([self._words], dtype=np.int64),
+            "captions": _padded(captions)[None],
+            "objects": _padded(objects)[None],
+            "summary": np.array([numbered(words(percept.summary), known, "summary")]),
+            "rows": np.array([[len(parts), *sides]], dtype=np.int64),
+            "geometry": walk.geometry(observation)[None],
+            "history": np.stack(walk.history)[None] if walk.history else self._empty,
+        }
+        scores, kept = self._network(given)
         best = int(np.argmax(scores))
         self._pending = kept[best]
         if best == 0:
             return Decision(STOP)
         way = observation.neighbors[best - 1]
-        self._walk.leave(way)
+        walk.leave(way)
         return Decision(Action("goto", (way.viewpoint,)))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         if self._pending is not None:
-            self._walk.remember(self._pending)
-
-    def _given(self, seen: IndoorObservation, percept: Percept) -> dict[str, Any]:
-        """The network's inputs, a batch of one."""
-        known, count = self._network.vocabulary, len(percept.sectors)
-        parts = percept.sectors
-        captions = [numbered(words(part.caption), known, "caption") for part in parts]
-        objects = [numbered(object_words(part), known, "objects") for part in parts]
-        sides = [sector(way.heading, count) for way in seen.neighbors]
-        return {
-            "words": np.array([self._words], dtype=np.int64),
-            "captions": _padded(captions)[None],
-            "objects": _padded(objects)[None],
-            "summary": np.array([numbered(words(percept.summary), known, "summary")]),
-            "rows": np.array([[count, *sides]], dtype=np.int64),
-            "geometry": self._walk.geometry(seen)[None],
-            "history": np.stack(self._walk.history)[None] if self._walk.history else self._empty,
-        }
+            self._walk.history.append(self._pending)
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> Ints:
@@ -239,12 +222,7 @@ class Walk:
         self._at = self._places.setdefault(seen.viewpoint, self._at)
 
     def leave(self, way: Neighbor) -> None:
-        """Take a way."""
         self._at = self._at + _step(way)
-
-    def remember(self, state: Floats) -> None:
-        """Keep the network's own note of the step."""
-        self.history.append(state)
 
     def geometry(self, seen: IndoorObservation) -> Floats:
         """(1 + K, 14): stopping first, then the ways; see :func:`features`."""

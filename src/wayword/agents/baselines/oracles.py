@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -18,11 +17,6 @@ ASIDE = 6
 """How many steps it goes aside at most before that, so that two do not block each other."""
 
 
-@dataclass(frozen=True, slots=True)
-class NoSettings:
-    """Nothing to set."""
-
-
 class PlannedWalk(Agent):
     """Takes the actions of the dataset's plan in order, then stops.
 
@@ -31,9 +25,7 @@ class PlannedWalk(Agent):
     """
 
     how: ClassVar[str]
-    Settings: ClassVar[type[NoSettings]] = NoSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "street", "objectnav"})
-    needs_model: ClassVar[bool] = False
     sees_answer: ClassVar[bool] = True
 
     def __init__(self, settings: Any, toolkit: Toolkit) -> None:
@@ -44,7 +36,6 @@ class PlannedWalk(Agent):
         self._make = plan
 
     async def begin(self, episode: Episode) -> None:
-        """Plan from the start."""
         try:
             self._plan = list(self._make(self.how))
         except PlanningFailed as problem:
@@ -52,9 +43,6 @@ class PlannedWalk(Agent):
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         return Decision(self._plan.pop(0) if self._plan else STOP)
-
-    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """The plan stays as it is."""
 
 
 class ShortestPathOracle(PlannedWalk):
@@ -99,12 +87,10 @@ class Expert(Agent):
     Source: LangSuitE (Jia et al. 2024), section 3.3, "Gold Trajectories Generation".
     """
 
-    Settings: ClassVar[type[NoSettings]] = NoSettings
     families: ClassVar[frozenset[str]] = frozenset({"babyai", "household"})
-    needs_model: ClassVar[bool] = False
     sees_answer: ClassVar[bool] = True
 
-    def __init__(self, settings: NoSettings, toolkit: Toolkit) -> None:
+    def __init__(self, settings: Any, toolkit: Toolkit) -> None:
         self._toolkit = toolkit
         self._feedback = Feedback()
         self._plan: ActionPlan | None = None
@@ -120,8 +106,12 @@ class Expert(Agent):
 
     async def act(self, observation: Observation, space: ActionSpace) -> Decision | Rejection:
         try:
-            action = self._next()
-            return Decision(action, thought_of(self._plan) if self._plan else "")
+            if self._plan is None:
+                self._plan = self._make("expert")
+                action = next(self._plan)
+            else:
+                action = self._plan.send(self._feedback)
+            return Decision(action, thought_of(self._plan))
         except StopIteration:
             return Decision(STOP)
         except PlanningFailed as reason:
@@ -131,12 +121,6 @@ class Expert(Agent):
                 return Decision(next(self._plan))
             self._toolkit.note("expert_stuck", reason=str(reason))
             return Decision(STOP)
-
-    def _next(self) -> Action:
-        if self._plan is None:
-            self._plan = self._make("expert")
-            return next(self._plan)
-        return self._plan.send(self._feedback)
 
     def _aside(self) -> ActionPlan:
         """Go some steps aside, and plan again from what there is then."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,7 +11,6 @@ from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
 from wayword.core.geometry import relative
 from wayword.core.world import Feedback, Observation
-from wayword.worlds.indoor.graph import Neighbor
 from wayword.worlds.indoor.world import IndoorObservation
 from wayword.worlds.street.world import StreetObservation
 
@@ -47,8 +45,6 @@ class RandomAgent(Agent):
     """
 
     Settings: ClassVar[type[RandomSettings]] = RandomSettings
-    families: ClassVar[frozenset[str]] = frozenset()
-    needs_model: ClassVar[bool] = False
 
     def __init__(self, settings: RandomSettings, toolkit: Toolkit) -> None:
         self._settings, self._rng, self._taken = settings, toolkit.rng, 0
@@ -89,7 +85,6 @@ class ForwardAgent(Agent):
 
     Settings: ClassVar[type[ForwardSettings]] = ForwardSettings
     families: ClassVar[frozenset[str]] = frozenset({"indoor", "street"})
-    needs_model: ClassVar[bool] = False
 
     def __init__(self, settings: ForwardSettings, toolkit: Toolkit) -> None:
         self._moves, self._taken = settings.moves, 0
@@ -101,24 +96,16 @@ class ForwardAgent(Agent):
         if isinstance(observation, StreetObservation):
             return Decision(FORWARD if self._taken < (self._moves or STREET_MOVES) else STOP)
         if isinstance(observation, IndoorObservation):
-            way = _ahead(observation.neighbors, observation.heading)
-            if way is None or self._taken >= (self._moves or MOVES):
+            facing = observation.heading
+            off = {way: abs(relative(way.heading, facing)) for way in observation.neighbors}
+            way = min(off, key=off.__getitem__, default=None)
+            if way is None or off[way] > WIDEST or self._taken >= (self._moves or MOVES):
                 return Decision(STOP)
             return Decision(Action("goto", (way.viewpoint,)))
         raise UsageError("the forward baseline knows no way ahead in this world; try `random`")
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         self._taken += 1
-
-
-def _ahead(ways: Sequence[Neighbor], heading: float) -> Neighbor | None:
-    """The way closest to the heading, None where it lies more than ``WIDEST`` off."""
-
-    def off(way: Neighbor) -> float:
-        return abs(relative(way.heading, heading))
-
-    nearest = min(ways, key=off, default=None)
-    return nearest if nearest is not None and off(nearest) <= WIDEST else None
 
 
 agents = {"random": RandomAgent, "forward": ForwardAgent}

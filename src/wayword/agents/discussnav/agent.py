@@ -23,8 +23,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from wayword.agents.answers import Reply, replies
-from wayword.agents.choice import choice_schema
+from wayword.agents.answers import Reply, choice_schema, replies
 from wayword.agents.discussnav import experts
 from wayword.agents.discussnav.directions import (
     Direction,
@@ -194,10 +193,9 @@ class DiscussNav(Agent):
 
     async def _summarise(self) -> None:
         taken, self._taken = self._taken, None
-        if taken is not None and self._settings.completion:
-            self._history.add(await experts.summarise(self._meeting, taken))
-        elif taken is not None:
-            self._history.add(f"[Step {taken.number}] {taken.turn}")
+        if taken is not None:
+            plain, asked = f"[Step {taken.number}] {taken.turn}", self._settings.completion
+            self._history.add(await experts.summarise(self._meeting, taken) if asked else plain)
 
     async def _decide(self, estimate: str, ways: dict[str, Direction]) -> Opinion | Rejection:
         answers = await self._predictions(estimate, ways)

@@ -126,29 +126,26 @@ def around(
 ) -> tuple[Direction, ...]:
     """All twelve directions. Every way lies in exactly one of them; the one nearest to a
     direction's middle is the one that is gone."""
-    return tuple(_direction(number, seen, percept, visited) for number in range(COUNT))
-
-
-def _direction(
-    number: int, seen: IndoorObservation, percept: Percept, visited: Collection[str]
-) -> Direction:
-    centre = absolute(seen.heading + number * WIDTH)
-    captions: dict[str, None] = {}
-    tags: dict[str, None] = {}
-    for sector in percept.sectors:
-        apart = abs(relative(sector.heading, centre))
-        if sector.caption and apart < (sector.width + WIDTH) / 2 - TOUCHING:
-            captions[sector.caption] = None
-        for thing in sector.sightings:
-            if number_of(thing.heading, seen.heading) == number + 1:
-                tags[thing.name] = None
-    ways = [way for way in seen.neighbors if number_of(way.heading, seen.heading) == number + 1]
-    ways.sort(key=lambda way: abs(relative(way.heading, centre)))
-    action = Action("goto", (ways[0].viewpoint,)) if ways else None
-    steep = indoor.slope(ways[0].elevation) if ways else ""
-    marks = [f"leads {steep}°"] if steep else []
-    marks += ["visited"] if ways and ways[0].viewpoint in visited else []
-    return Direction(number + 1, centre, tuple(captions), tuple(tags), action, tuple(marks))
+    found = []
+    for number in range(1, COUNT + 1):
+        centre = absolute(seen.heading + (number - 1) * WIDTH)
+        captions: dict[str, None] = {}
+        tags: dict[str, None] = {}
+        for sector in percept.sectors:
+            apart = abs(relative(sector.heading, centre))
+            if sector.caption and apart < (sector.width + WIDTH) / 2 - TOUCHING:
+                captions[sector.caption] = None
+            for thing in sector.sightings:
+                if number_of(thing.heading, seen.heading) == number:
+                    tags[thing.name] = None
+        ways = [way for way in seen.neighbors if number_of(way.heading, seen.heading) == number]
+        way = min(ways, key=lambda way: abs(relative(way.heading, centre)), default=None)
+        action = Action("goto", (way.viewpoint,)) if way else None
+        steep = indoor.slope(way.elevation) if way else ""
+        marks = [f"leads {steep}°"] if steep else []
+        marks += ["visited"] if way and way.viewpoint in visited else []
+        found.append(Direction(number, centre, (*captions,), (*tags,), action, (*marks,)))
+    return tuple(found)
 
 
 STRIDE = 0.5

@@ -12,8 +12,16 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
-from wayword.agents.answers import AnswerForm, Field, Filled, Reply, one_line, replies
-from wayword.agents.choice import AskedFields, read_choice
+from wayword.agents.answers import (
+    AnswerForm,
+    AskedFields,
+    Field,
+    Filled,
+    Reply,
+    one_line,
+    read_choice,
+    replies,
+)
 from wayword.agents.clauses import note_followed, plain_words
 from wayword.agents.prompting import History, Prompts, everyone
 from wayword.core.action import Rejection
@@ -57,7 +65,6 @@ class Meeting:
     async def words(
         self, expert: Expert, recovery: str, images: tuple[Image, ...] = (), **slots: str
     ) -> str | None:
-        """An expert's answer in plain words."""
         question = Message("user", self.prompts.fill(f"{expert}_question", **slots), images)
         sampling = Sampling(max_tokens=self.max_tokens)
         told = [system(self.prompts[expert]), question]

@@ -81,7 +81,6 @@ class Lexicon:
     @staticmethod
     @lru_cache(maxsize=8)
     def read(things: str, places: str, words: str) -> Lexicon:
-        """From texts with a ``name: types`` a line."""
         return Lexicon(*(_listed(text) for text in (things, places, words)))
 
     def chore(self, request: str) -> AskedChore:
@@ -236,7 +235,6 @@ class Belief:
     full: set[str] = field(default_factory=set)
 
     def see(self, seen: HouseholdObservation) -> None:
-        """Take in an observation."""
         self.near = {thing.name: thing.distance for thing in seen.objects}
         for thing in seen.objects:
             known = self.things.setdefault(thing.name, Known())
@@ -249,7 +247,6 @@ class Belief:
             self.things[held.name] = Known(frozenset(held.attributes))
 
     def take(self, action: Action, feedback: Feedback) -> None:
-        """Take in what came of an action."""
         self.tried[action] = self.tried.get(action, 0) + 1
         if not feedback.ok:
             self.failed[action] = self.failed.get(action, 0) + 1

@@ -23,15 +23,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from wayword.agents.answers import Reply, replies
-from wayword.agents.choice import (
+from wayword.agents.answers import (
     AskedFields,
     Decoding,
     NamedAnswer,
+    Reply,
     ask,
     choice_schema,
     read_choice,
     read_pick,
+    replies,
 )
 from wayword.agents.clauses import named, note_followed
 from wayword.agents.prompting import (
@@ -202,12 +203,25 @@ class NavGPT(Agent):
             answer = await self._by_id(observation, percept, legal)
         if isinstance(answer, Rejection):
             return answer
-        self._mark(named(answer.thought, self._parts))
+        # The sub-instruction that a thought names; none again where the next does not say.
+        number = named(answer.thought, self._parts)
+        if number or self._marked:
+            note_followed(self._toolkit.note, number, ())
+        self._marked = self._marked or number > 0
         if answer.choice is not None:
             return Decision(Action("goto", (answer.choice,)), answer.thought)
-        if isinstance(observation, ObjectsObservation) and observation.objects:
-            return await self._named(observation, answer.thought)
-        return Decision(STOP, answer.thought)
+        if not isinstance(observation, ObjectsObservation) or not observation.objects:
+            return Decision(STOP, answer.thought)
+        # Stop, and name the object that is meant; none where the answer names none.
+        told = indoor.objects(observation)
+        asked = user(self._prompts.fill("object", opening=self._opening, objects=told))
+        names = [thing.id for thing in observation.objects]
+        how: Decoding = "free" if self._settings.decoding == "free" else "constrained"
+        reply = await ask(self._toolkit.model(), [asked], names, how, 24)
+        picked = read_pick(reply, names)
+        if isinstance(picked, Rejection):
+            return Decision(STOP, answer.thought, fallback_for=picked)
+        return Decision(Action("stop", (picked,)), answer.thought)
 
     async def _by_id(
         self, observation: IndoorObservation, percept: Percept, legal: Sequence[str]
@@ -258,12 +272,6 @@ class NavGPT(Agent):
         self._now = self._prompts.fill("now_numbered", event=self._event, exits=listed)
         return self._chat, [way.viewpoint for way in exits]
 
-    def _mark(self, number: int) -> None:
-        """Note the sub-instruction that a thought names; none again where the next does not say."""
-        if number or self._marked:
-            note_followed(self._toolkit.note, number, ())
-        self._marked = self._marked or number > 0
-
     async def recall(
         self, observation: IndoorObservation, space: ActionSpace, decision: Decision | Rejection
     ) -> None:
@@ -276,18 +284,6 @@ class NavGPT(Agent):
         self._map.arrive(observation.viewpoint, legal)
         self._known.update(legal, [observation.viewpoint])
         self._viewpoint, self._summary = observation.viewpoint, one_sentence(percept.summary)
-
-    async def _named(self, seen: ObjectsObservation, thought: str) -> Decision:
-        """Stop, and name the object that is meant; none where the answer names none."""
-        told = indoor.objects(seen)
-        asked = user(self._prompts.fill("object", opening=self._opening, objects=told))
-        names = [thing.id for thing in seen.objects]
-        how: Decoding = "free" if self._settings.decoding == "free" else "constrained"
-        reply = await ask(self._toolkit.model(), [asked], names, how, 24)
-        picked = read_pick(reply, names)
-        if isinstance(picked, Rejection):
-            return Decision(STOP, thought, fallback_for=picked)
-        return Decision(Action("stop", (picked,)), thought)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
         """Append the step to the history; its result opens the next observation."""

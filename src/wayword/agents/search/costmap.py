@@ -174,7 +174,6 @@ class Costmap:
         self._distance: Floats | None = None
 
     def cell(self, x: float, y: float) -> tuple[int, int]:
-        """The cell of a place, clipped to the map's edge."""
         i = math.floor((x - self.x) / CELL + 0.5 + 1e-9)
         j = math.floor((y - self.y) / CELL + 0.5 + 1e-9)
         last = self._cells - 1
@@ -189,7 +188,6 @@ class Costmap:
         return (y - self.y) / CELL, (x - self.x) / CELL
 
     def point(self, row: float, column: float) -> Point:
-        """The centre of a cell."""
         return self.x + column * CELL, self.y + row * CELL
 
     @property
@@ -200,12 +198,10 @@ class Costmap:
 
     @property
     def known(self) -> Bools:
-        """(H, W) cells that are free or occupied."""
         return np.asarray(self.free | self.occupied)
 
     @property
     def open_(self) -> Bools:
-        """(H, W) where a body may be."""
         if self._open is None:
             half = FINE // 2
             off = self._away[half::FINE, half::FINE] >= self.radius

@@ -64,7 +64,6 @@ class FrontierAgent(Searcher):
         self._forgives = FORGIVES
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        """The next frontier; None where none is left that can be reached."""
         here = views[-1]
         self._spent.append((here.x, here.y))
         options = self._options()
@@ -122,7 +121,6 @@ class WanderAgent(Searcher):
     """
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        """Any direction, and a point in it."""
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
         return NextPoint(self.point_towards(heading), f"Any direction: {heading:.0f} degrees.")
 

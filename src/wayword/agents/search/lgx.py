@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from wayword.agents.choice import Decoding, ask, read_pick
+from wayword.agents.answers import Decoding, ask, read_pick
 from wayword.agents.prompting import Prompts
 from wayword.agents.search.searcher import NextPoint, Searcher, SearchSettings
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
@@ -93,7 +93,6 @@ class ListingSettings(SearchSettings):
         self.lister()
 
     def lister(self) -> Perceiver:
-        """The detector that lists what is around."""
         return detector_called(self.scene, self.detector_seed + 1, **self.scene_quality)
 
 
@@ -150,7 +149,6 @@ class ListingSearcher(Searcher):
         return picked
 
     def anywhere(self, thought: str, instead_of: Rejection | None = None) -> NextPoint:
-        """A random direction, as the paper falls back to."""
         heading = absolute(self.toolkit.rng.uniform(0.0, 360.0))
         return NextPoint(self.point_towards(heading), f"{thought} Any direction.", instead_of)
 
@@ -213,7 +211,6 @@ class LGX(ListingSearcher):
         """The sentence for each direction, for the prompt that tells directions."""
 
     async def pick(self, names: Sequence[str]) -> str | Rejection:
-        """The name in the model's answer."""
         settings = self.settings
         slots = {name.lower(): told for name, told in self.captions.items()}
         slots |= {"target": self.target, "objects": ", ".join(names)}
@@ -231,7 +228,6 @@ class LGX(ListingSearcher):
         return await super().act(observation, space)
 
     async def choose(self, views: Sequence[View]) -> NextPoint | None:
-        """Towards the object, or in the direction, that the model names."""
         if self.settings.prompt != "captions":
             return await super().choose(views)
         self.captions = quarters(self.lister, views)

@@ -163,7 +163,6 @@ class Strategy(Agent):
 
     recipe: ClassVar[str] = ""
     Settings: ClassVar[type[StrategySettings]] = StrategySettings
-    families: ClassVar[frozenset[str]] = frozenset()
     needs_model: ClassVar[bool] = True
 
     def __init__(self, settings: StrategySettings, toolkit: Toolkit) -> None:
@@ -195,7 +194,10 @@ class Strategy(Agent):
         chat = self._chat(observation, space)
         legal = Legal(space, self._earlier)
         self._now = self._told(observation, self._feedback, bool(chat.turns), space)
-        schema = self._recipe.schema_for(space, self._length) if self._constrained else None
+        # A model that fills all sections and parts, at two characters a token, still ends.
+        texts = sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
+        length = self._settings.thought_length or max(1, 2 * self._answer // texts)
+        schema = self._recipe.schema_for(space, length) if self._constrained else None
         stop = () if self._constrained else STOPS
         reply = await self._complete(self._fitted(chat), schema, stop)
         answer = self._recipe.decision(reply, legal)
@@ -224,7 +226,6 @@ class Strategy(Agent):
             self._said = self.answer(decision.action, observation, space)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the step; what came of it opens the next message."""
         if self._conversation is not None:  # else the step was given away, and nothing was asked
             self._feedback = generic.feedback(feedback, self._verbalizer)
             self._conversation.add(self._now, self._said or "(no answer)")
@@ -322,7 +323,6 @@ class Strategy(Agent):
     def _told(
         self, observation: Observation, feedback: str, begun: bool, space: ActionSpace | None
     ) -> str:
-        """The user message of a step."""
         voice = generic.verbalizer(observation)
         own = "" if begun and self._settings.own_state == "start" else voice.own(observation)[1]
         seen = voice.around(observation, self._toolkit.perceiver)
@@ -339,13 +339,6 @@ class Strategy(Agent):
             self._toolkit.note(HISTORY_DROPPED, steps=gone, context=self._context)
         gap = self._prompts.fill("dropped", count=str(chat.dropped)) if chat.dropped else ""
         return chat.messages(self._now, gap)
-
-    @property
-    def _length(self) -> int:
-        """Characters of a section or a part of one: a model that fills them all, at two characters
-        a token, still ends its answer."""
-        texts = sum(len(section.parts) or 1 for section in self._recipe.sections) + 1
-        return self._settings.thought_length or max(1, 2 * self._answer // texts)
 
     async def _complete(
         self,

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wayword.agents.team.commander import Commander
-from wayword.agents.team.follower import Follower
+from wayword.agents.team.messages import Brief
 from wayword.agents.team.partner import Partner
-from wayword.agents.team.role import Brief
+from wayword.agents.team.teach import Commander, Follower
 from wayword.core.action import ActionSpace, Decision, Rejection
 from wayword.core.agent import Agent, MakePlan, Toolkit
 from wayword.core.episode import Episode, Reference
@@ -23,11 +22,7 @@ from wayword.worlds.household.observation import HouseholdObservation
 from wayword.worlds.household.world import HouseholdWorld
 
 Role = Partner | Commander | Follower
-ROLES: dict[str, type[Role]] = {
-    "partner": Partner,
-    "commander": Commander,
-    "follower": Follower,
-}
+ROLES: dict[str, type[Role]] = {"partner": Partner, "commander": Commander, "follower": Follower}
 """Role -> what plays it. An episode's ``extra["roles"]`` names each actor's; else ``partner``."""
 
 
@@ -54,7 +49,6 @@ class Team(Agent):
 
     Settings: ClassVar[type[TeamSettings]] = TeamSettings
     families: ClassVar[frozenset[str]] = frozenset({"household"})
-    needs_model: ClassVar[bool] = False
     sees_answer: ClassVar[bool] = True
 
     def __init__(self, settings: TeamSettings, toolkit: Toolkit) -> None:

@@ -1,4 +1,4 @@
-"""What scripted actors say to each other: one form renders a sentence and reads it back.
+"""What scripted actors are given, and say: one form renders a sentence and reads it back.
 
     >>> command = Command("bring", "mug_1", "cabinet_2", "kitchen", "sink_basin_1", "kitchen")
     >>> str(command)
@@ -18,9 +18,32 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar, get_args
 
 from wayword.agents.legal import LONGEST_ACTION
+
+if TYPE_CHECKING:
+    from wayword.core.agent import Toolkit
+    from wayword.core.episode import Episode
+    from wayword.worlds.household.goals import HouseholdReference
+    from wayword.worlds.household.world import HouseholdWorld
+
+
+@dataclass(frozen=True, slots=True)
+class Brief:
+    """Who one is, and what is to be done.
+
+    ``world`` is there to read off what a goal's object is called; where things are is no role's
+    business, save a commander's, who knows the house. ``talk`` says whether it may speak.
+    """
+
+    actor: str
+    episode: Episode
+    reference: HouseholdReference
+    world: HouseholdWorld
+    toolkit: Toolkit
+    talk: bool = True
+
 
 NAME = r"\w+_\d+"
 """The name of an object."""
@@ -77,6 +100,10 @@ class Sentence:
     form: ClassVar[SentenceForm]
     end: ClassVar[str] = "."
 
+    def __init_subclass__(cls, form: str = "", end: str = ".") -> None:
+        if form:  # dataclasses make a class with slots a second time, without arguments
+            cls.form, cls.end = SentenceForm(form), end
+
     def __str__(self) -> str:
         return self.form.render({name: getattr(self, name) for name in self.form.fields}) + self.end
 
@@ -87,7 +114,11 @@ Verb = Literal["take", "bring", "slice", "switch on", "switch off", "open", "clo
 
 
 @dataclass(frozen=True, slots=True)
-class Command(Sentence):
+class Command(
+    Sentence,
+    form=f"Please {{verb:{'|'.join(get_args(Verb))}}} {{thing}}[ from {{place}}]"
+    "[ in the {room:[^.]+?}][ to {to}[ in the {to_room:[^.]+?}]]",
+):
     """An order about one object, which is in or on ``place`` in ``room``; it is brought to ``to``
     in ``to_room``."""
 
@@ -98,54 +129,38 @@ class Command(Sentence):
     to: str = ""
     to_room: str = ""
 
-    form: ClassVar[SentenceForm] = SentenceForm(
-        f"Please {{verb:{'|'.join(get_args(Verb))}}} {{thing}}[ from {{place}}]"
-        "[ in the {room:[^.]+?}][ to {to}[ in the {to_room:[^.]+?}]]"
-    )
-
 
 @dataclass(frozen=True, slots=True)
-class WhereQuestion(Sentence):
+class WhereQuestion(Sentence, form="Where is {thing}", end="?"):
     """A question for an object's place."""
 
     thing: str
 
-    form: ClassVar[SentenceForm] = SentenceForm("Where is {thing}")
-    end: ClassVar[str] = "?"
-
 
 @dataclass(frozen=True, slots=True)
-class WhereAnswer(Sentence):
+class WhereAnswer(Sentence, form="{thing} is[ at {place}][ in the {room:[^.]+?}]"):
     """The answer."""
 
     thing: str
     place: str = ""
     room: str = ""
 
-    form: ClassVar[SentenceForm] = SentenceForm("{thing} is[ at {place}][ in the {room:[^.]+?}]")
-
 
 @dataclass(frozen=True, slots=True)
-class Trouble(Sentence):
+class Trouble(Sentence, form="I cannot: {reason:.+}"):
     """Why a command could not be carried out."""
 
     reason: str
 
-    form: ClassVar[SentenceForm] = SentenceForm("I cannot: {reason:.+}")
-
 
 @dataclass(frozen=True, slots=True)
-class Done(Sentence):
+class Done(Sentence, form="Done"):
     """A command has been carried out."""
 
-    form: ClassVar[SentenceForm] = SentenceForm("Done")
-
 
 @dataclass(frozen=True, slots=True)
-class AllDone(Sentence):
+class AllDone(Sentence, form="That was all, thank you. You may stop"):
     """The commander's last words."""
-
-    form: ClassVar[SentenceForm] = SentenceForm("That was all, thank you. You may stop")
 
 
 Utterance = Command | WhereQuestion | WhereAnswer | Trouble | Done | AllDone
@@ -179,7 +194,7 @@ def heard_by(name: str, text: str) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class KnownSpot(Sentence):
+class KnownSpot(Sentence, form="I see {thing}[ {preposition:on|in} {place}][ in the {room:.+}]"):
     """An object's place. ``preposition`` and ``place`` are empty for the floor, and for furniture;
     ``room`` is where it was seen from."""
 
@@ -188,55 +203,41 @@ class KnownSpot(Sentence):
     place: str = ""
     room: str = ""
 
-    form: ClassVar[SentenceForm] = SentenceForm(
-        "I see {thing}[ {preposition:on|in} {place}][ in the {room:.+}]"
-    )
-
 
 @dataclass(frozen=True, slots=True)
-class Taking(Sentence):
+class Taking(Sentence, form="I take {thing}[ to {place}]"):
     """A claim: the speaker fetches an object, to a ``place`` or to hold it."""
 
     thing: str
     place: str = ""
 
-    form: ClassVar[SentenceForm] = SentenceForm("I take {thing}[ to {place}]")
-
 
 @dataclass(frozen=True, slots=True)
-class Put(Sentence):
+class Put(Sentence, form="I have put {thing} {preposition:on|in} {place}"):
     """An object is where it should be."""
 
     thing: str
     preposition: str
     place: str
 
-    form: ClassVar[SentenceForm] = SentenceForm("I have put {thing} {preposition:on|in} {place}")
-
 
 @dataclass(frozen=True, slots=True)
-class Leaving(Sentence):
+class Leaving(Sentence, form="I cannot get {thing}"):
     """The speaker cannot get an object that it claimed."""
 
     thing: str
 
-    form: ClassVar[SentenceForm] = SentenceForm("I cannot get {thing}")
-
 
 @dataclass(frozen=True, slots=True)
-class Searched(Sentence):
+class Searched(Sentence, form="I have looked through the {room:.+}"):
     """A room has been searched, all that opens in it included."""
 
     room: str
 
-    form: ClassVar[SentenceForm] = SentenceForm("I have looked through the {room:.+}")
-
 
 @dataclass(frozen=True, slots=True)
-class MakeWay(Sentence):
+class MakeWay(Sentence, form="Please make way"):
     """Another actor may be standing in the speaker's way."""
-
-    form: ClassVar[SentenceForm] = SentenceForm("Please make way")
 
 
 Saying = KnownSpot | Taking | Put | Leaving | Searched | MakeWay

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from wayword.agents.team.messages import (
+    Brief,
     KnownSpot,
     Leaving,
     MakeWay,
@@ -25,7 +26,6 @@ from wayword.agents.team.messages import (
     not_understood,
     parse_all,
 )
-from wayword.agents.team.role import Brief
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.episode import Json
 from wayword.core.errors import UsageError
@@ -121,7 +121,6 @@ class Knowledge:
     boxes: dict[str, None] = field(default_factory=dict)
 
     def see(self, observation: HouseholdObservation) -> None:
-        """Take in a view."""
         for seen in observation.objects:
             known = self._note(seen.name, observation.room)
             if seen.container:
@@ -164,7 +163,6 @@ class Knowledge:
                 self.forget(name)
 
     def hear(self, sender: str, sayings: Iterable[Saying]) -> None:
-        """Update from another actor's message."""
         for saying in sayings:
             if isinstance(saying, KnownSpot):
                 known = self.things.get(saying.thing)
@@ -188,7 +186,6 @@ class Knowledge:
                 self.searched.add(saying.room)
 
     def forget(self, name: str) -> None:
-        """A thing is not where it was."""
         self.things.pop(name, None)
         self.placed.pop(name, None)
 

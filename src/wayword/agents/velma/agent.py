@@ -33,7 +33,7 @@ from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection, 
 from wayword.core.agent import Agent, Demonstration, SharedKey, Toolkit
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
-from wayword.core.model import Model, Sampling
+from wayword.core.model import Sampling
 from wayword.core.perceiver import Perceiver
 from wayword.core.trajectory import EXAMPLES_DROPPED
 from wayword.core.world import Feedback
@@ -124,13 +124,6 @@ def listed(said: str | Reply) -> Landmarks:
     """
     reply = Reply.of(said)
     return replace(tidy(items(reply.text)), cut_off=reply.cut_off)
-
-
-async def extract(model: Model, prompt: str) -> Landmarks:
-    """Ask for the list that ``prompt`` ends before. Raises as ``Model.complete`` does."""
-    sampling = Sampling(max_tokens=256, stop=("\n\n",))
-    completion = await model.complete(prompt, sampling)
-    return listed(replies(completion, sampling, "the token limit of the role 'landmarks'")[0])
 
 
 # A completion that goes on with a walk: the next actions, one a numbered line.
@@ -306,12 +299,10 @@ class Velma(Agent):
         return Decision(Action(read[0]))
 
     async def recall(self, seen: StreetObservation, space: ActionSpace, decided: object) -> None:
-        """Append an observation whose action another agent chose."""
         self._look(seen)
         self._forced = self._forced[1:]
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the executed action; drop a plan made for another one."""
         if isinstance(decision, Rejection):
             return
         executed = _executed(decision, feedback)
@@ -322,7 +313,6 @@ class Velma(Agent):
 
     @property
     def prompt(self) -> str:
-        """The whole text that the next action is asked with."""
         return "\n\n".join([self._prompts["task"], *self._examples, self._walk])
 
     def _look(self, seen: StreetObservation) -> None:
@@ -375,7 +365,10 @@ class Velma(Agent):
             known = self._toolkit.shared.once(_LISTED, None, dict)
             if episode.id not in known:
                 prompt = self._prompts.fill("landmarks", instruction=quotable(episode.instruction))
-                known[episode.id] = await extract(self._toolkit.model("landmarks"), prompt)
+                sampling = Sampling(max_tokens=256, stop=("\n\n",))
+                answer = await self._toolkit.model("landmarks").complete(prompt, sampling)
+                limit = "the token limit of the role 'landmarks'"
+                known[episode.id] = listed(replies(answer, sampling, limit)[0])
             found = known[episode.id]
         elif "landmarks" in episode.extra:
             found = tidy(episode.extra["landmarks"])
@@ -388,7 +381,6 @@ class Velma(Agent):
         return released(found.names) if self._settings.landmark_filter != "none" else found.names
 
     def _route(self, episode: Episode) -> str:
-        """The head of a walk's text."""
         return self._prompts.fill("route", instruction=quotable(episode.instruction)) + "\n"
 
     async def _solved(self, example: Demonstration) -> str:
@@ -433,7 +425,6 @@ class RouteFollower(Velma):
 
     @property
     def followed(self) -> int:
-        """The number of the clause that is followed, from 1."""
         return self._course.followed
 
     async def act(self, observation: StreetObservation, space: ActionSpace) -> Decision | Rejection:
@@ -449,7 +440,6 @@ class RouteFollower(Velma):
         return await self._chosen() if done or course.junction else Decision(FALLBACK)
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the executed action, and count it."""
         super().on_feedback(decision, feedback)
         if isinstance(decision, Decision):
             self._course.took(_executed(decision, feedback))

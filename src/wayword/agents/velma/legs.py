@@ -71,7 +71,6 @@ class Leg:
 
     @property
     def text(self) -> str:
-        """The leg's words."""
         return self.clause.text
 
 
@@ -262,7 +261,6 @@ class Since:
             self.on, self.junctions = 0, self.junctions + 1
 
     def done(self, word: str) -> None:
-        """An action was carried out."""
         if word == "forward":
             self.steps, self.on = self.steps + 1, self.on + 1
         elif word != "stop":
@@ -293,7 +291,6 @@ class RouteProgress:
 
     @property
     def leg(self) -> Leg:
-        """The leg that is followed."""
         return self.legs[self.followed - 1]
 
     @property
@@ -312,7 +309,6 @@ class RouteProgress:
         return begins
 
     def took(self, word: str) -> None:
-        """An action was carried out."""
         self.since.done(word)
         self.steps += word == "forward"
         if self.done and not self.last:

@@ -129,7 +129,6 @@ class Walker(Agent):
         self.answers: dict[Action, str] = {}
 
     async def begin(self, episode: Episode) -> None:
-        """Write the task and the instruction's clauses."""
         instruction = " ".join(episode.instruction.split())
         self.clauses, self.followed = clauses(instruction), 1
         listed = [self._prompts.fill("clause", clause=clause.text) for clause in self.clauses]
@@ -140,7 +139,11 @@ class Walker(Agent):
 
     async def act(self, observation: IndoorObservation, space: ActionSpace) -> Decision | Rejection:
         percept = self._perceiver.perceive(observation.scene, observation.viewpoint)
-        arrived = await self._advance(percept)
+        arrived = False
+        while not arrived and await self._done(percept):  # on to the first clause not done here
+            arrived = self.followed == len(self.clauses)
+            if not arrived:
+                self.followed, self._steps = self.followed + 1, 0
         before = range(1, self.followed + arrived)
         note_followed(self._toolkit.note, self.followed, before)
         if arrived or not observation.neighbors:
@@ -148,7 +151,6 @@ class Walker(Agent):
         return Decision(await self._pick(observation, percept))
 
     def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
-        """Append the direction that was taken."""
         if isinstance(decision, Decision) and decision.action in self._picked:
             direction = self._picked[decision.action]
             self.prompt += "\n" + self._prompts.fill("go", direction=direction) + "\n"
@@ -159,14 +161,6 @@ class Walker(Agent):
         """The log-probability of yes less that of no, as an answer to the text as it stands."""
         choice = await self._toolkit.model().choose(self.prompt, [NO, YES])
         return choice.logprobs[1] - choice.logprobs[0]
-
-    async def _advance(self, percept: Percept) -> bool:
-        """Go on to the first clause that is not done here; whether the last one is."""
-        while await self._done(percept):
-            if self.followed == len(self.clauses):
-                return True
-            self.followed, self._steps = self.followed + 1, 0
-        return False
 
     async def _done(self, percept: Percept) -> bool:
         """Append the place, and whether the clause is done here."""
@@ -181,7 +175,11 @@ class Walker(Agent):
     async def _pick(self, seen: IndoorObservation, percept: Percept) -> Action:
         """Append the neighbors, left to right, each asked about; one behind is first or last."""
         around = sorted(seen.neighbors, key=lambda near: relative(near.heading, seen.heading))
-        turned = self._turned(seen, around)
+        told = turn_of(self.clauses[self.followed - 1].text)
+        turned = None  # the neighbor in the direction that the clause begins with, while it begins
+        if told is not None and not self._steps:
+            away = [abs(relative(near.heading, seen.heading + told)) for near in around]
+            turned = around[away.index(min(away))] if min(away) <= AGREES else None
         ways = {Action("goto", (near.viewpoint,)): near for near in around}
         likely: dict[Action, float] = {}
         for action, near in ways.items():
@@ -194,20 +192,14 @@ class Walker(Agent):
         self._picked = {best: direction(ways[best], seen.heading)}
         return best
 
-    def _turned(self, seen: IndoorObservation, around: Sequence[Neighbor]) -> Neighbor | None:
-        """The neighbor in the direction that the clause begins with, while it begins."""
-        told = turn_of(self.clauses[self.followed - 1].text)
-        if told is None or self._steps or not around:
-            return None
-        away = [abs(relative(near.heading, seen.heading + told)) for near in around]
-        return around[away.index(min(away))] if min(away) <= AGREES else None
-
     def _way(self, seen: IndoorObservation, percept: Percept, near: Neighbor, turned: bool) -> str:
         caption = percept.sectors[sector(near.heading, len(percept.sectors))].caption
         words = gist(caption, self._skipped)
         things, shared = self._standing(_around(percept, near))
+        back = near.viewpoint == self._visited[-1] if self._visited else False
+        mark = "back" if back else "seen" * (near.viewpoint in self._visited)
         signs = [direction(near, seen.heading), "turn" * turned, *shared]
-        signs += [self._shared("sees", [caption]), self._mark(near.viewpoint)]
+        signs += [self._shared("sees", [caption]), mark]
         told = [*things, self._first(words, self._settings.words)]
         return self._prompts.fill("way", view=_listed("; ", told), signs=_listed(", ", signs))
 
@@ -249,20 +241,12 @@ class Walker(Agent):
     @property
     def _sought(self) -> frozenset[str]:
         """What the last part of the clause names."""
-        return _named(self.clauses[self.followed - 1].text, self._skipped | self._moves)
-
-    def _mark(self, viewpoint: str) -> str:
-        if viewpoint not in self._visited:
-            return ""
-        return "back" if viewpoint == self._visited[-1] else "seen"
+        moves = _words(self._prompts["moves"])
+        return _named(self.clauses[self.followed - 1].text, self._skipped | moves)
 
     @property
     def _skipped(self) -> frozenset[str]:
         return _words(self._prompts["skipped"])
-
-    @property
-    def _moves(self) -> frozenset[str]:
-        return _words(self._prompts["moves"])
 
 
 def _listed(joint: str, parts: Iterable[str]) -> str:
@@ -271,20 +255,18 @@ def _listed(joint: str, parts: Iterable[str]) -> str:
 
 def _around(percept: Percept, near: Neighbor) -> list[tuple[float, str]]:
     """Things in sight with their distance (metres, on the floor) from where a neighbor lies."""
-    spot = _spot(near.heading, near.distance)
-    found = []
-    for part in percept.sectors:
-        for thing in part.sightings:
-            if thing.distance is not None:
-                away = math.dist(spot, _spot(thing.heading, thing.distance))
-                found.append((away, thing.name))
-    return found
 
+    def spot(heading: float, distance: float) -> Point:  # metres to the east and north
+        east, north = unit(heading)
+        return distance * east, distance * north
 
-def _spot(heading: float, distance: float) -> Point:
-    """Metres to the east and north of the place that it is seen from."""
-    east, north = unit(heading)
-    return distance * east, distance * north
+    there = spot(near.heading, near.distance)
+    return [
+        (math.dist(there, spot(thing.heading, thing.distance)), thing.name)
+        for part in percept.sectors
+        for thing in part.sightings
+        if thing.distance is not None
+    ]
 
 
 def direction(near: Neighbor, heading: float) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from wayword.core.episode import Json
@@ -333,6 +333,8 @@ class Planner:
             self._do("on" if value else "off", self._switch.get(thing, thing))
         elif name == "open":
             self._do("open" if value else "close", thing)
+        elif name in _TREATED:
+            self._treat(thing, _TREATED[name])
         else:
             _WAYS[name](self, thing)
 
@@ -350,18 +352,12 @@ class Planner:
         self._water(vessel)
         self._bring(vessel, thing)
 
-    def _brew(self, thing: str) -> None:
-        self._treat(thing, "brewer")
-
     def _slice(self, thing: str) -> None:
         knife = self._first(lambda o: "slicer" in o.affordances, "knife", thing)
         if not self._in_the_open(thing):
             self._bring(thing, self._surface(thing))
         self._do("slice", thing, knife)
         self._in[knife] = self._in[thing]
-
-    def _cook(self, thing: str) -> None:
-        self._treat(thing, "heater")
 
     def _boil(self, thing: str) -> None:
         if not self._pot or not self._space(self._pot):
@@ -490,21 +486,19 @@ class Planner:
         return found
 
     def _chain(self, thing: str) -> list[str]:
-        return list(self._holders(thing))
+        """What a thing is in or on, innermost first."""
+        found = []
+        while at := self._in[thing]:
+            found.append(at)
+            thing = at
+        return found
 
-    def _holders(self, thing: str) -> Iterator[str]:
-        at = self._in[thing]
-        while at:
-            yield at
-            at = self._in[at]
 
-
+_TREATED = {"coffee": "brewer", "cooked": "heater"}
 _WAYS: dict[str, Callable[[Planner, str], None]] = {
     "dirty": Planner._wash,
     "filled": Planner._water,
-    "coffee": Planner._brew,
     "sliced": Planner._slice,
-    "cooked": Planner._cook,
     "boiled": Planner._boil,
 }
 
@@ -646,14 +640,6 @@ def _in_a_dish(rng: random.Random, stock: Stock, thing: str) -> tuple[str, ...]:
     return str(rng.randint(1, 4)), thing, "in" if dish == "Bowl" else "on", dish
 
 
-def _slices(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    return _in_a_dish(rng, stock, *_sliced(rng, stock))
-
-
-def _cooked_slices(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    return _in_a_dish(rng, stock, *_potato(rng, stock))
-
-
 def _put(rng: random.Random, stock: Stock) -> tuple[str, ...]:
     things = _one(rng, stock.some(stock.carried(), "pickupable", most=MOST), "things to put")
     place = _one(rng, stock.places(), "place to put things")
@@ -685,10 +671,6 @@ def _filling(rng: random.Random) -> tuple[str, str]:
     return str(lettuce), str(tomato if lettuce or tomato else 1)
 
 
-def _salad(rng: random.Random, stock: Stock) -> tuple[str, ...]:
-    return (*_filling(rng), str(rng.randint(0, 2)))
-
-
 def _workspace(rng: random.Random, stock: Stock) -> tuple[str, ...]:
     pens, books = rng.randint(0, 2), rng.randint(0, 2)
     laptops = 1 if not pens + books else rng.randint(0, 1)
@@ -699,8 +681,8 @@ DRAWS: dict[str, Draw] = {
     "Clean X": _clean,
     "Sliced X": _sliced,
     "Cooked Slice Of X": _potato,
-    "N Cooked Slices Of X In Y": _cooked_slices,
-    "N Slices Of X In Y": _slices,
+    "N Cooked Slices Of X In Y": lambda rng, stock: _in_a_dish(rng, stock, *_potato(rng, stock)),
+    "N Slices Of X In Y": lambda rng, stock: _in_a_dish(rng, stock, *_sliced(rng, stock)),
     "Put All X On Y": _put,
     "Put All X In One Y": _put,
     "Boil X": _potato,
@@ -708,7 +690,7 @@ DRAWS: dict[str, Draw] = {
     "Toggle X All Y": _toggle,
     "Breakfast": _breakfast,
     "Sandwich": lambda rng, stock: _filling(rng),
-    "Salad": _salad,
+    "Salad": lambda rng, stock: (*_filling(rng), str(rng.randint(0, 2))),
     "Workspace": _workspace,
 }
 """Task -> its parameters; tasks not listed have none."""

@@ -148,21 +148,18 @@ class Estimate:
     def rests(self, running: Iterable[Meter]) -> Callable[[Meter], float]:
         """How much more an episode may take, from all that are under way."""
         taken = sorted(meter.share for meter in running if meter.share)
-        ends, lasting = list[float](), list[float]()
-        part, left = 1.0, 1 + len(self.ended) + len(taken)
+        over, lasting = list[float](), 1.0  # negative, as bisect needs them to rise
         for place, share in enumerate(self.ended):
-            part *= 1.0 - 1.0 / (left - place - bisect_left(taken, share))
-            ends.append(share)
-            lasting.append(-part)
+            left = 1 + len(self.ended) - place + len(taken) - bisect_left(taken, share)
+            lasting *= 1.0 - 1.0 / left
+            over.append(-lasting)
 
         def rest(meter: Meter) -> float:
-            place = bisect_right(ends, meter.share)
-            now = -lasting[place - 1] if place else 1.0
-            end = bisect_left(lasting, (_CERTAIN - 1.0) * now - 1e-9, place)
-            return min(
-                self._turns_left(meter),
-                ends[end] - meter.share if end < len(ends) else float("inf"),
-            )
+            place = bisect_right(self.ended, meter.share)
+            now = -over[place - 1] if place else 1.0
+            end = bisect_left(over, (_CERTAIN - 1.0) * now - 1e-9, place)
+            most = self._turns_left(meter)
+            return min(most, self.ended[end] - meter.share) if end < len(over) else most
 
         return rest
 
@@ -172,12 +169,6 @@ class Estimate:
             return max(2.0 * self._most - meter.share, 0.5 * meter.share)
         turn = max(self._paid / max(1, self._turns), meter.share / max(1, meter.turns))
         return max(0, self.limit - meter.turns) * turn * (1.0 + _SCARCE / sqrt(self._deepest))
-
-    def surely(self) -> float:
-        """A share that hardly any episode passes, without a look at those under way."""
-        if len(self.ended) * (1.0 - _CERTAIN) >= 1.0:
-            return 2.0 * max(self.ended[-1], self._most)
-        return 2.0 * self._turns_left(Meter(0)) if self.limit and self._paid else float("inf")
 
 
 _EPISODE: ContextVar[Meter | None] = ContextVar("wayword_episode", default=None)
@@ -433,8 +424,6 @@ class Account:
         """Whether this episode can go on beside the older ones, by what each may still need."""
         oldest = next(iter(self._running.values()), None)
         if own is None or own is oldest:
-            return True
-        if self.used + len(self._running) * self._estimate.surely() <= 1.0:
             return True
         rest = self._estimate.rests(self._running.values())
         owed = 0.0

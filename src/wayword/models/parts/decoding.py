@@ -14,7 +14,7 @@ from typing import Any
 
 from wayword.core.episode import Json
 from wayword.core.errors import ModelError
-from wayword.core.model import Choice, Completion
+from wayword.core.model import Choice, Completion, Sampling
 
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
@@ -61,20 +61,29 @@ def without_lengths(schema: Any) -> Any:
     return schema
 
 
+def llamacpp_form(sampling: Sampling) -> dict[str, Json]:
+    """The fields of llama.cpp's requests that hold an answer to its form.
+
+    Raises ``ModelError`` where there is no choice.
+    """
+    if sampling.json_schema is not None:
+        return {"json_schema": tightened(sampling.json_schema)}
+    if sampling.choices is not None:
+        return {"grammar": choice_grammar(sampling.choices), "stop": []}
+    return {} if sampling.grammar is None else {"grammar": sampling.grammar}
+
+
 def choice_grammar(choices: Sequence[str]) -> str:
-    """A GBNF grammar whose sentences are exactly the choices. Raises ``ValueError`` for none."""
+    """A GBNF grammar whose sentences are exactly the choices. Raises ``ModelError`` for none."""
     if not choices:
-        raise ValueError("choices must name at least one answer")
-    return "root ::= " + " | ".join(_literal(choice) for choice in choices)
+        raise ModelError("choices must name at least one answer")
+    quoted = ("".join(_escaped(character) for character in choice) for choice in choices)
+    return "root ::= " + " | ".join(f'"{choice}"' for choice in quoted)
 
 
 def longest(choices: Sequence[str]) -> int:
     """Tokens that are enough to write any of the choices: a token holds at least one byte."""
     return max(len(choice.encode()) for choice in choices) + 1
-
-
-def _literal(text: str) -> str:
-    return '"' + "".join(_escaped(character) for character in text) + '"'
 
 
 def _escaped(character: str) -> str:
@@ -83,15 +92,14 @@ def _escaped(character: str) -> str:
     return character if character.isprintable() else f"\\U{ord(character):08X}"
 
 
-def listed_in_words(options: Sequence[str]) -> str:
-    """What is added to a prompt where a model cannot be held to a list."""
-    listed = "\n".join(f"- {option}" for option in options)
-    return f"\n\nAnswer with exactly one of these lines and nothing else:\n{listed}"
-
-
-def schema_in_words(schema: Mapping[str, Json]) -> str:
-    """What is added to a prompt where a model cannot be held to a schema."""
-    text = json.dumps(schema, ensure_ascii=False)
+def form_in_words(sampling: Sampling) -> str:
+    """What is added to a prompt where a model cannot be held to a list or schema; else empty."""
+    if sampling.choices:
+        listed = "\n".join(f"- {option}" for option in sampling.choices)
+        return f"\n\nAnswer with exactly one of these lines and nothing else:\n{listed}"
+    if sampling.json_schema is None:
+        return ""
+    text = json.dumps(sampling.json_schema, ensure_ascii=False)
     return f"\n\nAnswer with one JSON object and nothing else. Its schema:\n{text}"
 
 

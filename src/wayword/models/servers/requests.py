@@ -6,7 +6,6 @@ Source: https://platform.openai.com/docs/api-reference/chat and the servers' own
 
 from __future__ import annotations
 
-import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,10 +15,9 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Message, Prompt, Sampling, user
 from wayword.models.parts.decoding import (
-    choice_grammar,
-    listed_in_words,
+    form_in_words,
+    llamacpp_form,
     longest,
-    schema_in_words,
     tightened,
     without_lengths,
 )
@@ -135,7 +133,8 @@ def request(
     model: str, prompt: Prompt, sampling: Sampling, settings: ServerSettings, profile: Profile
 ) -> Request:
     """The request for a call. Raises ``ModelError`` for what the server cannot be asked for."""
-    plain = _in_words(sampling, settings, profile)
+    held = settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call")
+    plain = "" if held else form_in_words(sampling)
     if isinstance(prompt, str) and not _as_text(sampling, settings, profile):
         prompt = [user(prompt)]
     if plain and not isinstance(prompt, str):
@@ -151,8 +150,8 @@ def request(
     if plain and sampling.json_schema is not None and profile.schema == "json_object":
         constraint = {"response_format": {"type": "json_object"}}
     options = (sampling.choices or ()) if plain else ()
-    held = {"response_format", "tools"} & constraint.keys()
-    wrapped = bool(held) and sampling.choices is not None
+    fields = {"response_format", "tools"} & constraint.keys()
+    wrapped = bool(fields) and sampling.choices is not None
     extra = {name: value for name, value in settings.extra.items() if name != HEADERS}
     body |= constraint | extra
     for name in (*settings.omit, *profile.without):
@@ -185,17 +184,6 @@ def _as_text(sampling: Sampling, settings: ServerSettings, profile: Profile) -> 
         return settings.text_as == "completion"
     bound = sampling.choices is not None or sampling.json_schema is not None
     return profile.completions and not (bound and settings.dialect == "openai")
-
-
-def _in_words(sampling: Sampling, settings: ServerSettings, profile: Profile) -> str:
-    """What is added to the prompt where the server cannot be held to a form; else empty."""
-    if settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call"):
-        return ""
-    if sampling.choices:
-        return listed_in_words(sampling.choices)
-    if sampling.json_schema is not None:
-        return schema_in_words(sampling.json_schema)
-    return ""
 
 
 def _told(prompt: Sequence[Message], profile: Profile) -> Sequence[Message]:
@@ -250,12 +238,8 @@ def _message(message: Message, profile: Profile) -> dict[str, Json]:
     if not profile.images:
         remedy = "use another model, or --set model.profile.images=true if it does"
         raise ModelError(f"this model takes no pictures; {remedy}", fatal=True)
-    parts: list[dict[str, Json]] = [{"type": "text", "text": message.content}]
-    for image in message.images:
-        data = base64.b64encode(image.data).decode()
-        url = f"data:{image.media_type};base64,{data}"
-        parts.append({"type": "image_url", "image_url": {"url": url}})
-    return {"role": message.role, "content": parts}
+    pictures = [{"type": "image_url", "image_url": {"url": i.url}} for i in message.images]
+    return {"role": message.role, "content": [{"type": "text", "text": message.content}, *pictures]}
 
 
 def _constraint(
@@ -266,22 +250,14 @@ def _constraint(
     if sampling.json_schema is None and sampling.grammar is None and sampling.choices is None:
         return {}
     if settings.dialect == "llamacpp":
-        return _llamacpp(sampling, chat, settings, profile)
+        form = llamacpp_form(sampling)
+        if sampling.choices:
+            most = _limit(longest(sampling.choices), chat, settings, profile)
+            form[_limit_name(chat, profile)] = most
+        return form
     if settings.dialect == "vllm":
         return _vllm(sampling)
     return _openai(sampling, chat, profile)
-
-
-def _llamacpp(
-    sampling: Sampling, chat: bool, settings: ServerSettings, profile: Profile
-) -> dict[str, Json]:
-    if sampling.json_schema is not None:
-        return {"json_schema": tightened(sampling.json_schema)}
-    if sampling.choices is not None:
-        most = _limit(longest(sampling.choices), chat, settings, profile)
-        limit = {_limit_name(chat, profile): most}
-        return {"grammar": choice_grammar(sampling.choices), "stop": [], **limit}
-    return {"grammar": sampling.grammar}
 
 
 def _vllm(sampling: Sampling) -> dict[str, Json]:

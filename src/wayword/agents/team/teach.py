@@ -1,17 +1,15 @@
-"""Commander: knows the task and the house, and tells a follower what to do, one thing at a time.
+"""Commander and follower: one knows the task and the house, the other does what it is told.
 
-It reads out its reference's plan as commands, with the true place of everything, has doors on the
-way opened first, answers where things are, and says a thing again that could not be done.
-
-Source: the Commander of TEACh (Padmakumar et al. 2022), section 3.
+Source: TEACh (Padmakumar et al. 2022), section 3.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 
 from wayword.agents.team.messages import (
     AllDone,
+    Brief,
     Command,
     Done,
     Trouble,
@@ -19,11 +17,11 @@ from wayword.agents.team.messages import (
     WhereAnswer,
     WhereQuestion,
     addressed,
+    heard_by,
     is_reply,
     not_understood,
     parse,
 )
-from wayword.agents.team.role import Brief
 from wayword.core.action import STOP, Action, ActionSpace, Decision, Rejection
 from wayword.core.errors import UsageError
 from wayword.core.world import Feedback
@@ -38,7 +36,11 @@ Talk = Generator[Utterance, Utterance, None]
 
 
 class Commander:
-    """One commander's script."""
+    """One commander's script: has a follower do one thing at a time.
+
+    It reads out its reference's plan as commands, with the true place of everything, has doors on
+    the way opened first, answers where things are, and says a thing again that could not be done.
+    """
 
     def __init__(self, brief: Brief) -> None:
         if not isinstance(brief.reference, PlannedReference):
@@ -75,8 +77,12 @@ class Commander:
     def _script(self) -> Talk:
         for number, order in enumerate(self._reference.plan if self._brief.talk else ()):
             for attempt in range(REPEATS):
-                self._follower = self._turn(order, number + attempt)
-                if not (yield from self._fails(order)):
+                self._follower, failed = self._turn(order, number + attempt), False
+                for command in self._commands(order):
+                    failed = yield from self._say(command)
+                    if failed:
+                        break
+                if not failed:
                     break
         if self._brief.talk:
             yield AllDone()
@@ -87,13 +93,6 @@ class Commander:
         about = {self._number(thing) for thing in (order.thing, order.other) if thing}
         holder = next((name for name, held in hands.items() if about & set(held)), None)
         return holder or self._followers[number % len(self._followers)]
-
-    def _fails(self, order: Order) -> Generator[Utterance, Utterance, bool]:
-        """Have an order carried out; True if one of its commands failed, the last one given."""
-        for command in self._commands(order):
-            if (yield from self._say(command)):
-                return True
-        return False
 
     def _say(self, command: Command) -> Generator[Utterance, Utterance, bool]:
         """Give a command and answer what is asked about it; True if it failed."""
@@ -196,3 +195,161 @@ class Commander:
 
     def _holds(self, thing: str) -> bool:
         return self._number(thing) in self._world.house.actors[self._follower].hands
+
+
+PATIENCE = 40
+"""Turns for which it waits for an answer."""
+
+Attempt = Generator[Action, Feedback, str]
+"""Actions, and in the end why it did not work, empty where it did."""
+
+
+class Follower:
+    """One follower's script. Of its brief it reads its own name, and whether to talk, alone.
+
+    It takes a command apart into high-level actions, looks for what it has not seen where it was
+    told that it is, then all over that room, then asks. It never looks at goals or the truth.
+    """
+
+    def __init__(self, brief: Brief) -> None:
+        self._me, self._talks = brief.actor, brief.talk
+        self._view: HouseholdObservation | None = None
+        self._heard: list[Utterance] = []
+        self._unread: list[str] = []
+        self._rooms: dict[str, str] = {}
+        self._fresh: set[str] = set()
+        self._feedback = Feedback()
+        self._life = self._live()
+        self._turns = True
+
+    def act(self, observation: HouseholdObservation, space: ActionSpace) -> Decision | Rejection:
+        """Raises ``UsageError`` for a body that walks by single steps alone."""
+        begun = self._view is not None
+        self._view = observation
+        self._note(_names(observation))
+        heard = [heard_by(self._me, message.text) for message in observation.messages]
+        for text in (text for text in heard if text is not None):
+            if (said := parse(text)) is not None:
+                self._heard.append(said)
+            elif not is_reply(text):
+                self._unread.append(text)
+        self._turns = Action("turn_right") in space
+        if not begun and Action("goto", (self._me,)) not in space:
+            raise UsageError(
+                f"{self._me} goes about things by high-level actions; set dataset.actions=all"
+            )
+        return Decision(self._life.send(self._feedback) if begun else next(self._life))
+
+    def on_feedback(self, decision: Decision | Rejection, feedback: Feedback) -> None:
+        self._feedback = feedback
+
+    @property
+    def _now(self) -> HouseholdObservation:
+        assert self._view is not None
+        return self._view
+
+    def _note(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._rooms[name] = self._now.room
+            self._fresh.add(name)
+
+    def _live(self) -> Generator[Action, Feedback, None]:
+        while self._talks:
+            if self._unread:
+                yield Action("chat", (not_understood("follower", self._unread.pop(0)),))
+                continue
+            said = self._heard.pop(0) if self._heard else None
+            if isinstance(said, Command):
+                trouble = yield from self._obey(said)
+                yield Action("chat", (str(Trouble(trouble) if trouble else Done()),))
+            elif isinstance(said, AllDone):
+                break
+            else:
+                yield self._idle()
+        yield STOP
+
+    def _obey(self, command: Command) -> Attempt:
+        if command.verb not in ("take", "bring"):
+            verbs = {"switch on": "toggle_on", "switch off": "toggle_off"}
+            return (yield from self._work(command, "goto", verbs.get(command.verb, command.verb)))
+        if not self._holds(command.thing):
+            for held in self._now.holding:  # put down first
+                yield Action("drop", (held.name,))
+            trouble = yield from self._work(command, "go_grab")
+            if trouble:
+                return trouble
+        if command.verb == "take":
+            return ""
+        return (yield from self._work(Command("open", command.to, room=command.to_room), "go_put"))
+
+    def _work(self, command: Command, *verbs: str) -> Attempt:
+        """Find a thing and do something with it; look for it again where it is not there."""
+        trouble = ""
+        for again in (False, True):
+            trouble = yield from self._find(command, again)
+            for verb in verbs if not trouble else ():
+                trouble = yield from self._do(verb, command.thing)
+                if trouble:
+                    break
+            if not trouble:
+                return ""
+        return trouble
+
+    def _find(self, command: Command, again: bool = False) -> Attempt:
+        thing, place, room = command.thing, command.place, command.room
+        if thing in self._rooms and not again:
+            return ""
+        self._fresh = set(_names(self._now))
+        trouble = yield from self._search(thing, place, room)
+        if not self._found(thing):
+            yield Action("chat", (str(WhereQuestion(thing)),))
+            answer = yield from self._answer()
+            if answer is not None:
+                trouble = yield from self._search(thing, answer.place, answer.room)
+        return "" if self._found(thing) else trouble or f"I do not see {thing}"
+
+    def _search(self, thing: str, place: str, room: str) -> Attempt:
+        """Look where it should be, then around that room, then at all there is in it."""
+        trouble = ""
+        if room and self._now.room != room:
+            trouble = yield from self._do("goto", room)
+        if not self._found(thing) and place in self._rooms:
+            yield from self._do("go_check", place)
+        if not self._found(thing) and room:
+            trouble = yield from self._do("go_explore", room)
+        if not self._found(thing) and place in self._rooms:
+            yield from self._do("go_check", place)
+        for name in [n for n, r in self._rooms.items() if r == room]:
+            if self._found(thing):
+                break
+            yield from self._do("goto", name)
+        if not self._found(thing) and place in self._rooms:
+            yield from self._do("go_check", place)
+        return trouble
+
+    def _answer(self) -> Generator[Action, Feedback, WhereAnswer | None]:
+        for _ in range(PATIENCE):
+            yield self._idle()
+            for said in self._heard:
+                if isinstance(said, WhereAnswer):
+                    self._heard.remove(said)
+                    return said
+        return None
+
+    def _idle(self) -> Action:
+        return Action("turn_right") if self._turns else Action("go_explore", (self._now.room,))
+
+    def _do(self, verb: str, *names: str) -> Attempt:
+        feedback = yield Action(verb, names)
+        self._note([*feedback.details.get("seen", ()), *feedback.details.get("contents", ())])
+        return "" if feedback.ok else f"{verb} {', '.join(names)}: {feedback.status}"
+
+    def _found(self, thing: str) -> bool:
+        return thing in self._fresh or self._holds(thing)
+
+    def _holds(self, thing: str) -> bool:
+        return any(held.name == thing for held in self._now.holding)
+
+
+def _names(view: HouseholdObservation) -> list[str]:
+    return [seen.name for seen in view.objects] + [seen.name for seen in view.doors]

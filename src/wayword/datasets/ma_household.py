@@ -30,18 +30,8 @@ from wayword.datasets.procedural.homes.episodes import (
 )
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
-from wayword.datasets.sources import ithor
+from wayword.datasets.sources import ithor, teach
 from wayword.datasets.sources import teach_drawing as drawing
-from wayword.datasets.sources.teach import (
-    CLASSES,
-    FOLDER,
-    Classes,
-    Definition,
-    Unbuildable,
-    definitions,
-    read_classes,
-    read_definitions,
-)
 from wayword.datasets.sources.teach_drawing import (
     DrawnTask,
     FromFloor,
@@ -226,15 +216,15 @@ class GeneratedPairs:
 @lru_cache(maxsize=256)
 def _generated_pair(scene: str, kind: str, number: int, plenty: float) -> Pair | None:
     """The task of that kind and number in that home, None where it has not what it takes."""
-    tasks = definitions()
+    tasks = teach.definitions()
     home = home_of(scene)
     for attempt in range(GENERATED_TRIES):
         rng = random.Random(f"teach/{scene}/{kind}/{number}/{attempt}")
         made = arrange(rng, home, plenty)
         full = furnished(rng, made.scene(), home.starts, home.from_floor)
         try:
-            drawn = draw_task(rng, tasks[kind], tasks, CLASSES, full)
-        except Unbuildable:
+            drawn = draw_task(rng, tasks[kind], tasks, teach.CLASSES, full)
+        except teach.Unbuildable:
             continue
         stage = Stage(full, home.starts, home.layout.with_things, home.layout.room_at)
         name = f"{scene}_{kind.replace(' ', '_').lower()}_{number}"
@@ -277,7 +267,7 @@ class FloorPairs:
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        place = self._folder / FOLDER
+        place = self._folder / teach.FOLDER
         mine = [*sorted((place / "task_definitions").glob("*.json"))]
         mine.append(find(place / "ai2thor_resources", "custom_object_classes.json"))
         mine.append(floors_file(self._folder, self._split))
@@ -348,7 +338,7 @@ class FloorPairs:
 def floors_file(folder: Path, split: str) -> Path:
     """The list of a split's floors. Raises ``DataError``."""
     return find(
-        folder / FOLDER / "ai2thor_resources" / "alfred_split", f"alfred_{split}_floors.json"
+        folder / teach.FOLDER / "ai2thor_resources" / "alfred_split", f"alfred_{split}_floors.json"
     )
 
 
@@ -365,8 +355,8 @@ def read_floors(folder: Path, split: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4)
-def _tables(folder: Path) -> tuple[dict[str, Definition], Classes]:
-    return read_definitions(folder), read_classes(folder)
+def _tables(folder: Path) -> tuple[dict[str, teach.Definition], teach.Classes]:
+    return teach.read_definitions(folder), teach.read_classes(folder)
 
 
 @lru_cache(maxsize=512)
@@ -381,7 +371,7 @@ def _pair(folder: Path, room: str, kind: str, number: int, seed: int) -> Pair | 
         try:
             drawn = draw_task(rng, tasks[kind], tasks, classes, scene)
             _in_reach(drawn, np.array(starts))
-        except Unbuildable as unfit:
+        except teach.Unbuildable as unfit:
             why = str(unfit)
             continue
         stage = Stage(
@@ -403,7 +393,7 @@ def _in_reach(drawn: DrawnTask, places: NDArray[np.float64]) -> None:
             each = objects[each.parent]  # one reaches for what it is shut in
         away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
         if np.hypot(*np.maximum(away, 0.0).T).min() > REACH:
-            raise Unbuildable(f"{each.type} is out of reach")
+            raise teach.Unbuildable(f"{each.type} is out of reach")
 
 
 def _nearness(folder: Path, room: str) -> FromFloor:
@@ -431,13 +421,13 @@ class MaHouseholdSettings(HomesSettings):
         super().__post_init__()
         if not 1 <= self.followers <= 3:
             raise UsageError(f"ma_household: followers={self.followers} must lie between 1 and 3")
-        if self.task and self.task not in definitions():
-            hint = suggest(self.task, list(definitions()))
+        if self.task and self.task not in teach.definitions():
+            hint = suggest(self.task, list(teach.definitions()))
             raise UsageError(f"ma_household: no task {self.task!r}; {hint}")
 
     def kinds(self) -> tuple[str, ...]:
         """The tasks that take turns."""
-        return (self.task,) if self.task else tuple(definitions())
+        return (self.task,) if self.task else tuple(teach.definitions())
 
 
 class MaHousehold(SourcedTasks[MaHouseholdSettings]):

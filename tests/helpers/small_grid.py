@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from wayword.core.episode import Episode
-from wayword.worlds.babyai.level import Level
-from wayword.worlds.babyai.view import LevelNames
+from wayword.worlds.babyai.level import Level, LevelNames
 from wayword.worlds.babyai.world import Actions, BabyAIWorld
 
 CORNER = 8

@@ -13,7 +13,8 @@ Read in this order; it takes ten minutes:
     trajectory  Trajectory: the whole truth of one episode
     dataset     Dataset: episodes, references, the worlds they need, and how tasks are solved by
                 one who knows the answers
-    replay      a recorded episode, played again turn by turn
+    game        one episode in a world, stepped turn by turn; plans
+    recording   what an episode records, and recorded turns taken again
     rollout     one episode: world + agents -> trajectory; and many at once
     metric      Metric: what a score is called and which way is better
     registry    parts found by their file's name

@@ -25,6 +25,7 @@ from typing import Any, ClassVar, Literal, NoReturn, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from wayword.core.episode import NoSettings
 from wayword.core.errors import UsageError
 from wayword.core.model import Image
 
@@ -138,11 +139,6 @@ class Box:
     def centre(self) -> tuple[float, float]:
         """(row, column)."""
         return (self.top + self.bottom) / 2, (self.left + self.right) / 2
-
-
-@dataclass(frozen=True, slots=True)
-class NoSettings:
-    """Nothing to set."""
 
 
 class Perceiver:

@@ -76,21 +76,9 @@ BASES: Mapping[Kind, str] = {
 """The base class of each kind whose parts are classes."""
 
 
-RENAMED: Mapping[Kind, Mapping[str, str]] = {
-    "dataset": {"lost_things": "apartments", "homes": "household"},
-    "world": {"rooms": "household", "grid": "babyai", "finding": "objectnav"},
-}
-"""Old names that are still accepted; ``homes``, too, as it is easily taken for ``houses``."""
-
-
 def displayed(thing: object) -> str:
     """What a notebook shows of a thing, as HTML: the display that is called ``notebook``."""
     return str(load("display", "notebook")(thing))
-
-
-def current(kind: Kind, name: str) -> str:
-    """The name that a part has now."""
-    return RENAMED.get(kind, {}).get(name, name)
 
 
 DESCRIBED: Mapping[Kind, str] = {"dataset": "wayword.datasets.sources.own"}
@@ -119,7 +107,6 @@ def load(kind: Kind, name: str) -> Any:
         return getattr(importlib.import_module(DESCRIBED[kind]), f"{kind}_of")(Path(name))
     if is_path(name):
         return _checked(kind, _part(kind, _from_file(Path(name)), name), name)
-    name = current(kind, name)
     if name not in names(kind):
         raise UsageError(f"no {kind} is called {name!r}; {suggest(name, names(kind))}")
     plugged = _plugged(kind).get(name)

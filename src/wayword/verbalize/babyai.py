@@ -10,7 +10,7 @@ from typing import Any
 
 from wayword.core.world import Feedback
 from wayword.verbalize.generic import SelfState, Verbalizer
-from wayword.worlds.babyai.view import BabyAIObservation
+from wayword.worlds.babyai.level import BabyAIObservation
 
 FACING = {0.0: "north", 90.0: "east", 180.0: "south", 270.0: "west"}
 

@@ -264,7 +264,7 @@ _MOST_WORDS = 2000
 
 def _installed(kind: registry.Kind, name: str) -> None:
     """Raises ``UsageError`` for a part that is a file, or none."""
-    if name != "human" and registry.current(kind, name) not in registry.names(kind):
+    if name != "human" and name not in registry.names(kind):
         raise UsageError(f"no {kind} is called {name!r}; the list: wayword list {kind}s")
 
 

@@ -12,8 +12,7 @@ from wayword.core.action import Action
 from wayword.core.episode import Episode
 from wayword.datasets.grounding import LEVELS
 from wayword.verbalize.babyai import around, describe, place
-from wayword.worlds.babyai.level import HEADINGS, SHUT
-from wayword.worlds.babyai.view import seen_squares
+from wayword.worlds.babyai.level import HEADINGS, SHUT, seen_squares
 from wayword.worlds.babyai.world import BabyAIWorld
 
 MOVES = ("turn_left", "turn_right", "move_ahead", "move_ahead", "pick_up", "drop", "toggle")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import subprocess
 import sys
 
 import pytest
@@ -153,21 +152,3 @@ def test_parts_of_an_instruction_are_counted_and_what_they_mean_is_marked() -> N
     assert (met, parts) == (0, two.level.mission.count("go to"))
     assert parts > 1
     assert len(two.level.meant()) >= 1
-
-
-LATER = """
-import sys
-from wayword.worlds.babyai.level import _make
-_make("GoToLocal")
-assert "networkx" not in sys.modules
-from minigrid.envs.wfc import wfcenv
-assert wfcenv.nx.path_graph(3).number_of_nodes() == 3
-import networkx
-assert wfcenv.nx.Graph is networkx.Graph
-"""
-
-
-def test_networkx_is_imported_by_those_alone_who_use_it() -> None:
-    pytest.importorskip("networkx")
-    done = subprocess.run([sys.executable, "-c", LATER], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

@@ -1,7 +1,6 @@
 """Levels of BabyAI, as the package ``minigrid`` has them.
 
-    level     one level: the package's rules, steps and verdict; what is in view
-    view      observations, names, and the squares seen so far
+    level     one level: the package's rules, steps and verdict; what is in view, by name
     motions   low-level actions and whole errands
     world     the rules        expert   the package's bot
 

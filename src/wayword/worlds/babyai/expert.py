@@ -17,9 +17,8 @@ from wayword.core.dataset import Dataset, Task, able
 from wayword.core.errors import UsageError
 from wayword.core.game import ActionPlan, Game, PlanningFailed
 from wayword.core.world import Feedback, World
-from wayword.worlds.babyai.level import DONE, TOGGLE, Level
+from wayword.worlds.babyai.level import DONE, TOGGLE, Level, route
 from wayword.worlds.babyai.motions import CODES, LOCKED, LOW, NOTHING_UNSEEN, OK, ONE
-from wayword.worlds.babyai.view import route
 from wayword.worlds.babyai.world import BabyAIWorld
 
 VERBS = {code: verb for verb, code in CODES.items()}

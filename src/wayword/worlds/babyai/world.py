@@ -26,7 +26,7 @@ from wayword.core.action import STOP, Action, ActionSpace, ListedLater
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
 from wayword.core.world import Feedback, World
-from wayword.worlds.babyai.level import DONE, Level, state_of
+from wayword.worlds.babyai.level import DONE, BabyAIObservation, Level, LevelNames, look, state_of
 from wayword.worlds.babyai.motions import (
     CODES,
     HIGH,
@@ -36,10 +36,8 @@ from wayword.worlds.babyai.motions import (
     ErrandFailed,
     LevelWalker,
     Outcome,
-    go_explore,
     primitive,
 )
-from wayword.worlds.babyai.view import BabyAIObservation, LevelNames, look
 
 # KnownErrands: what an actor may try, made only when listed.
 
@@ -206,11 +204,9 @@ class BabyAIWorld(World):
             self._walker.remember()
             return outcome
         try:
-            errand = ONE.get(verb)
-            done = errand(self._walker, words[0]) if errand else go_explore(self._walker)
+            return OK, getattr(self._walker, verb)(*words)
         except ErrandFailed as failure:
             return failure.status, failure.details
-        return OK, done
 
     def _note(self) -> None:
         """Look around, and name what is new."""

@@ -174,9 +174,9 @@ MUTANTS = (
            "seen.score > self.settings.grounding_threshold", "agents/test_searching_agents.py"),
     Mutant("agents/search/searcher.py", "grounding_threshold: float = 0.85",
            "grounding_threshold: float = 0.8", "agents/test_searching_agents.py"),
-    Mutant("worlds/babyai/motions.py", "> named or wanted in walker.seen:",
-           "> named and wanted in walker.seen:", "worlds/babyai/test_actions.py"),
-    Mutant("worlds/babyai/motions.py", " and front not in walker.seen", "",
+    Mutant("worlds/babyai/motions.py", "> named or goal[0] in self.seen,",
+           "> named and goal[0] in self.seen,", "worlds/babyai/test_actions.py"),
+    Mutant("worlds/babyai/motions.py", "< tall and front not in self.seen", "< tall",
            "worlds/babyai/test_actions.py"),
 )  # fmt: skip
 

@@ -425,10 +425,10 @@ def tokens_of(scores: Mapping[str, float]) -> int:
 
 
 # Examples for tasks with several actors: training episodes that the scripted team plays.
+#
 # No actor's part makes sense without the others', so the whole episode is played, and an example
 # shows one actor's turns of it. Bodies that walk by single steps are shown the single steps that
 # the team's errands are made of.
-
 
 _ACTION = re.compile(r"(\w+)(?:\[(.*)\])?", re.DOTALL)
 _IDLE = (Action("turn_left"), Action("wait"))
@@ -436,8 +436,8 @@ _IDLE = (Action("turn_left"), Action("wait"))
 
 
 def demonstrations(dataset: Dataset) -> Demonstrations:
-    """What draws solved training episodes of a dataset, for one actor or several. The team plays
-    an episode once, whichever actor asks for it."""
+    """Draws solved training episodes of a dataset, for one actor or several. The team plays an
+    episode once, whichever actor asks for it."""
     if not dataset.solutions:
         return dataset.demonstrations
     played: dict[str, Demonstration | None] = {}

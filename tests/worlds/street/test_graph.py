@@ -104,7 +104,7 @@ def test_bad_nodes_are_named(tmp_path: Path, line: str) -> None:
 
 def test_missing_empty_and_cut_files_are_named(tmp_path: Path) -> None:
     nodes, links = files(tmp_path)
-    with pytest.raises(DataError, match=r"absent\.txt: cannot be read .*; fetch it again"):
+    with pytest.raises(DataError, match=r"absent\.txt: cannot be read .*; check its name"):
         load(nodes, tmp_path / "absent.txt")
     cut = tmp_path / "links.txt.gz"
     cut.write_bytes(gzip.compress(LINKS.encode())[:-9])

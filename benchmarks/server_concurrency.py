@@ -147,7 +147,7 @@ async def _from_the_first_call(address: str, episodes: int, tokens: int) -> floa
     """Seconds of all episodes in this process, which has made no call yet. The ledger is a file."""
     account = Account(max_tokens=tokens or None, turns=STEPS)
     with tempfile.TemporaryDirectory() as folder:
-        account.ledger = ledger = Spending(Path(folder), (0, 0.0))
+        account.ledger = ledger = Spending(Path(folder))
         model = wrap(open_model("openai:slow", {"base_url": address}), Options(), account)
         seconds = await _seconds(model, episodes, STEPS, episodes, account)
         ledger.close()

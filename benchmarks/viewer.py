@@ -32,7 +32,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from wayword.core.dataset import task_id
-from wayword.runs.lines import line_in, member
+from wayword.runs.codec import line_in, member
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import Line, RunFolder
 from wayword.runs.running import run

@@ -46,8 +46,8 @@ WALKS = (
 ENTRIES = {
     "Plan": ("runs.plan", "experiment.plan"),
     "run": ("runs.running", "experiment.running"),
-    "open_agent": ("runs.plan", "runs.plan", "runs.parts", "experiment.cast"),
-    "open_dataset": ("runs.plan", "runs.plan", "runs.parts", "experiment.parts"),
+    "open_agent": ("runs.plan", "runs.parts", "experiment.cast"),
+    "open_dataset": ("runs.plan", "runs.parts", "experiment.parts"),
     "open_model": ("models.parts.opening", "models.opening"),
     "RunFolder": ("runs.record", "runs.folder", "recording.folder"),
     "Toolkit": ("core.agent",),

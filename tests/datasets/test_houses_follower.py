@@ -11,6 +11,7 @@ import math
 import re
 from dataclasses import dataclass
 
+from helpers.sampling import LONG, some
 from wayword.core.action import Action
 from wayword.core.dataset import Task
 from wayword.core.episode import PathReference
@@ -191,10 +192,10 @@ def test_a_reader_of_the_text_alone_reaches_the_goal() -> None:
     for split, rooms in kinds:
         sizes = Houses.Settings(houses=40, episodes=360, seed=5, rooms=rooms)
         dataset = Houses(split, None, sizes)
-        results += [outcome(dataset, task) for task in dataset.tasks]
+        results += [outcome(dataset, task) for task in some(dataset.tasks, 4)]
     success = sum(near for near, _ in results) / len(results)
     exact = sum(there for _, there in results) / len(results)
-    assert len(results) == 1440
+    assert len(results) == (1440 if LONG else 360)
     assert success >= 0.95, f"success {success:.3f}, exact {exact:.3f}"
     assert exact >= 0.95, f"success {success:.3f}, exact {exact:.3f}"
 

@@ -114,7 +114,7 @@ def test_rxr_is_read_line_by_line_in_one_language(data: Path) -> None:
     assert told["hi"][0].extra == {"language": "hi-IN", "path_id": 11}
     assert (len(told["te"]), len(told[""])) == (0, 3)
     path.write_text("{broken\n")
-    with pytest.raises(DataError, match="line 1: is not JSON"):
+    with pytest.raises(DataError, match="line 1: is not valid JSON"):
         _ = RxR("val_seen", data, RxRSettings()).tasks
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.sampling import some
 from wayword.agents.baselines.oracles import GoldOracle, ShortestPathOracle
 from wayword.agents.search.frontier import FrontierAgent, FrontierSettings
 from wayword.core.agent import Toolkit
@@ -51,7 +52,7 @@ def test_every_published_episode_is_there(train: Robothor) -> None:
 
 def test_the_oracle_finds_things_in_all_scenes_about_as_far_as_published(train: Robothor) -> None:
     found, ratios = [], []
-    for task in train.tasks[SCENES : 2 * SCENES]:
+    for task in some(train.tasks[SCENES : 2 * SCENES], 3):
         trajectory = play(train, ShortestPathOracle, NoSettings(), task)
         assert trajectory.ended == "stopped", trajectory.error
         scores = scorer.score(train, [(task, trajectory)])[0]

@@ -19,8 +19,7 @@ from wayword.core.errors import RecordingError
 from wayword.core.model import Completion, Message, system, user
 from wayword.core.perceiver import Percept, Sector, Sighting
 from wayword.core.trajectory import ModelCall, Trajectory
-from wayword.runs.codec import dump, from_json, plain, restore, to_json, tree
-from wayword.runs.lines import member
+from wayword.runs.codec import dump, from_json, member, plain, restore, to_json
 
 
 class Colour(Enum):
@@ -49,7 +48,7 @@ def through_text(written: Any) -> Any:
 def test_a_trajectory_comes_back_equal(told: Trajectory) -> None:
     """Both ways of writing it: the quick one, and the one with marks."""
     assert from_json(through_text(to_json(told))) == told
-    assert from_json(json.loads(dump(tree(told)))) == told
+    assert from_json(json.loads(dump(told))) == told
 
 
 @given(value)
@@ -176,7 +175,7 @@ def conversation(step: int) -> tuple[Message, ...]:
 )
 def test_forty_growing_prompts_take_little_space(grow: Any) -> None:
     told = growing([grow(step) for step in range(40)])
-    written = dump(tree(told))
+    written = dump(told)
     whole = sum(
         len(p) if isinstance(p, str) else sum(len(m.content) for m in p) for p in prompts(told)
     )

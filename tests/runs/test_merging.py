@@ -56,10 +56,10 @@ def test_a_shard_that_is_missing_is_said_and_played_later(
 
 def test_what_the_shards_spent_is_the_whole_runs(shards: list[Path], tmp_path: Path) -> None:
     for at, path in enumerate(shards[:2]):
-        bill = Spending(path, (0, 0.0))
+        bill = Spending(path)
         bill.write(Row(10 + at, 0.5))
         bill.close()
-    assert Spending(merge(shards, tmp_path / "m").path, (0, 0.0)).tokens == 21
+    assert Spending(merge(shards, tmp_path / "m").path).tokens == 21
     for path in shards[:2]:
         (path / CALLS).unlink()
 

@@ -149,24 +149,24 @@ def test_a_table_tells_what_was_billed_for_episodes_that_were_not_finished(tmp_p
 
 def test_a_log_of_spending_is_folded_and_goes_on(tmp_path: Path) -> None:
     for _ in range(2):
-        log = Spending(tmp_path, (7, 0.5))
+        log = Spending(tmp_path)
         log.write(Row(3, 0.25))
         log.close()
-    assert (Spending(tmp_path, (0, 0.0)).tokens, log.dollars) == (13, 0.75)
+    assert (Spending(tmp_path).tokens, log.dollars) == (6, 0.25)
     lines = b'{"tokens":1,"dollars":0.0}\n' * 20_001
     (tmp_path / CALLS).write_bytes(lines)
-    assert Spending(tmp_path, (0, 0.0)).tokens == 20_001
+    assert Spending(tmp_path).tokens == 20_001
     assert (tmp_path / CALLS).read_text() == '{"tokens":20001,"dollars":0.0}\n'
 
 
 def test_a_call_that_was_never_settled_counts_at_its_estimate(tmp_path: Path) -> None:
-    log = Spending(tmp_path, (0, 0.0))
+    log = Spending(tmp_path)
     for row in (Row(900, 0.5, "a", True), Row(700, 0.5, "b", True), Row(40, 0.25, "a")):
         log.write(row)
     log.close()
     first, *_ = (tmp_path / CALLS).read_text().splitlines()
     assert json.loads(first) == {"tokens": 900, "dollars": 0.5, "call": "a", "open": True}
-    log = Spending(tmp_path, (0, 0.0))
+    log = Spending(tmp_path)
     assert (log.tokens, log.dollars) == (740, 0.75)
     log.write(Row(5, 0.0))
     log.close()
@@ -177,7 +177,7 @@ def test_a_call_that_was_never_settled_counts_at_its_estimate(tmp_path: Path) ->
 def test_a_broken_line_of_spending_is_named(tmp_path: Path, line: str) -> None:
     (tmp_path / CALLS).write_text(f'{{"tokens":1}}\n{line}\n')
     with pytest.raises(RecordingError, match=r"calls\.jsonl: line 2: .*delete that line"):
-        Spending(tmp_path, (0, 0.0))
+        Spending(tmp_path)
 
 
 @pytest.mark.parametrize("line", ['{"seconds":"x"}', '{"finished":-1}', "3", '{"a":'])

@@ -4,13 +4,16 @@ scores, whoever plays it."""
 from __future__ import annotations
 
 import json
+import shutil
 import time
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from helpers.records import records, rewrite
 from wayword.core.action import Decision, Rejection
 from wayword.core.dataset import Dataset, Task
 from wayword.core.trajectory import Step, Trajectory
@@ -104,12 +107,23 @@ def test_the_recorded_episode_has_two_rejections_and_scores(recorded: Recorded) 
     record = recorded.record
     assert [step.feedback.status for step in record.trajectory.steps] == STATUSES
     assert len({step.pose["viewpoint"] for step in record.trajectory.steps}) >= 2
+    for before, after in pairwise(record.trajectory.steps):
+        assert plain(after.observation)["viewpoint"] == before.pose["viewpoint"]
     assert record.scores["rejections"] == 2
     assert outcome(recorded, record.trajectory).items() <= record.scores.items()
 
 
 def test_it_is_verified(recorded: Recorded) -> None:
     assert list(verify(RunFolder.read(recorded.path))) == [(recorded.task.episode.id, "")]
+
+
+def test_a_forged_score_is_found(recorded: Recorded, tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(recorded.path, tmp_path / "forged"))
+    (record,) = records(copy)
+    rewrite(copy, [{**record, "scores": {**record["scores"], "ne": 0.25}}])
+    ((_, found),) = verify(RunFolder.read(copy))
+    assert "score 'ne' is" in found
+    assert "recorded 0.25" in found
 
 
 def test_a_task_game_plays_it(recorded: Recorded) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from wayword.core.errors import RecordingError, UsageError
 from wayword.runs import Plan, RunFolder, remote, run
-from wayword.runs.lines import member
+from wayword.runs.codec import member
 from wayword.runs.merge import merge
 from wayword.runs.reports import table
 

@@ -16,7 +16,7 @@ from wayword import viewer
 from wayword.core.model import Image, Message
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.metrics.scoring import columns
-from wayword.runs.codec import dump, from_json, tree
+from wayword.runs.codec import dump, from_json
 from wayword.runs.record import EpisodeRecord
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
@@ -106,7 +106,7 @@ def test_text_comes_back_from_an_element_and_from_data(said: str) -> None:
 @given(trajectories)
 def test_any_trajectory_that_can_be_recorded_has_a_safe_page(told: Trajectory) -> None:
     metrics = columns("indoor")
-    again = from_json(json.loads(dump(tree(told))))
+    again = from_json(json.loads(dump(told)))
     for each in (told, again):
         record = EpisodeRecord(told.episode_id, {"sr": 1.0, "ne": float("inf")}, each)
         check_safe(Page.parse(episode_page(record, metrics, Sources(), "run", Links())))

@@ -1,22 +1,13 @@
-"""The ``wayword`` command and its subcommands, one module a group."""
+"""The ``wayword`` command and its subcommands."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 import typer
+from typer import Option
 
-from wayword.cli import (
-    looking,
-    playing,
-    reporting,
-    reproducing,
-    running,
-    serving,
-    tasks,
-    training,
-    viewing,
-)
+from wayword.cli import looking, playing, reporting, running, viewing
 
 app = typer.Typer(
     name="wayword",
@@ -42,17 +33,15 @@ def _version(asked: bool) -> None:
 def top(
     version: Annotated[
         bool,
-        typer.Option(
-            "--version", is_eager=True, callback=_version, help="Show the version, and end."
-        ),
+        Option("--version", is_eager=True, callback=_version, help="Show the version, and end."),
     ] = False,
 ) -> None:
     """The options before a command."""
 
 
 app.command("run")(running.run)
-app.command("reproduce")(reproducing.reproduce)
-app.command("plan")(reproducing.plan)
+app.command("reproduce")(running.reproduce)
+app.command("plan")(running.plan)
 app.command("demo")(running.demo)
 app.command("play")(playing.play)
 app.command("table")(reporting.table)
@@ -61,14 +50,14 @@ app.command("verify")(reporting.verify)
 app.command("compare")(reporting.compare)
 app.command("score")(reporting.score)
 app.command("export")(reporting.export)
-app.command("train")(training.train)
+app.command("train")(reporting.train)
 app.command("view")(viewing.view)
 app.command("runs")(viewing.runs)
-app.command("serve-env")(serving.serve_env)
-app.command("mcp")(serving.mcp)
+app.command("serve-env")(playing.serve_env)
+app.command("mcp")(playing.mcp)
 app.command("perceive")(looking.perceive)
 app.command("list")(looking.list_parts)
 app.command("doctor")(looking.doctor)
-app.add_typer(tasks.task, name="task")
+app.add_typer(looking.task, name="task")
 app.add_typer(looking.data, name="data")
 app.add_typer(looking.models, name="models")

@@ -6,15 +6,16 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from wayword.cli import show
 
 data = typer.Typer(help="Published data: what is there.", no_args_is_help=True)
-Folder = Annotated[Path | None, typer.Option("--data", help="Data folder; else $WAYWORD_DATA.")]
+Folder = Annotated[Path | None, Option("--data", help="Data folder; else $WAYWORD_DATA.")]
 
 
 def list_parts(
-    kind: Annotated[str, typer.Argument(help="agents, worlds, datasets, models, perceivers")] = "",
+    kind: Annotated[str, Argument(help="agents, worlds, datasets, models, perceivers")] = "",
 ) -> None:
     """Every agent, world, dataset and model backend by name.
 
@@ -49,7 +50,7 @@ def data_list(folder: Folder = None) -> None:
 
 @data.command("check")
 def data_check(
-    on: Annotated[str, typer.Argument(help="Dataset and split, such as r2r:val_seen.")],
+    on: Annotated[str, Argument(help="Dataset and split, such as r2r:val_seen.")],
     folder: Folder = None,
 ) -> None:
     """Read a split whole, check every record, and print the checksums of its files."""
@@ -61,7 +62,7 @@ def data_check(
 # ``wayword models``: the local model's weights, and a server for them.
 
 models = typer.Typer(help="Models on this machine.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="A model's name, such as smollm2.")]
+Name = Annotated[str, Argument(help="A model's name, such as smollm2.")]
 
 
 @models.command("list")
@@ -105,8 +106,7 @@ def models_check(name: Name = "smollm2") -> None:
 
 @models.command("serve")
 def models_serve(
-    name: Name = "smollm2",
-    port: Annotated[int, typer.Option(help="Port on 127.0.0.1.")] = 8080,
+    name: Name = "smollm2", port: Annotated[int, Option(help="Port on 127.0.0.1.")] = 8080
 ) -> None:
     """Serve a model with OpenAI's interface, on this machine only, until Ctrl-C.
 
@@ -130,36 +130,30 @@ def models_serve(
 
 
 def perceive(
-    folder: Annotated[Path, typer.Argument(help="A folder of equirectangular panoramas.")],
-    out: Annotated[Path, typer.Option(help="Folder for the observation files.")],
+    folder: Annotated[Path, Argument(help="A folder of equirectangular panoramas.")],
+    out: Annotated[Path, Option(help="Folder for the observation files.")],
     layout: Annotated[
-        str, typer.Option(help="Views to look at: navgpt24, navgpt12, navgpt36, discussnav12.")
+        str, Option(help="Views to look at: navgpt24, navgpt12, navgpt36, discussnav12.")
     ] = "navgpt24",
-    captioner: Annotated[
-        str, typer.Option(help="blip2:WEIGHTS, vlm:WEIGHTS, chat:openai:NAME …")
-    ] = "",
+    captioner: Annotated[str, Option(help="blip2:WEIGHTS, vlm:WEIGHTS, chat:openai:NAME …")] = "",
     detector: Annotated[
-        str, typer.Option(help="detr:WEIGHTS, ssd:FOLDER, groundingdino:WEIGHTS, owlv2:WEIGHTS.")
+        str, Option(help="detr:WEIGHTS, ssd:FOLDER, groundingdino:WEIGHTS, owlv2:WEIGHTS.")
     ] = "",
     phrases: Annotated[
-        str, typer.Option(help="What groundingdino and owlv2 look for: 'chair,door,red carpet'.")
+        str, Option(help="What groundingdino and owlv2 look for: 'chair,door,red carpet'.")
     ] = "",
-    tagger: Annotated[str, typer.Option(help="tags:WEIGHTS[,FILE]: words that fit a view.")] = "",
-    depth: Annotated[str, typer.Option(help="depth:WEIGHTS, for distances to what is found.")] = "",
+    tagger: Annotated[str, Option(help="tags:WEIGHTS[,FILE]: words that fit a view.")] = "",
+    depth: Annotated[str, Option(help="depth:WEIGHTS, for distances to what is found.")] = "",
     model: Annotated[
-        str, typer.Option(help="A language model that merges captions and sums places up.")
+        str, Option(help="A language model that merges captions and sums places up.")
     ] = "",
-    scan: Annotated[str, typer.Option(help="The scan's name in the files.")] = "tour",
+    scan: Annotated[str, Option(help="The scan's name in the files.")] = "tour",
     norths: Annotated[
         Path | None,
-        typer.Option(
-            help="JSON: place -> heading of the picture's middle, degrees; a tour has its own."
-        ),
+        Option(help="JSON: place -> heading of the picture's middle, degrees; a tour has its own."),
     ] = None,
-    within: Annotated[
-        float, typer.Option(help="Leave out things known to be farther, metres.")
-    ] = 3.0,
-    batch: Annotated[int, typer.Option(help="Views a network is given at once.")] = 16,
+    within: Annotated[float, Option(help="Leave out things known to be farther, metres.")] = 3.0,
+    batch: Annotated[int, Option(help="Views a network is given at once.")] = 16,
 ) -> None:
     """Look at panoramas and write what is there, in the layout of NavGPT's observation files.
 
@@ -195,3 +189,50 @@ def perceive(
         f"{seen.asked} answers were worked out, the rest were known"
     )
     typer.echo(f"{out / 'index.html'}")
+
+
+# ``wayword task``: tasks of one's own, from a short YAML file.
+
+
+task = typer.Typer(help="Tasks of your own, from a short YAML file.", no_args_is_help=True)
+
+
+@task.command("new")
+def new(
+    file: Annotated[Path, Argument(help="The YAML file; see: wayword task example")],
+    out: Annotated[
+        Path | None, Option(help="Write the accepted task here; else into the file itself.")
+    ] = None,
+) -> None:
+    """Check a task, have the expert solve it, and mark the file as accepted.
+
+    An accepted file is all that somebody else needs to play the task.
+
+    \b
+    Examples:
+      wayword task example --out tea.yaml
+      wayword task new tea.yaml
+      wayword run react --on ./tea.yaml --model local:smollm2
+    """
+    from wayword.datasets.sources.own import accept
+
+    made = accept(file, out)
+    played = made.path if made.path.is_absolute() else f"./{made.path}"
+    typer.echo(f"{made.path}: accepted; the expert takes {made.accepted['steps']} steps")
+    typer.echo(f"Next: wayword run expert --on {played}")
+
+
+@task.command("example")
+def example(
+    out: Annotated[Path | None, Option(help="Write it into this new file instead.")] = None,
+) -> None:
+    """Print a task file to start from."""
+    from wayword.core.errors import UsageError
+    from wayword.datasets.sources.own import example
+
+    if out is None:
+        typer.echo(example(), nl=False)
+        return
+    if out.exists():
+        raise UsageError(f"{out} is there already; name a new file")
+    out.write_text(example(), encoding="utf-8")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
-from wayword.cli import completing
+from wayword.cli import completing, show
 
 if TYPE_CHECKING:
     from wayword.runs.reports import Written
@@ -24,9 +27,9 @@ class Format(StrEnum):
     latex = "latex"
 
 
-FormatOption = Annotated[Format, typer.Option("--format", help="How to write it.")]
-Runs = Annotated[list[Path], typer.Argument(help="Run folders, or folders of run folders.")]
-Metrics = Annotated[str, typer.Option(help="Only these metrics, by key or column: sr,spl,Cost")]
+FormatOption = Annotated[Format, Option("--format", help="How to write it.")]
+Runs = Annotated[list[Path], Argument(help="Run folders, or folders of run folders.")]
+Metrics = Annotated[str, Option(help="Only these metrics, by key or column: sr,spl,Cost")]
 
 
 def table(
@@ -34,10 +37,10 @@ def table(
     format: FormatOption = Format.rich,  # noqa: A002
     metrics: Metrics = "",
     together: Annotated[
-        bool, typer.Option("--together", help="All in one table, whatever their worlds.")
+        bool, Option("--together", help="All in one table, whatever their worlds.")
     ] = False,
     pool: Annotated[
-        bool, typer.Option("--pool", help="One row of runs that differ in their seeds alone.")
+        bool, Option("--pool", help="One row of runs that differ in their seeds alone.")
     ] = False,
 ) -> None:
     """Metrics of one or more runs with 95% intervals, one row a run.
@@ -54,8 +57,8 @@ def table(
 
 
 def merge(
-    shards: Annotated[list[Path], typer.Argument(help="Run folders of one run's shards.")],
-    out: Annotated[Path, typer.Option(help="A new run folder.")],
+    shards: Annotated[list[Path], Argument(help="Run folders of one run's shards.")],
+    out: Annotated[Path, Option(help="A new run folder.")],
 ) -> None:
     """Make one run folder of the shards that several machines have played.
 
@@ -67,7 +70,6 @@ def merge(
       wayword merge runs/s1 runs/s2 runs/s3 runs/s4 --out runs/whole
       wayword table runs/whole
     """
-    from wayword.cli import show
     from wayword.runs.merge import merge as merge_shards
 
     merged = merge_shards(shards, out)
@@ -77,8 +79,8 @@ def merge(
 
 
 def verify(
-    run: Annotated[Path, typer.Argument(help="A run folder.")],
-    data: Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")] = None,
+    run: Annotated[Path, Argument(help="A run folder.")],
+    data: Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")] = None,
 ) -> None:
     """Play every recorded action again and recompute every score.
 
@@ -101,8 +103,8 @@ def verify(
 
 
 def compare(
-    first: Annotated[Path, typer.Argument(help="A run folder.")],
-    second: Annotated[Path, typer.Argument(help="Another one on the same episodes.")],
+    first: Annotated[Path, Argument(help="A run folder.")],
+    second: Annotated[Path, Argument(help="Another one on the same episodes.")],
     format: FormatOption = Format.rich,  # noqa: A002
     metrics: Metrics = "",
 ) -> None:
@@ -118,11 +120,11 @@ def compare(
 
 
 def score(
-    file: Annotated[Path, typer.Argument(help="R2R submission JSON, or JSON lines.")],
-    on: Annotated[str, typer.Option("--on", help="Dataset and split, such as r2r:val_seen.")],
-    per_episode: Annotated[bool, typer.Option(help="One JSON line an episode.")] = False,
-    data: Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")] = None,
-    set_: Annotated[list[str] | None, typer.Option("--set", help="dataset.KEY=VALUE")] = None,
+    file: Annotated[Path, Argument(help="R2R submission JSON, or JSON lines.")],
+    on: Annotated[str, Option("--on", help="Dataset and split, such as r2r:val_seen.")],
+    per_episode: Annotated[bool, Option(help="One JSON line an episode.")] = False,
+    data: Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")] = None,
+    set_: Annotated[list[str] | None, Option("--set", help="dataset.KEY=VALUE")] = None,
     format: FormatOption = Format.rich,  # noqa: A002
 ) -> None:
     """Score predictions made elsewhere.
@@ -135,7 +137,6 @@ def score(
       wayword score submission.json --on r2r:val_unseen
       wayword score walks.jsonl.gz --on r2r:val_seen --per-episode
     """
-    from wayword.cli import show
     from wayword.runs import reports
     from wayword.runs.plan import Plan
     from wayword.settings import parse
@@ -168,37 +169,35 @@ class Form(StrEnum):
 
 
 ExportedRuns = Annotated[
-    list[Path], typer.Argument(help="Run folders, usually of expert, gold or oracle.")
+    list[Path], Argument(help="Run folders, usually of expert, gold or oracle.")
 ]
 FormOption = Annotated[
     Form,
-    typer.Option(
+    Option(
         "--format",
         help="chat: a line an episode; steps: a line a decision; hub: a folder in the "
         "Hugging Face layout, with a card.",
     ),
 ]
-Out = Annotated[Path, typer.Option(help="The file to write.")]
+Out = Annotated[Path, Option(help="The file to write.")]
 Strategy = Annotated[
     str,
-    typer.Option(
+    Option(
         "--as",
         help="The strategy that would have been asked: act, react …",
         autocompletion=completing.agents,
     ),
 ]
-Set = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting of the strategy: decoding=free.")
-]
+Set = Annotated[list[str] | None, Option("--set", help="A setting of the strategy: decoding=free.")]
 Actor = Annotated[
-    list[str] | None, typer.Option("--actor", help="Only this actor's lines; may be repeated.")
+    list[str] | None, Option("--actor", help="Only this actor's lines; may be repeated.")
 ]
-Parquet = Annotated[bool, typer.Option(help="With --format hub: Parquet, written by duckdb.")]
+Parquet = Annotated[bool, Option(help="With --format hub: Parquet, written by duckdb.")]
 Thoughts = Annotated[
-    bool, typer.Option("--thoughts", help="Keep what was thought at each step, where a run has it.")
+    bool, Option("--thoughts", help="Keep what was thought at each step, where a run has it.")
 ]
-All = Annotated[bool, typer.Option("--all", help="Episodes without success too.")]
-Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
+All = Annotated[bool, Option("--all", help="Episodes without success too.")]
+Data = Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")]
 
 
 def export(
@@ -227,7 +226,6 @@ def export(
       wayword export runs/react --as react --thoughts --out thoughts.jsonl
       wayword export runs/gold --format hub --out gold-dataset
     """
-    from wayword.cli import show
     from wayword.runs.export import Export, publish
     from wayword.runs.export import export as write
     from wayword.settings import parse
@@ -252,3 +250,84 @@ def export(
     typer.echo(f"{out}: {card.line}")
     for line in card.notices:
         show.notice(line)
+
+
+# ``wayword train``: fine-tune a language model on an agent's own prompts.
+
+
+class MethodName(StrEnum):
+    """Sources of the labels."""
+
+    ft = "ft"
+    rbl = "rbl"
+    dagger = "dagger"
+
+
+Agent = Annotated[
+    str,
+    Argument(
+        help="The agent whose prompt is learned: walker, velma, act …",
+        autocompletion=completing.agents,
+    ),
+]
+On = Annotated[
+    list[str] | None,
+    Option("--on", help="A training split; may be repeated.", autocompletion=completing.datasets),
+]
+MethodOption = Annotated[
+    MethodName, Option(help="ft: gold walks; rbl, dagger: the walks of --walks, corrected.")
+]
+Walks = Annotated[str, Option(help="The model that walks: hf:FOLDER, local:NAME …")]
+Base = Annotated[str, Option(help="smollm2, a GGUF file, or a Hugging Face name or folder.")]
+TrainOut = Annotated[Path, Option(help="The run's folder; a killed run resumes there.")]
+Limit = Annotated[int, Option(help="Episodes a split at most; 0: all.")]
+TrainSet = Annotated[
+    list[str] | None,
+    Option("--set", help="rate=1e-4, epochs=5, rank=8, settings.KEY=VALUE (the agent's)."),
+]
+Track = Annotated[
+    str, Option(help="Log to a tracker: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT.")
+]
+
+
+def train(
+    agent: Agent,
+    on: On = None,
+    method: MethodOption = MethodName.ft,
+    walks: Walks = "",
+    base: Base = "smollm2",
+    out: TrainOut = Path("runs/train"),
+    limit: Limit = 0,
+    set_: TrainSet = None,
+    data: Data = None,
+    track: Track = "",
+) -> None:
+    """Fine-tune a language model on an agent's own prompts, by TRL with adapters.
+
+    The agent plays training episodes; the loss is on its decisions alone. The same command resumes
+    a run that was killed. Needs `pip install 'wayword[train]'`.
+
+    \b
+    Examples:
+      wayword train velma --on towns:train --base Qwen/Qwen3-0.6B --out runs/velma
+      wayword run velma --on towns --model hf:runs/velma/model
+      wayword train velma --on towns:train --method rbl --walks hf:runs/velma/model --out runs/rbl
+    """
+    from wayword.runs.plan import data_folder
+    from wayword.runs.tracking import open_tracker
+    from wayword.settings import make, parse
+    from wayword.training.sft import FineTuning, finetune
+
+    options: dict[str, object] = {
+        "on": tuple(on or ()),
+        "method": method.value,
+        "walks": walks,
+        "base": base,
+    }
+    options |= {"limit": limit, **parse(set_ or [])}
+    plan = make(FineTuning, {"agent": agent, **options}, "train")
+    opened = open_tracker(track, out.name, asdict(plan), show.notice) if track else nullcontext()
+    with opened as tracker:
+        log = tracker.log if tracker else None
+        model = finetune(plan, out, data_folder(data), show.notice, log)
+    typer.echo(f"{model}: weights; play them with --model hf:{model}")

@@ -8,11 +8,13 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from enum import StrEnum
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from wayword.cli import completing, show
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 Agent = Annotated[
     str,
-    typer.Argument(
+    Argument(
         help="An agent's name, ./mine.py, or a file with a whole run, recipe.yaml. "
         "See: wayword list agents",
         autocompletion=completing.agents,
@@ -33,7 +35,7 @@ Agent = Annotated[
 ]
 On = Annotated[
     str,
-    typer.Option(
+    Option(
         "--on",
         help="Dataset and split: houses, r2r:val_seen …, or ./mine.py",
         autocompletion=completing.datasets,
@@ -41,7 +43,7 @@ On = Annotated[
 ]
 ModelName = Annotated[
     str,
-    typer.Option(
+    Option(
         "--model",
         help="local:smollm2, openai:NAME, scripted:first …",
         autocompletion=completing.models,
@@ -49,15 +51,14 @@ ModelName = Annotated[
 ]
 Actor = Annotated[
     list[str] | None,
-    typer.Option("--actor", help="Another agent for one actor: follower=human; may be repeated."),
+    Option("--actor", help="Another agent for one actor: follower=human; may be repeated."),
 ]
 Ask = Annotated[
-    str,
-    typer.Option(help="Who answers agents' questions: terminal, browser, or nobody when left out."),
+    str, Option(help="Who answers agents' questions: terminal, browser, or nobody when left out.")
 ]
 Set = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--set",
         help="A setting, KEY=VALUE: the agent's own (decoding=free), the model's "
         "(model.threads=2), the dataset's (dataset.seed=7), another model for a role "
@@ -65,53 +66,47 @@ Set = Annotated[
         autocompletion=completing.settings,
     ),
 ]
-Config = Annotated[Path | None, typer.Option(help="A YAML file with the same settings tree.")]
-Limit = Annotated[
-    int | None, typer.Option(help="Play the first N episodes; more can follow later.")
-]
-Shuffle = Annotated[int | None, typer.Option(help="Shuffle episodes by this seed before --limit.")]
-Shard = Annotated[str, typer.Option(help="Only the i-th of n parts, for several machines: 1/4.")]
-Steps = Annotated[int | None, typer.Option(help="Cut episodes off after so many steps.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything that is drawn.")]
-Concurrency = Annotated[int, typer.Option(help="Episodes under way at once.")]
-Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
-Out = Annotated[
-    Path | None, typer.Option(help="Run folder, s3://… too; else one named after the run.")
-]
-Tokens = Annotated[int | None, typer.Option(help="Stop in order after so many tokens.")]
-Dollars = Annotated[float | None, typer.Option(help="Stop in order after so many US dollars.")]
-Cache = Annotated[Path | None, typer.Option(help="Keep answers in this file and reuse them.")]
-Rpm = Annotated[float | None, typer.Option("--rpm", help="At most so many requests a minute.")]
-Prices = Annotated[Path | None, typer.Option(help="YAML price table that extends the shipped one.")]
+Config = Annotated[Path | None, Option(help="A YAML file with the same settings tree.")]
+Limit = Annotated[int | None, Option(help="Play the first N episodes; more can follow later.")]
+Shuffle = Annotated[int | None, Option(help="Shuffle episodes by this seed before --limit.")]
+Shard = Annotated[str, Option(help="Only the i-th of n parts, for several machines: 1/4.")]
+Steps = Annotated[int | None, Option(help="Cut episodes off after so many steps.")]
+Seed = Annotated[int, Option(help="Seed of everything that is drawn.")]
+Concurrency = Annotated[int, Option(help="Episodes under way at once.")]
+Data = Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")]
+Out = Annotated[Path | None, Option(help="Run folder, s3://… too; else one named after the run.")]
+Tokens = Annotated[int | None, Option(help="Stop in order after so many tokens.")]
+Dollars = Annotated[float | None, Option(help="Stop in order after so many US dollars.")]
+Cache = Annotated[Path | None, Option(help="Keep answers in this file and reuse them.")]
+Rpm = Annotated[float | None, Option("--rpm", help="At most so many requests a minute.")]
+Prices = Annotated[Path | None, Option(help="YAML price table that extends the shipped one.")]
 Sweep = Annotated[
     list[str] | None,
-    typer.Option(help="Run once for each value, KEY=V1,V2,…; ends in one table and a picture."),
+    Option(help="Run once for each value, KEY=V1,V2,…; ends in one table and a picture."),
 ]
 Dry = Annotated[
-    bool,
-    typer.Option("--dry-run", help="Ask nothing: show the first prompts, and forecast the cost."),
+    bool, Option("--dry-run", help="Ask nothing: show the first prompts, and forecast the cost.")
 ]
-Episodes = Annotated[str, typer.Option("--episodes", help="Play these episodes alone: ID,ID,…")]
+Episodes = Annotated[str, Option("--episodes", help="Play these episodes alone: ID,ID,…")]
 Seeds = Annotated[
-    int, typer.Option(help="Play each episode with the run seeds 0 … N-1; ends in one pooled row.")
+    int, Option(help="Play each episode with the run seeds 0 … N-1; ends in one pooled row.")
 ]
 Continue = Annotated[
     str,
-    typer.Option(
+    Option(
         "--continue",
         help="Go on from a step of a recorded episode, RUN:EPISODE:STEP, with its data and seed.",
     ),
 ]
 Engine = Annotated[
-    str, typer.Option(help="ray: play in the processes of a Ray cluster. Else this process plays.")
+    str, Option(help="ray: play in the processes of a Ray cluster. Else this process plays.")
 ]
-Workers = Annotated[int, typer.Option(help="Processes of --engine ray, each --concurrency wide.")]
+Workers = Annotated[int, Option(help="Processes of --engine ray, each --concurrency wide.")]
 Track = Annotated[
-    str,
-    typer.Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT."),
+    str, Option(help="Tell a tracker too: trackio:PROJECT, wandb:PROJECT, mlflow:EXPERIMENT.")
 ]
-Watch = Annotated[bool, typer.Option("--watch", help="Open the run's page in the browser, live.")]
-Retries = Annotated[int, typer.Option(help="Tries after a rate limit or a server's fault.")]
+Watch = Annotated[bool, Option("--watch", help="Open the run's page in the browser, live.")]
+Retries = Annotated[int, Option(help="Tries after a rate limit or a server's fault.")]
 
 
 def run(
@@ -253,8 +248,8 @@ def carry_out_sweep(recipe: RunRecipe, person: Person | None = None) -> None:
 
 
 def demo(
-    episodes: Annotated[int, typer.Option(help="Episodes of each agent but the untrained.")] = 10,
-    out: Annotated[Path, typer.Option(help="Folder for the runs.")] = Path("runs/demo"),
+    episodes: Annotated[int, Option(help="Episodes of each agent but the untrained.")] = 10,
+    out: Annotated[Path, Option(help="Folder for the runs.")] = Path("runs/demo"),
 ) -> None:
     """Small trained language models find their way in generated houses and towns.
 
@@ -315,10 +310,7 @@ def _beside(*arguments: str, out: Path) -> Iterator[subprocess.Popen[bytes]]:
 
 
 def carry_out(
-    plan: Plan,
-    track: str = "",
-    person: Person | None = None,
-    slow: Timer | None = None,
+    plan: Plan, track: str = "", person: Person | None = None, slow: Timer | None = None
 ) -> RunResult:
     """Run a plan under a progress bar, and print what a person should know; ``slow`` as
     ``show.progress`` takes it."""
@@ -354,3 +346,182 @@ def print_table(paths: list[Path], pool: bool = False) -> None:
     from wayword.runs.reports import table
 
     typer.echo(table(paths, "rich", pool=pool))
+
+
+# ``wayword reproduce`` and ``wayword plan``.
+
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from wayword.runs.reproduce import Prepared, Recipe, Wishes
+
+
+class ComparisonFormat(StrEnum):
+    """How the comparison is written."""
+
+    rich = "rich"
+    json = "json"
+    markdown = "markdown"
+
+
+def reproduce(
+    name: Annotated[str, Argument(help="PAPER/TABLE; left out: list all of them.")] = "",
+    model: Annotated[
+        str, Option(help="The model; `published` for those that the paper names.")
+    ] = "",
+    limit: Limit = None,
+    row: Annotated[
+        list[str] | None, Option(help="Only rows whose name holds this; may be repeated.")
+    ] = None,
+    set_: Set = None,
+    max_steps: Steps = None,
+    seeds: Annotated[int | None, Option(help="So many seeds, not the recipe's.")] = None,
+    concurrency: Concurrency = 8,
+    data: Data = None,
+    out: Annotated[Path, Option(help="Folder of the runs.")] = Path("runs/reproduce"),
+    max_dollars: Dollars = None,
+    cache: Cache = None,
+    prices: Prices = None,
+    stand_in: Annotated[
+        bool, Option("--stand-in", help="Play stand-in data too with a model that costs money.")
+    ] = False,
+    dry_run: Annotated[
+        bool, Option("--dry-run", help="Ask nothing: forecast tokens and dollars of each row.")
+    ] = False,
+    format: Annotated[  # noqa: A002
+        ComparisonFormat, Option("--format", help="How to write it.")
+    ] = ComparisonFormat.rich,
+) -> None:
+    """Run a published table again, and print ours beside the published.
+
+    Without a name, all tables, figures and ablations are listed. The same command goes on where
+    it stopped; rows that two tables share are played once. Where the data of a row is not there,
+    generated data stands in and the row says so.
+
+    \b
+    Examples:
+      wayword reproduce
+      wayword reproduce navgpt/table-1 --model openai:gpt-5-mini --dry-run
+      wayword reproduce navgpt/table-1 --model openai:gpt-5-mini --limit 50 --max-dollars 5
+      wayword reproduce lgx/table-4 --model local:smollm2 --row robot --limit 20
+      wayword reproduce velma/figure-5 --model openai:gpt-4.1 --row GPT-4 --format markdown
+    """
+    from wayword.runs import reproduce as recipes
+    from wayword.runs.plan import shared_datasets
+    from wayword.settings import parse
+
+    if not name:
+        typer.echo(recipes.listing())
+        return
+    recipe = recipes.open_recipe(name)
+    wishes = recipes.Wishes(
+        model, limit, tuple(row or ()), parse(set_ or []), max_steps, concurrency,
+        data, out, max_dollars, cache, prices, seeds, stand_in or dry_run,
+    )  # fmt: skip
+    with shared_datasets():
+        complete = _reproduced(recipe, wishes, dry_run, format)
+    if not complete:
+        raise typer.Exit(1)
+
+
+def plan(
+    name: Annotated[str, Argument(help="An agent, or a recipe such as navgpt/table-1.")],
+    on: On = "houses",
+    model: ModelName = "",
+    pilot: Annotated[
+        Path | None, Option("--from", help="A run to measure by: same model, few episodes.")
+    ] = None,
+    set_: Set = None,
+    limit: Limit = None,
+    max_steps: Steps = None,
+    concurrency: Concurrency = 8,
+    hours: Annotated[float | None, Option(help="Wall time that it may take.")] = None,
+    cores: Annotated[int, Option(help="Cores of a machine, a process each.")] = 8,
+    rpm: Rpm = None,
+    data: Data = None,
+    prices: Prices = None,
+) -> None:
+    """How many machines, hours and dollars a run or a recipe would take. Nothing is asked.
+
+    Tokens are rehearsed, or measured where the pilot is of the same agent and data; time is always
+    measured.
+
+    \b
+    Examples:
+      wayword run navgpt --on r2r:val_seen --model openai:mine --limit 10 --out runs/pilot
+      wayword plan navgpt --on r2r:val_unseen --model openai:mine --from runs/pilot --hours 2
+      wayword plan navgpt/table-1 --model openai:gpt-5-mini --from runs/pilot
+    """
+    from wayword.runs import forecast
+    from wayword.runs.plan import Plan, shared_datasets
+    from wayword.settings import parse
+
+    known = forecast.Pilot.of(pilot) if pilot else None
+    with shared_datasets():
+        if forecast.is_table(name):
+            found = forecast.table_outlooks(name, model, data, known)
+        else:
+            one = Plan(
+                name, on, model, parse(set_ or []), limit, max_steps=max_steps, data=data,
+                prices=prices,
+            )  # fmt: skip
+            found = [forecast.outlook(one, known)]
+    means = forecast.Resources(concurrency, cores, rpm, hours)
+    typer.echo("\n".join(forecast.plan_lines(found, means, known)))
+
+
+def _reproduced(recipe: Recipe, wishes: Wishes, dry_run: bool, form: ComparisonFormat) -> bool:
+    """Forecast, run, and print. Whether every episode is finished."""
+    from wayword.runs import reproduce as recipes
+
+    rows = recipes.prepare(recipe, wishes)
+    for line in dict.fromkeys(each.differs[0] for each in rows if each.plans and each.differs):
+        if line.startswith(recipes.STAND_IN):
+            show.notice(line)
+    if dry_run:
+        typer.echo("\n".join(_forecast(recipe, rows)))
+        return True
+    if not recipes.costs_nothing(wishes) and any(each.plans for each in rows):
+        for line in _forecast(recipe, rows):
+            show.notice(line)
+    complete = _carry_out(rows, wishes)
+    told = [recipes.beside(each, list(recipe.metrics)) for each in rows]
+    typer.echo(recipes.render(recipe, told, form.value))
+    return complete
+
+
+def _forecast(recipe: Recipe, rows: Sequence[Prepared]) -> list[str]:
+    from wayword.runs.forecast import forecast, table_lines
+
+    told = []
+    for each in rows:
+        told += [
+            (
+                f"{each.row.name}{f', seed {plan.seed}' if len(each.plans) > 1 else ''}",
+                forecast(plan),
+            )
+            for plan in each.plans
+        ]
+    return table_lines(recipe.name, told)
+
+
+def _carry_out(rows: Sequence[Prepared], wishes: Wishes) -> bool:
+    """Every plan, within one budget for all of them. Whether all episodes are finished."""
+    complete, spent, done = True, 0.0, set()
+    for each in rows:
+        for plan in each.plans:
+            if plan.out in done:
+                continue
+            done.add(plan.out)
+            left = None if wishes.max_dollars is None else max(0.0, wishes.max_dollars - spent)
+            result = carry_out(replace(plan, max_dollars=left))
+            complete = complete and result.outcome.complete
+            spent += _spent(result.path)
+    return complete
+
+
+def _spent(path: Path) -> float:
+    from wayword.runs.record import RunFolder
+
+    return sum(scores.get("cost", 0.0) for _, scores in RunFolder.read(path).scores())

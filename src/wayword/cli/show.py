@@ -23,7 +23,7 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    means = _Means()
+    means = Means()
     bar = Progress(*_columns(console.width), console=console, refresh_per_second=4)
     row = bar.add_task(label, total=None, note="")
 
@@ -98,7 +98,7 @@ def waiting(line: str) -> Iterator[None]:
         slow.cancel()
 
 
-class _Means:
+class Means:
     """Running means of the few metrics that fit on a line."""
 
     SHOWN = (("sr", "SR"), ("tc", "TC"), ("rejection_rate", "rejected"))

@@ -9,44 +9,39 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from wayword.cli import show
 
 if TYPE_CHECKING:
-    from wayword.viewer.pages import OnPage, Written
+    from wayword.viewer.pages import OnPage
 
 Runs = Annotated[
     list[Path] | None,
-    typer.Argument(metavar="RUN|FOLDER", help="Run folders, or folders of them; else ./runs."),
+    Argument(metavar="RUN|FOLDER", help="Run folders, or folders of them; else ./runs."),
 ]
 Write = Annotated[
-    bool, typer.Option("--write", help="Write the pages of one run as files, and serve nothing.")
+    bool, Option("--write", help="Write the pages of one run as files, and serve nothing.")
 ]
-Port = Annotated[int, typer.Option(help="Port; 0 takes a free one.")]
-Host = Annotated[
-    str, typer.Option(help="Address to serve on. Any but this machine's own needs a token.")
-]
+Port = Annotated[int, Option(help="Port; 0 takes a free one.")]
+Host = Annotated[str, Option(help="Address to serve on. Any but this machine's own needs a token.")]
 Token = Annotated[
     str,
-    typer.Option(
-        envvar="WAYWORD_VIEW_TOKEN", help="The token for other machines; else one is drawn."
-    ),
+    Option(envvar="WAYWORD_VIEW_TOKEN", help="The token for other machines; else one is drawn."),
 ]
-OpenIt = Annotated[bool, typer.Option("--open", help="Open the browser, too.")]
-Limit = Annotated[int, typer.Option(help="With --write: pages for the first N episodes.")]
+OpenIt = Annotated[bool, Option("--open", help="Open the browser, too.")]
+Limit = Annotated[int, Option(help="With --write: pages for the first N episodes.")]
 ShownEpisode = Annotated[
-    list[str] | None,
-    typer.Option(help="With --write: this episode's page instead; may be repeated."),
+    list[str] | None, Option(help="With --write: this episode's page instead; may be repeated.")
 ]
-PagesOut = Annotated[Path | None, typer.Option(help="With --write: folder; else RUN/pages.")]
-Data = Annotated[Path | None, typer.Option(help="Data folder; else $WAYWORD_DATA.")]
+PagesOut = Annotated[Path | None, Option(help="With --write: folder; else RUN/pages.")]
+Data = Annotated[Path | None, Option(help="Data folder; else $WAYWORD_DATA.")]
 TrustedFile = Annotated[
-    Path | None,
-    typer.Option("--with", help="The dataset file of the runs, where it is one of your own."),
+    Path | None, Option("--with", help="The dataset file of the runs, where it is one of your own.")
 ]
 Rerun = Annotated[
     Path | None,
-    typer.Option(help="Write the run's episodes as a Rerun recording (.rrd), and serve nothing."),
+    Option(help="Write the run's episodes as a Rerun recording (.rrd), and serve nothing."),
 ]
 
 
@@ -77,62 +72,35 @@ def view(
       wayword view runs/demo/navgpt --rerun navgpt.rrd --limit 3
       wayword view runs/navgpt-r2r --data ./data --write --episode 5593_0 --episode 204_1
     """
-    given = runs or [Path("runs")]
-    if rerun:
-        _record(given, rerun, episode or [], limit, data, trusted)
+    given, episodes = runs or [Path("runs")], episode or []
+    if not (rerun or write):
+        _serve(given, port, host, token, open_, data, trusted)
         return
-    if write:
-        _write(given, limit, episode or [], out, data, trusted)
-        return
-    _serve(given, port, host, token, open_, data, trusted)
-
-
-def _write(
-    runs: list[Path],
-    limit: int,
-    episodes: list[str],
-    out: Path | None,
-    data: Path | None,
-    trusted: Path | None,
-) -> None:
     from wayword.core.errors import UsageError
+
+    if len(given) != 1:
+        option = "--rerun records the episodes" if rerun else "--write writes the pages"
+        raise UsageError(f"{option} of one run; give one run folder")
+    (run,) = given
+    if rerun:
+        from wayword.viewer.rerun import record
+
+        count = record(run, rerun, episodes, limit, data, trusted)
+        typer.echo(f"{rerun}: {count:,} episodes; look at it with: rerun {rerun}")
+        return
     from wayword.viewer.pages import write_pages
 
-    if len(runs) != 1:
-        raise UsageError("--write writes the pages of one run; give one run folder")
     with _progress() as bar:
         written = write_pages(
-            runs[0], out, limit=limit, episodes=episodes, data=data, trusted=trusted, on_page=bar
+            run, out, limit=limit, episodes=episodes, data=data, trusted=trusted, on_page=bar
         )
-    _tell_pages(written, runs[0])
-    typer.echo(written.index.resolve().as_uri())
-
-
-def _record(
-    runs: list[Path],
-    out: Path,
-    episodes: list[str],
-    limit: int,
-    data: Path | None,
-    trusted: Path | None,
-) -> None:
-    from wayword.core.errors import UsageError
-    from wayword.viewer.rerun import record
-
-    if len(runs) != 1:
-        raise UsageError("--rerun records the episodes of one run; give one run folder")
-    count = record(runs[0], out, episodes, limit, data, trusted)
-    typer.echo(f"{out}: {count:,} episodes; look at it with: rerun {out}")
-
-
-def _tell_pages(written: Written, run: Path) -> None:
-
-    have = f"{written.pages:,} of {written.of:,} episodes have a page"
-    typer.echo(f"{have}, {written.new:,} written now.")
+    pages = f"{written.pages:,} of {written.of:,} episodes have a page"
+    typer.echo(f"{pages}, {written.new:,} written now.")
     if written.pages < written.of:
         typer.echo(f"For others: wayword view {run} --write --episode ID, or a higher --limit")
     if written.notice:
         show.notice(written.notice)
+    typer.echo(written.index.resolve().as_uri())
 
 
 def _serve(
@@ -182,7 +150,7 @@ def _progress() -> Iterator[OnPage]:
 def runs(
     given: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="FOLDER", help="Run folders, or folders of them; else ./runs."),
+        Argument(metavar="FOLDER", help="Run folders, or folders of them; else ./runs."),
     ] = None,
 ) -> None:
     """The runs of a folder: how each stands, its success, and where it is.

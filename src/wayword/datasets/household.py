@@ -9,26 +9,15 @@ from typing import ClassVar
 from wayword.core.dataset import Task
 from wayword.core.episode import Episode
 from wayword.core.errors import UsageError
+from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import KINDS, ask_for, draw_chore
-from wayword.datasets.procedural.homes.episodes import (
-    CARRY,
-    GENERATED,
-    WALK,
-    EpisodeSource,
-    Generated,
-    HomesSettings,
-    SourcedTasks,
-    check_kind,
-    named,
-    start_in,
-)
 from wayword.datasets.procedural.homes.objects import Arrangement
 from wayword.datasets.sources import alfred
 from wayword.worlds.household.goals import HouseholdReference
 
 
 @dataclass(frozen=True)
-class HouseholdSettings(HomesSettings):
+class HouseholdSettings(homes.HomesSettings):
     """``kind`` limits the tasks to one of ALFRED's types, for example ``look_at_obj_in_light``.
 
     ``instructions=steps`` adds the published step-by-step instructions to the goal; generated tasks
@@ -37,7 +26,7 @@ class HouseholdSettings(HomesSettings):
 
     useless: ClassVar[tuple[str, ...]] = ()
     paper: ClassVar[tuple[str, ...]] = (
-        *(*WALK, *CARRY, "drop", "toggle_on", "toggle_off", "slice", "stop"),
+        *(*homes.WALK, *homes.CARRY, "drop", "toggle_on", "toggle_off", "slice", "stop"),
     )
 
     kind: str = ""
@@ -45,10 +34,10 @@ class HouseholdSettings(HomesSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_kind(self.kind, KINDS)
+        homes.check_kind(self.kind, KINDS)
 
 
-class Household(SourcedTasks[HouseholdSettings]):
+class Household(homes.SourcedTasks[HouseholdSettings]):
     """Household tasks of ALFRED's seven types.
 
         >>> household = Household(settings=Household.Settings(homes=1, episodes=7))
@@ -71,19 +60,19 @@ class Household(SourcedTasks[HouseholdSettings]):
 
     name: ClassVar[str] = "household"
     Settings: ClassVar[type[HouseholdSettings]] = HouseholdSettings
-    splits: ClassVar[tuple[str, ...]] = (*GENERATED, *alfred.SPLITS)
+    splits: ClassVar[tuple[str, ...]] = (*homes.GENERATED, *alfred.SPLITS)
     published_train: ClassVar[str] = "train"
     redrawn: ClassVar[str] = "rooms are inferred from ALFRED's trajectories and iTHOR's metadata"
     max_steps: ClassVar[int] = 500
 
-    def source(self, split: str) -> EpisodeSource:
+    def source(self, split: str) -> homes.EpisodeSource:
         settings = self.settings
         if split in alfred.SPLITS:
             told = settings.kind, settings.instructions
             return alfred.Alfred(split, self.folder, settings.make_body(), *told)
         if settings.instructions != "goal":
             raise UsageError("household: generated tasks have no steps; set instructions=goal")
-        return Generated(split, settings, _draw, (settings.kind,) if settings.kind else KINDS)
+        return homes.Generated(split, settings, _draw, (settings.kind,) if settings.kind else KINDS)
 
 
 def _draw(rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
@@ -91,7 +80,7 @@ def _draw(rng: random.Random, made: Arrangement, arrangement: str) -> Task | Non
     chore, scene = draw_chore(rng, made, arrangement.partition("/")[0]), made.home.name
     if chore is None:
         return None
-    name, start = named(scene, arrangement), start_in(rng, made.home, arrangement)
+    name, start = homes.named(scene, arrangement), homes.start_in(rng, made.home, arrangement)
     episode = Episode(name, ask_for(rng, chore), scene, start)
     return Task(episode, HouseholdReference(name, chore.kind, chore.goals))
 

@@ -23,19 +23,8 @@ from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_bytes
+from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import a, plural, preposition, spoken
-from wayword.datasets.procedural.homes.episodes import (
-    GENERATED,
-    TREAT,
-    WALK,
-    EpisodeSource,
-    Generated,
-    HomesSettings,
-    SourcedTasks,
-    check_kind,
-    named,
-    start_in,
-)
 from wayword.datasets.procedural.homes.home import Home, surfaces
 from wayword.datasets.procedural.homes.objects import OBJECTS, Arrangement
 from wayword.datasets.procedural.tables import Table
@@ -320,7 +309,7 @@ class Questions:
         asked = self._asked[number]
         name, there = asked.id, kitchen(self._folder, asked.scene)
         rng = random.Random(f"{_seed(asked)}/words")
-        start, words = start_in(rng, there.home, name), _ask(rng, asked)
+        start, words = homes.start_in(rng, there.home, name), _ask(rng, asked)
         look, enough = _look(there, asked)
         reference = AnswerReference(name, asked.kind, answer=asked.answer, look=look, enough=enough)
         return Task(Episode(name, words, asked.scene, start), reference)
@@ -441,21 +430,21 @@ def _ask(rng: random.Random, asked: PublishedQuestion) -> str:
 
 
 @dataclass(frozen=True)
-class IqaSettings(HomesSettings):
+class IqaSettings(homes.HomesSettings):
     """``kind`` limits the questions to one type: exists, contains or counts."""
 
-    useless: ClassVar[tuple[str, ...]] = TREAT
-    paper: ClassVar[tuple[str, ...]] = (*WALK, "open", "stop")
+    useless: ClassVar[tuple[str, ...]] = homes.TREAT
+    paper: ClassVar[tuple[str, ...]] = (*homes.WALK, "open", "stop")
     answers: ClassVar[bool] = True
 
     kind: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_kind(self.kind, KINDS)
+        homes.check_kind(self.kind, KINDS)
 
 
-class InteractiveQuestions(SourcedTasks[IqaSettings]):
+class InteractiveQuestions(homes.SourcedTasks[IqaSettings]):
     """Questions about one room; the answer is given by stopping with it.
 
         >>> iqa = InteractiveQuestions(settings=InteractiveQuestions.Settings(homes=1, episodes=3))
@@ -478,18 +467,18 @@ class InteractiveQuestions(SourcedTasks[IqaSettings]):
 
     name: ClassVar[str] = "iqa"
     Settings: ClassVar[type[IqaSettings]] = IqaSettings
-    splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
+    splits: ClassVar[tuple[str, ...]] = (*homes.GENERATED, *SPLITS)
     published_train: ClassVar[str] = SPLITS[0]
     redrawn: ClassVar[str] = (
         "IQUAD's placements are not published: kitchens are redrawn so that the answers hold"
     )
     max_steps: ClassVar[int] = 500
 
-    def source(self, split: str) -> EpisodeSource:
+    def source(self, split: str) -> homes.EpisodeSource:
         if split in SPLITS:
             return Questions(split, self.folder, self.settings.make_body(), self.settings.kind)
         kinds = (self.settings.kind,) if self.settings.kind else KINDS
-        return Generated(split, self.settings, _draw, kinds)
+        return homes.Generated(split, self.settings, _draw, kinds)
 
 
 def _draw(rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
@@ -500,7 +489,8 @@ def _draw(rng: random.Random, made: Arrangement, arrangement: str) -> Task | Non
     if question is None:
         return None
     inside = [at for at in home.starts if home.layout.room_at(*at) == question.room]
-    name, start = named(home.name, arrangement), start_in(rng, home, arrangement, inside)
+    name = homes.named(home.name, arrangement)
+    start = homes.start_in(rng, home, arrangement, inside)
     answer, look, enough = question.answer, question.look, question.enough
     reference = AnswerReference(name, kind, answer=answer, look=look, enough=enough)
     return Task(Episode(name, question.text, home.name, start), reference)

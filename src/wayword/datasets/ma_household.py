@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -30,18 +31,8 @@ from wayword.datasets.procedural.homes.episodes import (
 )
 from wayword.datasets.procedural.homes.home import home_name
 from wayword.datasets.procedural.homes.objects import arrange
-from wayword.datasets.sources import ithor
+from wayword.datasets.sources import ithor, teach
 from wayword.datasets.sources import teach_drawing as drawing
-from wayword.datasets.sources.teach import (
-    CLASSES,
-    FOLDER,
-    Classes,
-    Definition,
-    Unbuildable,
-    definitions,
-    read_classes,
-    read_definitions,
-)
 from wayword.datasets.sources.teach_drawing import (
     DrawnTask,
     FromFloor,
@@ -170,21 +161,36 @@ HOMES = 8
 """Homes that are tried: the episode's own, then others of its stream."""
 
 
-class GeneratedPairs:
-    """Episodes of one stream of homes; ``kinds`` of tasks take turns.
+class Pairs(ABC):
+    """The episodes of a split; ``kinds`` of tasks take turns."""
+
+    def __init__(self, split: str, settings: MaHouseholdSettings) -> None:
+        self._split, self._settings, self._kinds = split, settings, settings.kinds()
+        self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
+
+    def world(self, episode: Episode) -> HouseholdWorld:
+        start = episode.start
+        made = self._pair(episode.scene, start["task"], start["number"])
+        if not isinstance(made, Pair):
+            raise UsageError(f"{episode.id} is no episode of this dataset: {made}")
+        return made.world(self._settings.make_body())
+
+    @abstractmethod
+    def _pair(self, scene: str, kind: str, number: int) -> Pair | str:
+        """The task of that kind and number in that scene, or why it cannot be had."""
+
+    @abstractmethod
+    def _task(self, number: int) -> Task: ...
+
+
+class GeneratedPairs(Pairs):
+    """Episodes of one stream of homes.
 
     Where a home has no bathtub, say, another home of the stream takes its place; where none has, as
     among homes of one room, the next kind of task does. ``omissions`` counts such kinds.
     """
 
     files: Mapping[str, Path] = {}
-
-    def __init__(
-        self, split: str, settings: HomesSettings, kinds: Sequence[str], followers: int
-    ) -> None:
-        self._stream, self._settings, self._kinds = split.rpartition("_")[2], settings, kinds
-        self._followers = followers
-        self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
 
     @property
     def omissions(self) -> Mapping[str, int]:
@@ -193,19 +199,18 @@ class GeneratedPairs:
         why = f"no home of {self._settings.rooms} rooms has what {{}} takes"
         return {why.format(kind): 1 for kind in kinds}
 
-    def world(self, episode: Episode) -> HouseholdWorld:
-        start = episode.start
-        made = _generated_pair(episode.scene, start["task"], start["number"], self._settings.plenty)
-        if made is None:
-            raise UsageError(f"{episode.id} is no episode of this dataset")
-        return made.world(self._settings.make_body())
+    def _pair(self, scene: str, kind: str, number: int) -> Pair | str:
+        return (
+            _generated_pair(scene, kind, number, self._settings.plenty)
+            or "it has not what it takes"
+        )
 
     def _task(self, number: int) -> Task:
         first = self._kinds.index(turn(self._kinds, number, self._settings.homes))
         for kind in (*self._kinds[first:], *self._kinds[:first]):
             made = self._made(kind, number)
             if made is not None:
-                return made.joined(self._followers)
+                return made.joined(self._settings.followers)
         raise UsageError(
             f"no home of {self._settings.rooms} rooms has what {self._kinds[first]!r} takes; "
             "set dataset.rooms=5 or more"
@@ -216,7 +221,8 @@ class GeneratedPairs:
         settings = self._settings
         for other in range(HOMES):
             home = number % settings.homes + other * settings.homes
-            scene = home_name(self._stream, settings.seed, settings.rooms, home)
+            stream = self._split.rpartition("_")[2]
+            scene = home_name(stream, settings.seed, settings.rooms, home)
             made = _generated_pair(scene, kind, number // settings.homes, settings.plenty)
             if made is not None:
                 return made
@@ -226,15 +232,15 @@ class GeneratedPairs:
 @lru_cache(maxsize=256)
 def _generated_pair(scene: str, kind: str, number: int, plenty: float) -> Pair | None:
     """The task of that kind and number in that home, None where it has not what it takes."""
-    tasks = definitions()
+    tasks = teach.definitions()
     home = home_of(scene)
     for attempt in range(GENERATED_TRIES):
         rng = random.Random(f"teach/{scene}/{kind}/{number}/{attempt}")
         made = arrange(rng, home, plenty)
         full = furnished(rng, made.scene(), home.starts, home.from_floor)
         try:
-            drawn = draw_task(rng, tasks[kind], tasks, CLASSES, full)
-        except Unbuildable:
+            drawn = draw_task(rng, tasks[kind], tasks, teach.CLASSES, full)
+        except teach.Unbuildable:
             continue
         stage = Stage(full, home.starts, home.layout.with_things, home.layout.room_at)
         name = f"{scene}_{kind.replace(' ', '_').lower()}_{number}"
@@ -257,27 +263,17 @@ REACH = 1.3
 """Metres from the floor to what must be touched, at most."""
 
 
-class FloorPairs:
+class FloorPairs(Pairs):
     """Episodes in the rooms of one of TEACh's lists; the tasks that some room can have take turns,
     and each goes to the rooms that can have it in turn."""
 
-    def __init__(
-        self,
-        split: str,
-        folder: Path,
-        settings: HomesSettings,
-        kinds: Sequence[str],
-        followers: int,
-    ) -> None:
-        self._folder, self._settings, self._kinds = folder, settings, kinds
-        self._split = split
-        self.floors = read_floors(folder, split)
-        self._followers = followers
-        self.tasks: Sequence[Task] = DrawnTasks(settings.episodes, self._task)
+    def __init__(self, split: str, folder: Path, settings: MaHouseholdSettings) -> None:
+        super().__init__(split, settings)
+        self._folder, self.floors = folder, read_floors(folder, split)
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        place = self._folder / FOLDER
+        place = self._folder / teach.FOLDER
         mine = [*sorted((place / "task_definitions").glob("*.json"))]
         mine.append(find(place / "ai2thor_resources", "custom_object_classes.json"))
         mine.append(floors_file(self._folder, self._split))
@@ -287,18 +283,7 @@ class FloorPairs:
     @property
     def omissions(self) -> Mapping[str, int]:
         """Definitions that no room of the split can have, by cause."""
-        found: dict[str, int] = {}
-        for kind, (room, why) in self._tried.items():
-            if not room:
-                found[f"{kind}: {why}"] = 1
-        return found
-
-    def world(self, episode: Episode) -> HouseholdWorld:
-        start = episode.start
-        made = self._pair(episode.scene, start["task"], start["number"])
-        if isinstance(made, str):
-            raise UsageError(f"{episode.id} is no episode of this dataset: {made}")
-        return made.world(self._settings.make_body())
+        return {f"{kind}: {why}": 1 for kind, (room, why) in self._tried.items() if not room}
 
     @cached_property
     def _tried(self) -> dict[str, tuple[str, str]]:
@@ -338,7 +323,7 @@ class FloorPairs:
         for later in range(len(rooms)):
             made = self._pair(rooms[(turn + later) % len(rooms)], kind, turn)
             if isinstance(made, Pair):
-                return made.joined(self._followers)
+                return made.joined(self._settings.followers)
         raise UsageError(f"no room of {self._split} has another {kind!r}; ask for fewer episodes")
 
     def _pair(self, room: str, kind: str, number: int) -> Pair | str:
@@ -348,7 +333,7 @@ class FloorPairs:
 def floors_file(folder: Path, split: str) -> Path:
     """The list of a split's floors. Raises ``DataError``."""
     return find(
-        folder / FOLDER / "ai2thor_resources" / "alfred_split", f"alfred_{split}_floors.json"
+        folder / teach.FOLDER / "ai2thor_resources" / "alfred_split", f"alfred_{split}_floors.json"
     )
 
 
@@ -365,8 +350,8 @@ def read_floors(folder: Path, split: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=4)
-def _tables(folder: Path) -> tuple[dict[str, Definition], Classes]:
-    return read_definitions(folder), read_classes(folder)
+def _tables(folder: Path) -> tuple[dict[str, teach.Definition], teach.Classes]:
+    return teach.read_definitions(folder), teach.read_classes(folder)
 
 
 @lru_cache(maxsize=512)
@@ -381,7 +366,7 @@ def _pair(folder: Path, room: str, kind: str, number: int, seed: int) -> Pair | 
         try:
             drawn = draw_task(rng, tasks[kind], tasks, classes, scene)
             _in_reach(drawn, np.array(starts))
-        except Unbuildable as unfit:
+        except teach.Unbuildable as unfit:
             why = str(unfit)
             continue
         stage = Stage(
@@ -403,7 +388,7 @@ def _in_reach(drawn: DrawnTask, places: NDArray[np.float64]) -> None:
             each = objects[each.parent]  # one reaches for what it is shut in
         away = np.abs(places - (each.x, each.y)) - (each.width / 2, each.depth / 2)
         if np.hypot(*np.maximum(away, 0.0).T).min() > REACH:
-            raise Unbuildable(f"{each.type} is out of reach")
+            raise teach.Unbuildable(f"{each.type} is out of reach")
 
 
 def _nearness(folder: Path, room: str) -> FromFloor:
@@ -431,13 +416,13 @@ class MaHouseholdSettings(HomesSettings):
         super().__post_init__()
         if not 1 <= self.followers <= 3:
             raise UsageError(f"ma_household: followers={self.followers} must lie between 1 and 3")
-        if self.task and self.task not in definitions():
-            hint = suggest(self.task, list(definitions()))
+        if self.task and self.task not in teach.definitions():
+            hint = suggest(self.task, list(teach.definitions()))
             raise UsageError(f"ma_household: no task {self.task!r}; {hint}")
 
     def kinds(self) -> tuple[str, ...]:
         """The tasks that take turns."""
-        return (self.task,) if self.task else tuple(definitions())
+        return (self.task,) if self.task else tuple(teach.definitions())
 
 
 class MaHousehold(SourcedTasks[MaHouseholdSettings]):
@@ -465,12 +450,11 @@ class MaHousehold(SourcedTasks[MaHouseholdSettings]):
     max_steps: ClassVar[int] = 1000
 
     def source(self, split: str) -> EpisodeSource:
-        kinds = self.settings.kinds()
         if split in GENERATED:
-            return GeneratedPairs(split, self.settings, kinds, self.settings.followers)
+            return GeneratedPairs(split, self.settings)
         if self.folder is None:
             raise UsageError(f"ma_household:{split} needs the data folder; name it with --data")
-        return FloorPairs(split, self.folder, self.settings, kinds, self.settings.followers)
+        return FloorPairs(split, self.folder, self.settings)
 
 
 dataset = MaHousehold

@@ -28,33 +28,11 @@ from wayword.core.dataset import DrawnTasks, Task
 from wayword.core.episode import Episode, Json
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json, remembered
+from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import a, plural, preposition, spoken
-from wayword.datasets.procedural.homes.episodes import (
-    GENERATED,
-    Case,
-    EpisodeSource,
-    Generated,
-    HomesSettings,
-    SourcedTasks,
-    check_kind,
-    named,
-)
 from wayword.datasets.procedural.homes.home import Home
 from wayword.datasets.procedural.homes.objects import Arrangement
-from wayword.datasets.sources.virtualhome import (
-    OUT_OF_REACH,
-    SIT,
-    Graph,
-    Imported,
-    Predicate,
-    class_words,
-    condition,
-    graph_of,
-    import_home,
-    predicates,
-    reachable,
-    trimmed_of,
-)
+from wayword.datasets.sources import virtualhome
 from wayword.worlds.household.goals import GoalCondition, Held, HouseholdReference, Inside
 from wayword.worlds.household.layout import nearest_place
 from wayword.worlds.household.scene import HouseObject, Scene
@@ -226,7 +204,7 @@ class Files:
         self.read[name] = find(self._folder, name)
         return self.read[name].resolve()
 
-    def home(self, name: str) -> Imported:
+    def home(self, name: str) -> virtualhome.Imported:
         """One of the fourteen homes."""
         return _imported(name, *self.graphs(name))
 
@@ -244,21 +222,21 @@ def _json(path: Path) -> Json:
 
 
 @lru_cache(maxsize=16)
-def _graph(path: Path) -> Graph:
+def _graph(path: Path) -> virtualhome.Graph:
     """A full graph: both the home and its trimmed variant read it."""
-    return graph_of(read_json(path), path)
+    return virtualhome.graph_of(read_json(path), path)
 
 
 @lru_cache(maxsize=32)
-def _imported(name: str, path: Path, full: Path | None) -> Imported:
-    graph = trimmed_of(read_json(path), _graph(full), path) if full else _graph(path)
-    return import_home(name, graph, str(path))
+def _imported(name: str, path: Path, full: Path | None) -> virtualhome.Imported:
+    graph = virtualhome.trimmed_of(read_json(path), _graph(full), path) if full else _graph(path)
+    return virtualhome.import_home(name, graph, str(path))
 
 
 @lru_cache(maxsize=16)
-def _logged(name: str, path: Path) -> Imported:
+def _logged(name: str, path: Path) -> virtualhome.Imported:
     graph = read_field(path, "", _json(path), "init_unity_graph", dict)
-    return import_home(name, graph_of(graph, path), str(path))
+    return virtualhome.import_home(name, virtualhome.graph_of(graph, path), str(path))
 
 
 def actors_of(agents: int) -> tuple[str, ...]:
@@ -276,7 +254,7 @@ class PublishedHomes(ABC):
         self._actors, self.count = actors_of(settings.agents), settings.episodes
         self._case = lru_cache(maxsize=256)(self._make)
 
-    def _make(self, number: int) -> Case:
+    def _make(self, number: int) -> homes.Case:
         case = self.case(number, Counter())
         assert case is not None, "its number is known to be playable"
         return case
@@ -286,7 +264,7 @@ class PublishedHomes(ABC):
         """Find every file that is read. Raises ``DataError`` where one is missing."""
 
     @abstractmethod
-    def case(self, number: int, causes: Counter[str]) -> Case | None:
+    def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
         """An episode; None where it cannot be played. Adds to ``causes`` what is left out."""
 
     @cached_property
@@ -346,15 +324,15 @@ class Logs(PublishedHomes):
         for name in LOGS:
             self._files.path(name)
 
-    def case(self, number: int, causes: Counter[str]) -> Case | None:
+    def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
         file = LOGS[number]
         path, name = self._files.path(file), Path(file).stem
         record, home = _json(path), _logged(name, path)
-        asked = predicates(record.get("gt_goals") or record.get("goals") or {})
+        asked = virtualhome.predicates(record.get("gt_goals") or record.get("goals") or {})
         places = {p: home.thing(int(p.place)) if p.place.isdigit() else None for p in asked}
         goals = read_goals(asked, home.home.scene, places, causes)
         if goals is None or not within_reach(home, home.home.scene, goals):
-            causes[f"episode: {OUT_OF_REACH}"] += goals is not None
+            causes[f"episode: {virtualhome.OUT_OF_REACH}"] += goals is not None
             return None
         kind = str(record.get("task_name", ""))
         rng = random.Random(name)
@@ -362,11 +340,14 @@ class Logs(PublishedHomes):
         text = say(rng, kind, asked, places, home, self._actors)
         episode = Episode(name, text, name, start, self._actors)
         reference = HouseholdReference(name, kind, tuple(goals))
-        return Case(Task(episode, reference), home.home, home.home.scene)
+        return homes.Case(Task(episode, reference), home.home, home.home.scene)
 
 
 def _starts(
-    home: Imported, record: Mapping[str, Json], rng: random.Random, actors: Sequence[str]
+    home: virtualhome.Imported,
+    record: Mapping[str, Json],
+    rng: random.Random,
+    actors: Sequence[str],
 ) -> dict[str, Json]:
     """The published places where a body fits near them, drawn ones for the rest."""
     drawn = dict(poses(rng, home.home, actors))
@@ -399,9 +380,10 @@ class Drawn(PublishedHomes):
             self._files.path(f"wah_dataset/object_info{name[-1]}.json")
             self._files.path("wah_dataset/class_name_size.json")
 
-    def case(self, number: int, causes: Counter[str]) -> Case | None:
+    def case(self, number: int, causes: Counter[str]) -> homes.Case | None:
         goals = list(self._files.json("wah_dataset/env_to_pred.json").values())
-        asked = predicates(goals[number * 37 % len(goals)])  # kinds of goals come in blocks of 20
+        # Kinds of goals come in blocks of 20.
+        asked = virtualhome.predicates(goals[number * 37 % len(goals)])
         name = HOMES[number % len(HOMES)]
         home = self._files.home(name)
         rules = self._files.json(f"wah_dataset/object_info{name[-1]}.json")
@@ -413,18 +395,18 @@ class Drawn(PublishedHomes):
             if case is not None:
                 causes += tried
                 return case
-        causes += tried or Counter({f"episode: {OUT_OF_REACH}": 1})
+        causes += tried or Counter({f"episode: {virtualhome.OUT_OF_REACH}": 1})
         return None
 
     def _try(
         self,
         rng: random.Random,
         number: int,
-        home: Imported,
-        asked: list[Predicate],
+        home: virtualhome.Imported,
+        asked: list[virtualhome.Predicate],
         rules: Mapping[str, Json],
         causes: Counter[str],
-    ) -> Case | None:
+    ) -> homes.Case | None:
         first = {o.type: o for o in reversed(home.home.scene.objects)}  # goals name one piece
         places = {p: first.get(p.place) for p in asked}
         made = Arrangement(home.home, {o.id: o for o in home.home.scene.objects})
@@ -441,14 +423,15 @@ class Drawn(PublishedHomes):
         start = {"scene": home.home.name, "poses": poses(rng, home.home, self._actors)}
         text = say(rng, kind, asked, places, home, self._actors)
         episode = Episode(name, text, home.home.name, start, self._actors)
-        return Case(Task(episode, HouseholdReference(name, kind, tuple(goals))), home.home, scene)
+        reference = HouseholdReference(name, kind, tuple(goals))
+        return homes.Case(Task(episode, reference), home.home, scene)
 
 
 def lay_out(
     rng: random.Random,
     made: Arrangement,
-    predicate: Predicate,
-    places: Mapping[Predicate, HouseObject | None],
+    predicate: virtualhome.Predicate,
+    places: Mapping[virtualhome.Predicate, HouseObject | None],
     rules: Mapping[str, Json],
     sizes: Mapping[str, Json],
 ) -> None:
@@ -476,35 +459,35 @@ def lay_out(
 
 
 def read_goals(
-    asked: Sequence[Predicate],
+    asked: Sequence[virtualhome.Predicate],
     scene: Scene,
-    places: Mapping[Predicate, HouseObject | None],
+    places: Mapping[virtualhome.Predicate, HouseObject | None],
     causes: Counter[str],
 ) -> list[GoalCondition] | None:
     """The conditions; None where an episode cannot be had without one. Nobody sits down here, so
     a ``sit`` is left out and counted."""
     goals: list[GoalCondition] = []
     for predicate in asked:
-        found = condition(predicate, scene, places[predicate])
+        found = virtualhome.condition(predicate, scene, places[predicate])
         if not isinstance(found, str):
             goals.append(found)
             continue
-        causes[f"{'predicate' if found == SIT else 'episode'}: {found}"] += 1
-        if found != SIT:
+        causes[f"{'predicate' if found == virtualhome.SIT else 'episode'}: {found}"] += 1
+        if found != virtualhome.SIT:
             return None
     return goals or None
 
 
-def within_reach(home: Imported, scene: Scene, goals: Sequence[GoalCondition]) -> bool:
+def within_reach(home: virtualhome.Imported, scene: Scene, goals: Sequence[GoalCondition]) -> bool:
     """Whether every thing and place of the goals can be seen and reached."""
     ids = {i for goal in goals if isinstance(goal, Inside | Held) for i in goal.things}
     ids |= {i for goal in goals if isinstance(goal, Inside) for i in goal.receptacles}
     layout = home.home.layout.with_things(scene)
     start = home.home.starts[len(home.home.starts) // 2]
-    return reachable(layout, start, sorted(ids)) == ids
+    return virtualhome.reachable(layout, start, sorted(ids)) == ids
 
 
-def kind_of(asked: Sequence[Predicate]) -> str:
+def kind_of(asked: Sequence[virtualhome.Predicate]) -> str:
     """Which of C-WAH's five activities a set of predicates is."""
     places = {p.place for p in asked}
     if "dishwasher" in places:
@@ -520,15 +503,15 @@ def kind_of(asked: Sequence[Predicate]) -> str:
 def say(
     rng: random.Random,
     kind: str,
-    asked: Sequence[Predicate],
-    places: Mapping[Predicate, HouseObject | None],
-    home: Imported,
+    asked: Sequence[virtualhome.Predicate],
+    places: Mapping[virtualhome.Predicate, HouseObject | None],
+    home: virtualhome.Imported,
     actors: Sequence[str],
 ) -> str:
     """The joint instruction."""
     laid = [p for p in asked if p.relation in ("on", "inside")]
     held = [p.thing for p in asked if p.relation == "holds"]
-    parts = listed([counted(class_words(p.thing), p.count) for p in laid])
+    parts = listed([counted(virtualhome.class_words(p.thing), p.count) for p in laid])
     place = places[laid[0]]
     assert place is not None, "goals without their place are left out"
     room = home.home.layout.room_at(place.x, place.y)
@@ -538,7 +521,7 @@ def say(
         if o.type == place.type and home.home.layout.room_at(o.x, o.y) == room
     ]
     side = which(place, alike)
-    where = f"{place.receptacle} the {side}{class_words(place.type)} in the {room}"
+    where = f"{place.receptacle} the {side}{virtualhome.class_words(place.type)} in the {room}"
     return whole(rng.choice(PURPOSES[kind]), parts, where, held, actors)
 
 
@@ -564,7 +547,7 @@ PAPER = ("go_explore", "go_check", "go_grab", "go_put", "chat", "stop")
 
 
 @dataclass(frozen=True)
-class MaWahSettings(HomesSettings):
+class MaWahSettings(homes.HomesSettings):
     """``agents`` act together, from one (to compare with) to four. ``kind`` limits the jobs to one
     of C-WAH's, for example ``put_fridge``. Each has two hands."""
 
@@ -580,10 +563,10 @@ class MaWahSettings(HomesSettings):
         super().__post_init__()
         if not 1 <= self.agents <= 4:
             raise UsageError(f"ma_wah: agents={self.agents} must lie between 1 and 4")
-        check_kind(self.kind, KINDS)
+        homes.check_kind(self.kind, KINDS)
 
 
-class MaWah(SourcedTasks[MaWahSettings]):
+class MaWah(homes.SourcedTasks[MaWahSettings]):
     """Jobs for several in one home: lay the table, fill the fridge, gather the dishes …
 
         >>> jobs = MaWah(settings=MaWah.Settings(homes=1, episodes=5, agents=3))
@@ -598,22 +581,22 @@ class MaWah(SourcedTasks[MaWahSettings]):
 
     name: ClassVar[str] = "ma_wah"
     Settings: ClassVar[type[MaWahSettings]] = MaWahSettings
-    splits: ClassVar[tuple[str, ...]] = (*GENERATED, "logs", "homes")
-    published_train: ClassVar[str] = GENERATED[1]
+    splits: ClassVar[tuple[str, ...]] = (*homes.GENERATED, "logs", "homes")
+    published_train: ClassVar[str] = homes.GENERATED[1]
     max_steps: ClassVar[int] = 1000
 
-    def source(self, split: str) -> EpisodeSource:
-        if split not in GENERATED:
+    def source(self, split: str) -> homes.EpisodeSource:
+        if split not in homes.GENERATED:
             return (Logs if split == "logs" else Drawn)(self.folder, self.settings)
         kinds = (self.settings.kind,) if self.settings.kind else KINDS
         seed = "ma_wah/{scene}"
-        return Generated(split, self.settings, self._draw, kinds, seed, shared_names=True)
+        return homes.Generated(split, self.settings, self._draw, kinds, seed, shared_names=True)
 
     def _draw(self, rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
         job, scene = draw_job(rng, made, arrangement.partition("/")[0]), made.home.name
         if job is None:
             return None
-        name, actors = named(scene, arrangement), actors_of(self.settings.agents)
+        name, actors = homes.named(scene, arrangement), actors_of(self.settings.agents)
         placed = poses(rng, made.home, actors)
         start = {"scene": scene, "arrangement": arrangement, "poses": placed}
         text = say_job(rng, job, made.room(job.place), actors)

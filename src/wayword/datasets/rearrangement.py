@@ -24,33 +24,13 @@ from wayword.core.episode import Episode
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_field, read_json, remembered
 from wayword.core.geometry import absolute, bearing
+from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.chores import preposition as said_of
 from wayword.datasets.procedural.homes.chores import spoken
-from wayword.datasets.procedural.homes.episodes import (
-    GENERATED,
-    EpisodeSource,
-    Generated,
-    HomesSettings,
-    SourcedTasks,
-    read_rules,
-    start_in,
-)
 from wayword.datasets.procedural.homes.home import surfaces
 from wayword.datasets.procedural.homes.objects import OBJECTS, SPARE, Arrangement, names_of
 from wayword.datasets.procedural.tables import Table
-from wayword.datasets.sources import ithor
-from wayword.datasets.sources.thor import (
-    NO_THING,
-    ObjectRecord,
-    Point3,
-    Records,
-    carrier,
-    lies,
-    moved,
-    parents,
-    preposition,
-    read_point,
-)
+from wayword.datasets.sources import ithor, thor
 from wayword.verbalize.generic import COMPASS
 from wayword.worlds.household.goals import RearrangementReference, Restored
 from wayword.worlds.household.layout import Layout
@@ -231,7 +211,7 @@ SPLITS = ("2021_train", "2021_val", "2021_test")
 class PivotPose:
     """Where an object's pivot is (x east, y north, z up, metres) and its heading (degrees)."""
 
-    position: Point3
+    position: thor.Point3
     heading: float
 
 
@@ -273,7 +253,7 @@ class PublishedShuffles:
 
 def _shuffled(path: Path, scene: str, number: int, raw: Any) -> Shuffled:
     where = f"{scene}, episode {number}"
-    x, y, _ = read_point(path, where, raw, "agent_position")
+    x, y, _ = thor.read_point(path, where, raw, "agent_position")
     openings = {
         read_field(path, where, each, "name", str): (
             float(read_field(path, where, each, "start_openness", (int, float))),
@@ -299,7 +279,9 @@ def _poses(path: Path, where: str, raw: Any, name: str) -> dict[str, PivotPose]:
             turn = read_field(path, f"{where}, {name}", each, "rotation", dict)
             heading = float(read_field(path, f"{where}, {name}, rotation", turn, "y", (int, float)))
             called = read_field(path, f"{where}, {name}", each, "name", str)
-        found[called] = PivotPose(read_point(path, f"{where}, {name}", each, "position"), heading)
+        found[called] = PivotPose(
+            thor.read_point(path, f"{where}, {name}", each, "position"), heading
+        )
     return found
 
 
@@ -340,7 +322,7 @@ class JudgedStart:
     """What an episode comes to: the ``records`` of its start, each with what it is in or on; goals
     for what is ``displaced`` and for ``others``; or the ``cause`` why it is left out."""
 
-    records: Records = ()
+    records: thor.Records = ()
     displaced: tuple[Restored, ...] = ()
     others: tuple[Restored, ...] = ()
     crowds: Mapping[str, int] = field(default_factory=dict)
@@ -350,7 +332,7 @@ class JudgedStart:
     """Where (x east, y north, metres) the middle of each thing that can be carried should be."""
 
 
-def judge(published: Records, shuffled: Shuffled) -> JudgedStart:
+def judge(published: thor.Records, shuffled: Shuffled) -> JudgedStart:
     """What an episode asks for in a scene with these objects."""
     goals = _displaced(published, shuffled)
     why = cause(published, shuffled, goals)
@@ -371,7 +353,7 @@ def judge(published: Records, shuffled: Shuffled) -> JudgedStart:
 
 
 def cause(
-    published: Records, shuffled: Shuffled, goals: tuple[Restored, ...] | None = None
+    published: thor.Records, shuffled: Shuffled, goals: tuple[Restored, ...] | None = None
 ) -> Cause:
     """Why an episode is left out; empty where it is not."""
     goals = _displaced(published, shuffled) if goals is None else goals
@@ -384,10 +366,10 @@ def cause(
     return "" if goals else "nothing_displaced"
 
 
-def _displaced(published: Records, shuffled: Shuffled) -> tuple[Restored, ...]:
+def _displaced(published: thor.Records, shuffled: Shuffled) -> tuple[Restored, ...]:
     """How the displaced things should be."""
     things = _things(published)
-    receptacles = [r for r in things if preposition(r)]
+    receptacles = [r for r in things if thor.preposition(r)]
     ways = [[_then(r, shuffled, which) for r in receptacles] for which in (0, 1)]
     goals = []
     for r in things:
@@ -398,7 +380,9 @@ def _displaced(published: Records, shuffled: Shuffled) -> tuple[Restored, ...]:
     return tuple(goal for goal in goals if goal is not None)
 
 
-def _goal(now: ObjectRecord, then: ObjectRecord, ways: list[list[ObjectRecord]]) -> Restored | None:
+def _goal(
+    now: thor.ObjectRecord, then: thor.ObjectRecord, ways: list[list[thor.ObjectRecord]]
+) -> Restored | None:
     """How a thing should be that differs in the two records; None where that is no change."""
     lid = "isOpen" in then.flags
     if not now.pickupable:
@@ -413,10 +397,10 @@ def _goal(now: ObjectRecord, then: ObjectRecord, ways: list[list[ObjectRecord]])
     return Restored(now.id, there.id, lid, at=(x, y), within=NEAR)
 
 
-def _under(records: Records) -> dict[str, str]:
+def _under(records: thor.Records) -> dict[str, str]:
     """Thing -> what it is in or on; furniture and what stands on it as published."""
-    found = parents(records, [r for r in records if not r.pickupable and lies(r)])
-    receptacles = [record for record in records if preposition(record)]
+    found = thor.parents(records, [r for r in records if not r.pickupable and thor.lies(r)])
+    receptacles = [record for record in records if thor.preposition(record)]
     for record in records:
         if record.pickupable:
             best = _carrier(record, receptacles)
@@ -425,24 +409,26 @@ def _under(records: Records) -> dict[str, str]:
     return found
 
 
-def _carrier(record: ObjectRecord, receptacles: list[ObjectRecord]) -> ObjectRecord | None:
-    return carrier(record, receptacles, loose=record.bottom > LOW)
+def _carrier(
+    record: thor.ObjectRecord, receptacles: list[thor.ObjectRecord]
+) -> thor.ObjectRecord | None:
+    return thor.carrier(record, receptacles, loose=record.bottom > LOW)
 
 
-def _still(record: ObjectRecord, receptacles: list[ObjectRecord]) -> str:
+def _still(record: thor.ObjectRecord, receptacles: list[thor.ObjectRecord]) -> str:
     """What a fixed thing stands on, as published."""
-    found = parents((*receptacles, record), [record]) if lies(record) else {}
+    found = thor.parents((*receptacles, record), [record]) if thor.lies(record) else {}
     return found.get(record.id, "")
 
 
-def _things(published: Records) -> Records:
-    return tuple(record for record in published if record.label not in NO_THING)
+def _things(published: thor.Records) -> thor.Records:
+    return tuple(record for record in published if record.label not in thor.NO_THING)
 
 
-def _then(record: ObjectRecord, shuffled: Shuffled, which: int) -> ObjectRecord:
+def _then(record: thor.ObjectRecord, shuffled: Shuffled, which: int) -> thor.ObjectRecord:
     """An object at the start (0) of an episode, or as it should be (1)."""
     pose = (shuffled.start, shuffled.target)[which].get(record.name)
-    record = record if pose is None else moved(record, pose.position, pose.heading)
+    record = record if pose is None else thor.moved(record, pose.position, pose.heading)
     both = shuffled.openings.get(record.name)
     if both is None:
         return record
@@ -619,7 +605,7 @@ Told = Literal["state", "changes"]
 
 
 @dataclass(frozen=True)
-class RearrangementSettings(HomesSettings):
+class RearrangementSettings(homes.HomesSettings):
     """``told`` says what an agent is told: ``state``, how everything was before (as in LangSuitE),
     so that it has to find out itself what changed; or ``changes``, how the changed things should
     be, which is easier."""
@@ -627,7 +613,7 @@ class RearrangementSettings(HomesSettings):
     told: Told = "state"
 
 
-class Rearrangement(SourcedTasks[RearrangementSettings]):
+class Rearrangement(homes.SourcedTasks[RearrangementSettings]):
     """Homes in which some things are not as they should be.
 
         >>> tidy = Rearrangement(settings=Rearrangement.Settings(episodes=3))
@@ -652,23 +638,23 @@ class Rearrangement(SourcedTasks[RearrangementSettings]):
 
     name: ClassVar[str] = "rearrangement"
     Settings: ClassVar[type[RearrangementSettings]] = RearrangementSettings
-    splits: ClassVar[tuple[str, ...]] = (*GENERATED, *SPLITS)
+    splits: ClassVar[tuple[str, ...]] = (*homes.GENERATED, *SPLITS)
     published_train: ClassVar[str] = TRAIN
     max_steps: ClassVar[int] = 1000
 
-    def source(self, split: str) -> EpisodeSource:
+    def source(self, split: str) -> homes.EpisodeSource:
         told = self.settings.told
         if split in SPLITS:
             return Published(split, self.folder, self.settings.make_body(), told)
         seed = "{scene}/rearrangement"  # those that tell the whole state have a name for everything
-        return Generated(split, self.settings, self._draw, seed=seed, named=told == "state")
+        return homes.Generated(split, self.settings, self._draw, seed=seed, named=told == "state")
 
     def _draw(self, rng: random.Random, made: Arrangement, arrangement: str) -> Task | None:
         found, scene = shuffle(rng, made), made.home.name
         if found is None:
             return None
         name = f"{scene}_rearrangement_{arrangement}"
-        start = start_in(rng, made.home, arrangement)
+        start = homes.start_in(rng, made.home, arrangement)
         words = found.state if self.settings.told == "state" else found.changes
         changed, others = found.changed, found.others
         reference = RearrangementReference(name, "rearrangement", changed, others=others)
@@ -676,7 +662,7 @@ class Rearrangement(SourcedTasks[RearrangementSettings]):
 
     def rules(self) -> str:
         """What an agent is told of the task."""
-        return read_rules(f"rearrangement_{self.settings.told}")
+        return homes.read_rules(f"rearrangement_{self.settings.told}")
 
 
 dataset = Rearrangement

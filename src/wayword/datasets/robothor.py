@@ -16,16 +16,7 @@ from wayword.core.errors import DataError, UsageError
 from wayword.core.files import SOURCES, find_any, read_bytes, read_field, remembered
 from wayword.core.geometry import Point, absolute
 from wayword.core.world import Family
-from wayword.datasets.sources.robothor import (
-    EPISODE,
-    METADATA,
-    corners_of,
-    episodes_of,
-    flat,
-    independent,
-    records_of,
-    scene_of,
-)
+from wayword.datasets.sources import robothor
 from wayword.worlds import objectnav
 from wayword.worlds.household.builder import type_name
 from wayword.worlds.objectnav.observation import Camera
@@ -101,13 +92,15 @@ class Robothor(SolvableSearches):
         """That the world is inferred, and whether from the very episodes that are evaluated."""
         if self.settings.simulator == "thor":
             return ()
-        own = not all(independent(self.folder, scene, self.split) for scene in self._scenes)
+        own = not all(
+            robothor.independent(self.folder, scene, self.split) for scene in self._scenes
+        )
         source = "the evaluated episodes" if own else "other splits' episodes"
         return (f"RoboTHOR publishes no walls: floors inferred from {source}",)
 
     @cached_property
     def files(self) -> Mapping[str, Path]:
-        metadata = find_any(self.folder, METADATA)
+        metadata = find_any(self.folder, robothor.METADATA)
         found = {f"episodes/{scene}": path for scene, path in self._scenes.items()}
         return found | ({"objects": metadata} if metadata else {})
 
@@ -144,10 +137,10 @@ class Robothor(SolvableSearches):
 
     def _counts(self) -> dict[str, int]:
         """How many episodes each scene's file holds."""
-        return {s: read_bytes(p).count(EPISODE) for s, p in self._scenes.items()}
+        return {s: read_bytes(p).count(robothor.EPISODE) for s, p in self._scenes.items()}
 
     def _read(self, scene: str) -> Sequence[Any]:
-        return episodes_of(self.folder, self.split, scene)
+        return robothor.episodes_of(self.folder, self.split, scene)
 
     def _task(self, number: int) -> Task:
         scene, index = self._order[number]
@@ -158,7 +151,7 @@ class Robothor(SolvableSearches):
         record = records[index]
         name = read_field(path, where, record, "id", str)
         label = read_field(path, where, record, "object_type", str)
-        x, y = flat(path, where, record, "initial_position")
+        x, y = robothor.flat(path, where, record, "initial_position")
         heading = absolute(
             float(read_field(path, where, record, "initial_orientation", (int, float)))
         )
@@ -167,7 +160,7 @@ class Robothor(SolvableSearches):
         start = {"x": x, "y": y, "heading": heading, "horizon": horizon}
         extra: Extra = {"target": words, "kind": words}
         episode = Episode(name, f"Find the {words}.", scene, start, extra=extra)
-        corners = corners_of(path, where, record)
+        corners = robothor.corners_of(path, where, record)
         shortest = record.get("shortest_path_length") if corners else None
         if shortest is not None:
             shortest = float(read_field(path, where, record, "shortest_path_length", (int, float)))
@@ -180,15 +173,15 @@ class Robothor(SolvableSearches):
 
 @lru_cache(maxsize=96)
 def _place(folder: Path, scene: str, evaluated: str) -> SimulatedScene:
-    words = {record.id: called(record.label) for record in records_of(folder, scene)}
-    return SimulatedScene(scene_of(folder, scene, evaluated), words)
+    words = {record.id: called(record.label) for record in robothor.records_of(folder, scene)}
+    return SimulatedScene(robothor.scene_of(folder, scene, evaluated), words)
 
 
 @lru_cache(maxsize=256)
 def _targets(folder: Path, scene: str) -> dict[str, dict[str, Point]]:
     """Type -> the ids of the scene's objects of it, and their middles on the floor."""
     found: dict[str, dict[str, Point]] = {}
-    for record in records_of(folder, scene):
+    for record in robothor.records_of(folder, scene):
         x, y, _ = record.centre
         found.setdefault(record.type, {})[record.id] = (x, y)
     return found

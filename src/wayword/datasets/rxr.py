@@ -9,15 +9,14 @@ Pose traces and the timing of words are not read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from wayword.core.dataset import Task
 from wayword.core.errors import DataError
-from wayword.core.files import find, read_bytes, read_field
+from wayword.core.files import find, read_field, read_json_lines
 from wayword.datasets.r2r import R2R, R2RSettings, task_of
 
 Language = Literal["en", "hi", "te", ""]
@@ -52,10 +51,8 @@ class RxR(R2R):
     def _read(self, part: str) -> Iterator[Task]:
         path = self._annotations(part)
         language = getattr(self.settings, "language", "")
-        for number, line in enumerate(read_bytes(path).decode("utf-8").splitlines(), 1):
-            if not line.strip():
-                continue
-            record, where = _parsed(path, number, line), f"line {number}"
+        for number, record in read_json_lines(path):
+            where = f"line {number}"
             told = read_field(path, where, record, "language", str)
             if language and told.partition("-")[0] != language:
                 continue
@@ -65,16 +62,6 @@ class RxR(R2R):
             name = str(read_field(path, where, record, "instruction_id", (int, str)))
             extra = {"language": told, "path_id": record.get("path_id")}
             yield task_of(path, where, record, name, text, extra)
-
-
-def _parsed(path: Path, number: int, line: str) -> dict[str, Any]:
-    try:
-        record = json.loads(line)
-    except ValueError:
-        raise DataError(path, f"line {number}", "is not JSON", "fetch it again") from None
-    if not isinstance(record, dict):
-        raise DataError(path, f"line {number}", "is not an object", "fetch it again")
-    return record
 
 
 dataset = RxR

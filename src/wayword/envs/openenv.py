@@ -170,11 +170,11 @@ class Server:
 
     async def _schema(self, request: Request) -> Response:
         self._check(request)
-        words = {"type": "object", "properties": {"text": {"type": "string"}}}
-        seen = {"type": "object", "properties": {**words["properties"], "metadata": {}}}  # type: ignore[dict-item]
-        known = {"episode_id": {"type": "string"}, "step_count": {"type": "integer"}}
-        state = {"type": "object", "properties": known}
-        return JSONResponse({"action": words, "observation": seen, "state": state})
+        text, known = {"text": {"type": "string"}}, {"episode_id": {"type": "string"}}
+        parts = {"action": text, "observation": {**text, "metadata": {}}}
+        parts["state"] = {**known, "step_count": {"type": "integer"}}
+        found = {k: {"type": "object", "properties": part} for k, part in parts.items()}
+        return JSONResponse(found)
 
     async def _metadata(self, request: Request) -> Response:
         self._check(request)

@@ -35,8 +35,8 @@ from wayword.models.parts.decoding import (
     checked_options,
     continued,
     cut,
+    form_in_words,
     longest,
-    schema_in_words,
     shared_tokens,
     thought_apart,
 )
@@ -133,7 +133,7 @@ class HfModel(Model):
             raise ModelError(f"{self._name}: grammars are for local: models", fatal=True)
         if sampling.json_schema is not None:
             told = [Message("user", prompt)] if isinstance(prompt, str) else prompt
-            asked = told[-1].content + schema_in_words(sampling.json_schema)
+            asked = told[-1].content + form_in_words(sampling)
             prompt = [*told[:-1], replace(told[-1], content=asked)]
         ids = await self._in_thread(lambda: self._encoded(prompt, sampling.max_tokens))
         loop = asyncio.get_running_loop()

@@ -32,10 +32,9 @@ from wayword.models.middleware.budget import rough_tokens, sending
 from wayword.models.parts.decoding import (
     checked_options,
     cut,
-    listed_in_words,
+    form_in_words,
     matched,
     picked,
-    schema_in_words,
 )
 from wayword.models.servers.answers import upward
 from wayword.models.servers.profile import profile_of
@@ -144,12 +143,8 @@ class InspectModel(Model):
 
     async def _asked(self, prompt: Prompt, sampling: Sampling, number: int, most: Usage) -> Any:
         told = [user(prompt)] if isinstance(prompt, str) else list(prompt)
-        more = ""
-        if sampling.choices:
-            more = listed_in_words(sampling.choices)
-        elif sampling.json_schema is not None:
-            more = schema_in_words(sampling.json_schema)
-        told[-1] = Message(told[-1].role, told[-1].content + more, told[-1].images)
+        asked = told[-1].content + form_in_words(sampling)
+        told[-1] = Message(told[-1].role, asked, told[-1].images)
         warm = self._profile.temperature
         config = self._inspect.GenerateConfig(
             max_tokens=sampling.max_tokens + self._thinking,

@@ -237,6 +237,12 @@ def encode(picture: Picture, quality: int = 90) -> Image:
     return Image(buffer.getvalue(), "image/jpeg")
 
 
+def picture_at(stem: Path) -> Path | None:
+    """The picture file of that name, with any of the endings."""
+    paths = (stem.with_name(stem.name + suffix) for suffix in SUFFIXES)
+    return next((path for path in paths if path.is_file()), None)
+
+
 def listed(folder: Path) -> dict[str, Path]:
     """Every picture in a folder, by name without suffix, in order of name.
 

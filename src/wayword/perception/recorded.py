@@ -25,7 +25,7 @@ from wayword.core.geometry import absolute, bearings, relative, sector
 from wayword.core.model import Image
 from wayword.core.perceiver import Perceiver, Percept, Picture, Sector, Sighting
 from wayword.perception import panorama
-from wayword.perception.panorama import FACES, SUFFIXES
+from wayword.perception.panorama import FACES
 from wayword.worlds.indoor.graph import ViewpointGraph
 
 SECTORS = 8
@@ -248,7 +248,9 @@ class ScanPictures(Perceiver):
     def _nearest(self, views: Path, heading: float, elevation: float) -> Path:
         row = min(max(round(elevation / STEP), -1), 1) + 1
         number = 12 * row + round(heading / STEP) % 12
-        found = _picture(views / f"{number:02d}") or _picture(views / str(number))
+        found = panorama.picture_at(views / f"{number:02d}") or panorama.picture_at(
+            views / str(number)
+        )
         if found is None:
             problem = f"has no picture {number:02d} of the 36"
             raise DataError(views, "", problem, "render all 36 views, 00 to 35")
@@ -256,12 +258,12 @@ class ScanPictures(Perceiver):
 
     def _sphere(self, scene: str, place: str) -> tuple[Picture, float]:
         """A whole-sphere picture, and the heading of its middle column."""
-        whole = _picture(self._folder / scene / place)
+        whole = panorama.picture_at(self._folder / scene / place)
         if whole is not None:
             return panorama.read(whole), 0.0
         for inside in ("matterport_skybox_images", ""):
             folder = self._folder / scene / inside
-            faces = [_picture(folder / f"{place}_skybox{n}_sami") for n in range(6)]
+            faces = [panorama.picture_at(folder / f"{place}_skybox{n}_sami") for n in range(6)]
             found = [path for path in faces if path is not None]
             if len(found) == len(FACES):
                 read = {name: panorama.read(p) for name, p in zip(FACES, found, strict=True)}
@@ -272,12 +274,6 @@ class ScanPictures(Perceiver):
             "has no picture, no 36 views and no skybox",
             "docs/perception.md has the three forms",
         )
-
-
-def _picture(stem: Path) -> Path | None:
-    """The picture file of that name, with any of the endings."""
-    paths = (stem.with_name(stem.name + suffix) for suffix in SUFFIXES)
-    return next((path for path in paths if path.is_file()), None)
 
 
 def camera_headings(path: Path) -> dict[str, float]:

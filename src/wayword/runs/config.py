@@ -8,6 +8,7 @@ import json
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,16 @@ from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
 from wayword.metrics import scoring
 from wayword.models.middleware.budget import Row, Totals
-from wayword.runs.codec import dump, plain, restore
-from wayword.runs.lines import Appender, lines_end, read_lines, unusable, whole
+from wayword.runs.codec import (
+    Appender,
+    dump,
+    lines_end,
+    plain,
+    read_lines,
+    restore,
+    unusable,
+    whole,
+)
 
 NAME = "run.json"
 
@@ -121,7 +130,11 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
     Scans have gigabytes of them: what was read once is remembered in the cache folder, as long as
     a picture's size and modification time stay the same.
     """
-    known = _remembered(folder)
+    name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
+    memory, known = cache_folder() / "checksums" / f"{name}.json", dict[FileState, str]()
+    with suppress(OSError, ValueError, TypeError):  # there is none, or it cannot be read
+        lines = json.loads(memory.read_bytes())
+        known = {(Path(p), int(size), int(at)): str(found) for p, size, at, found in lines}
     sums, now = Checksums(known), time.time()
     digest = sums.combined({str(path.relative_to(folder)): path for path in pictures})
     settled = {key: sums.known[key] for key in sums.known if now - key[2] / 1e9 > _SETTLED}
@@ -130,22 +143,8 @@ def pictures_checksum(folder: Path, pictures: Sequence[Path]) -> str:
             [str(path), size, changed, found] for (path, size, changed), found in settled.items()
         ]
         text = json.dumps(lines).encode()
-        keep(_memory(folder), lambda file: file.write(text))
+        keep(memory, lambda file: file.write(text))
     return digest
-
-
-def _memory(folder: Path) -> Path:
-    name = hashlib.sha256(str(folder.absolute()).encode()).hexdigest()[:_SHORT]
-    return cache_folder() / "checksums" / f"{name}.json"
-
-
-def _remembered(folder: Path) -> dict[FileState, str]:
-    """The checksums of an earlier run; none where there are none, or they cannot be read."""
-    try:
-        lines = json.loads(_memory(folder).read_bytes())
-        return {(Path(p), int(size), int(at)): str(found) for p, size, at, found in lines}
-    except (OSError, ValueError, TypeError):
-        return {}
 
 
 # What each session of a run took: wall time, and what was spent on episodes that were dropped.
@@ -214,16 +213,13 @@ _FOLDED = 20_000
 class Spending:
     """The run folder's log of billed calls; ``tokens`` and ``dollars`` add up all sessions'.
 
-    ``before`` is what the records hold of runs that kept no such log. The file is made with the
-    first call, so a run without a model has none.
+    The file is made with the first call, so a run without a model has none.
     """
 
-    def __init__(self, run: Path, before: tuple[int, float]) -> None:
+    def __init__(self, run: Path) -> None:
         self._path = run / CALLS
         self._lines: Appender | None = None
         self.tokens, self.dollars, lines = billed(run)
-        if not lines:
-            self.tokens, self.dollars = before
         if lines > _FOLDED:
             whole(self._path, self._line(Row(self.tokens, self.dollars)))
 
@@ -231,8 +227,6 @@ class Spending:
         """Append a row at once. Raises ``RecordingError``."""
         if self._lines is None:
             self._lines = _appending(self._path)
-            if not self._lines.length and (self.tokens or self.dollars):
-                self._lines.append(self._line(Row(self.tokens, self.dollars)))
         self._lines.append(self._line(row))
 
     def close(self) -> None:

@@ -188,7 +188,14 @@ def _lines(
         split = str(run.config["identity"]["dataset"])
         card.splits += [] if split in card.splits else [split]
         for record in run.records():
-            about = _about(run, record, dataset)
+            about = {
+                "episode": record.episode_id,
+                "split": split,
+                "family": dataset.family.name,
+                "agent": cast_of(run.config["identity"]),
+                "run": run.path.name,
+                "success": succeeded(record.scores, dataset.family),
+            }
             try:
                 told = _told(record, tasks, dataset, what, cls, settings, shared)
             except Unfit as reason:
@@ -198,9 +205,14 @@ def _lines(
             working = [one for one in told if not _only_stopped(record, one.actor)]
             card.omit("an actor that only stopped", len(told) - len(working))
             texts = [text for one in working for text in _written(one, what, card)]
-            new = [_line(text, about) for text in texts if _digest(text) not in seen]
+            digests = [hashlib.sha256(json.dumps(text).encode()).digest() for text in texts]
+            new = [
+                json.dumps({**text, **about}, ensure_ascii=False) + "\n"
+                for text, digest in zip(texts, digests, strict=True)
+                if digest not in seen
+            ]
             card.omit("twice", len(texts) - len(new))
-            seen.update(map(_digest, texts))
+            seen.update(digests)
             card.lines += len(new)
             card.episodes += bool(new)
             card.characters += sum(map(len, new))
@@ -239,18 +251,6 @@ def succeeded(scores: Mapping[str, float], family: Family) -> bool:
     return scores.get(family.success, 0.0) > 0.5
 
 
-def _about(run: RecordedRun, record: EpisodeRecord, dataset: Dataset) -> dict[str, Any]:
-    identity = run.config["identity"]
-    return {
-        "episode": record.episode_id,
-        "split": identity["dataset"],
-        "family": dataset.family.name,
-        "agent": cast_of(identity),
-        "run": run.path.name,
-        "success": succeeded(record.scores, dataset.family),
-    }
-
-
 def _written(told: Told, what: Export, card: Card) -> list[dict[str, Any]]:
     """The lines of one actor, before what is known of the episode is added."""
     card.decisions += len(told.answers)
@@ -263,14 +263,6 @@ def _written(told: Told, what: Export, card: Card) -> list[dict[str, Any]]:
         {"prompt": prompt, "completion": completion, **about, "step": number}
         for number, (prompt, completion) in enumerate(told.pairs(), 1)
     ]
-
-
-def _digest(text: Mapping[str, Any]) -> bytes:
-    return hashlib.sha256(json.dumps(text).encode()).digest()
-
-
-def _line(text: Mapping[str, Any], about: Mapping[str, Any]) -> str:
-    return json.dumps({**text, **about}, ensure_ascii=False) + "\n"
 
 
 # Finished runs as a dataset in the Hugging Face layout: tables, and a card that describes them.
@@ -376,13 +368,22 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
         for name in TABLES
         if rows[name]
     ]
-    played = [_played(run) for run in runs]
+    played = []
+    for run in runs:
+        identity = run.config["identity"]
+        checksum = str(identity.get("data_checksum", ""))[:8] or "generated"
+        cells = (run.path.name, cast_of(identity), identity["dataset"], checksum)
+        played.append(f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |")
+    features = []
+    if suffix == "parquet" and rows["trajectory"]:  # JSON has no pictures
+        features = ["dataset_info:\n- config_name: trajectory\n  features:"]
+        features += [f"  - name: {name}\n    dtype: {kind}" for name, (_, kind) in PICTURED.items()]
     left = ", ".join(f"{count} {cause}" for cause, count in sorted(card.omitted.items()))
     lines = [
         "---\nlanguage:\n- en\ntags:\n- wayword\n- embodied\n- navigation",
         "configs:",
         *configs,
-        *_features(suffix, rows),
+        *features,
         "---\n",
         f"# {', '.join(card.splits)}, played in Wayword {card.wayword}\n",
         "| Table | Rows | A row is |\n| --- | ---: | --- |",
@@ -397,21 +398,6 @@ def card_text(runs: Sequence[RecordedRun], card: Card, rows: dict[str, int], suf
         "\nPublished data keeps its own terms: see the datasets page of Wayword's documentation.",
     ]
     return "\n".join(lines) + "\n"
-
-
-def _played(run: RecordedRun) -> str:
-    identity = run.config["identity"]
-    checksum = str(identity.get("data_checksum", ""))[:8] or "generated"
-    cells = (run.path.name, cast_of(identity), identity["dataset"], checksum)
-    return f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |"
-
-
-def _features(suffix: str, rows: dict[str, int]) -> list[str]:
-    """What tells ``datasets`` that a column holds pictures; of Parquet alone, as JSON has none."""
-    if suffix != "parquet" or not rows["trajectory"]:
-        return []
-    columns = [f"  - name: {name}\n    dtype: {kind}" for name, (_, kind) in PICTURED.items()]
-    return ["dataset_info:\n- config_name: trajectory\n  features:", *columns]
 
 
 def _steps(runs: Sequence[RecordedRun], what: Export) -> Iterator[dict[str, Any]]:

@@ -37,22 +37,14 @@ from wayword.core import registry
 from wayword.core.dataset import Dataset, Task, task_id
 from wayword.core.errors import UsageError, WaywordError
 from wayword.core.game import PlanningFailed
-from wayword.core.model import (
-    Choice,
-    Completion,
-    Model,
-    Prompt,
-    Sampling,
-    Usage,
-    estimated_tokens,
-)
+from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage, estimated_tokens
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import ModelCall, Trajectory
 from wayword.models.middleware.prices import Price, load_prices
 from wayword.models.scripted import smallest
 from wayword.models.servers.profile import Profile, is_known, profile_of
 from wayword.runs import reproduce
-from wayword.runs.active import choose, open_models, tokens_of
+from wayword.runs.active import choose, demonstrations, open_models, tokens_of
 from wayword.runs.config import Checksums, sessions
 from wayword.runs.plan import (
     AgentParts,
@@ -67,7 +59,6 @@ from wayword.runs.plan import (
 )
 from wayword.runs.play import EXPERTS, expert_scores
 from wayword.runs.record import RunFolder, is_run
-from wayword.runs.showing import demonstrations
 
 SLACK = 1.1
 """Steps of a language model for one of the expert's: it takes detours and is rejected at times."""

@@ -35,17 +35,16 @@ from wayword.core.episode import Json
 from wayword.core.errors import RecordingError
 from wayword.core.files import cache_folder, keep
 from wayword.metrics.summary import Scores
-from wayword.runs.codec import restore
-from wayword.runs.lines import Member, corrupt, parsed, read_member, read_members
+from wayword.runs.codec import Member, corrupt, parsed, read_member, read_members, restore
 
 EPISODES, FAILURES = "episodes.jsonl.gz", "failures.jsonl.gz"
-_FORM = 1
+_FORM = 2
 """Raised whenever the tables, or what is put into them, change."""
 _TABLES = """
 CREATE TABLE episodes (number INTEGER PRIMARY KEY, id BLOB UNIQUE, at, size, foot BLOB, ended BLOB);
 CREATE TABLE failures (number INTEGER PRIMARY KEY, id BLOB, at, size, foot BLOB, reason BLOB);
 CREATE INDEX failed ON failures (id);
-CREATE TABLE metrics (number INTEGER PRIMARY KEY, key BLOB UNIQUE, whole, nan);
+CREATE TABLE metrics (number INTEGER PRIMARY KEY, key BLOB UNIQUE);
 CREATE TABLE modified (at);
 INSERT INTO modified VALUES (0);
 """
@@ -53,7 +52,6 @@ _METRICS = 1900
 """Metrics of a run at most: SQLite has 2,000 columns."""
 _TOGETHER = 4096
 """Rows that are Python objects at a time."""
-_FITS = 2**63
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +100,9 @@ class Index:
         self._read_metrics()
 
     def _read_metrics(self) -> None:
-        """The metrics by key: the number of the column, and whether its scores are all whole
-        numbers, and whether one is NaN."""
-        rows = self._db.execute("SELECT number, key, whole, nan FROM metrics ORDER BY number")
-        self._metrics = {_text(key): (n, bool(whole), bool(nan)) for n, key, whole, nan in rows}
+        """The metrics by key: the number of the column."""
+        rows = self._db.execute("SELECT number, key FROM metrics ORDER BY number")
+        self._metrics = {_text(key): int(number) for number, key in rows}
         self._inserts: dict[tuple[str, ...], str] = {}
 
     def _written(self) -> int:
@@ -159,7 +156,15 @@ class Index:
                     for found in self._new("episodes"):
                         self._insert(entry_of(self._files["episodes"], found), found.foot)
                     for found in self._new("failures"):
-                        self._insert_failure(self._files["failures"], found)
+                        path = self._files["failures"]
+                        told = parsed(path, found.number, found.line)
+                        if not isinstance(told.get("episode"), str):
+                            raise corrupt(path, found.number, "has no field 'episode'")
+                        row = (_raw(told["episode"]), found.at, found.size, found.foot)
+                        self._db.execute(
+                            "INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?)",
+                            (found.number, *row, _raw(str(told.get("reason", "")))),
+                        )
             except BaseException:
                 self._read_metrics()  # those that were added are gone with the rest
                 raise
@@ -211,57 +216,28 @@ class Index:
         keys = tuple(entry.scores)
         if keys not in self._inserts:
             for key in keys:
-                self._metric(key)
+                if key not in self._metrics:
+                    self._add_metric(key)
             names = ["number", "id", "at", "size", "foot", "ended"]
-            names += [f"m{self._metrics[key][0]}" for key in keys]
+            names += [f"m{self._metrics[key]}" for key in keys]
             places = ",".join("?" * len(names))
             self._inserts[keys] = f"INSERT INTO episodes ({','.join(names)}) VALUES ({places})"
-        values = [self._stored(key, value) for key, value in entry.scores.items()]
         row = (entry.number, _raw(entry.episode_id), entry.at, entry.size, foot, _raw(entry.ended))
         try:
-            self._db.execute(self._inserts[keys], (*row, *values))
+            self._db.execute(self._inserts[keys], (*row, *map(_stored, entry.scores.values())))
         except sqlite3.IntegrityError:
             problem = f"holds episode {entry.episode_id!r} a second time"
             raise corrupt(self._files["episodes"], entry.number, problem) from None
 
-    def _metric(self, key: str) -> None:
+    def _add_metric(self, key: str) -> None:
         """Make a column for a metric that no episode had before."""
-        if key in self._metrics:
-            return
         number = len(self._metrics)
         if number == _METRICS:
             problem = f"a run has at most {_METRICS:,} metrics; score fewer in an episode"
             raise RecordingError(f"{self._files['episodes']}: {problem}")
         self._db.execute(f"ALTER TABLE episodes ADD COLUMN m{number}")
-        self._db.execute("INSERT INTO metrics VALUES (?, ?, 1, 0)", (number, _raw(key)))
-        self._metrics[key] = number, True, False
-
-    def _stored(self, key: str, value: float) -> float | str:
-        """A score as SQLite holds it: it has no NaN, and no whole numbers of any length."""
-        number, whole, nan = self._metrics[key]
-        exact = type(value) is int and abs(value) < _FITS
-        if whole and not exact:
-            self._metrics[key] = number, False, nan
-            self._db.execute("UPDATE metrics SET whole = 0 WHERE number = ?", (number,))
-        if exact:
-            return value
-        found = _float(value)
-        if found == found:
-            return found
-        if not nan:
-            self._metrics[key] = number, False, True
-            self._db.execute("UPDATE metrics SET nan = 1 WHERE number = ?", (number,))
-        return "nan"
-
-    def _insert_failure(self, path: Path, found: Member) -> None:
-        told = parsed(path, found.number, found.line)
-        if not isinstance(told.get("episode"), str):
-            raise corrupt(path, found.number, "has no field 'episode'")
-        row = (_raw(told["episode"]), found.at, found.size, found.foot)
-        self._db.execute(
-            "INSERT INTO failures VALUES (?, ?, ?, ?, ?, ?)",
-            (found.number, *row, _raw(str(told.get("reason", "")))),
-        )
+        self._db.execute("INSERT INTO metrics VALUES (?, ?)", (number, _raw(key)))
+        self._metrics[key] = number
 
     # Questions.
 
@@ -305,7 +281,7 @@ class Index:
 
     def entries(self, numbers: Sequence[int] | None = None) -> Iterator[Entry]:
         """Finished episodes, in the order they ended; or those of these numbers, in their order."""
-        columns = [f"m{number}" for number, _, _ in self._metrics.values()]
+        columns = [f"m{number}" for number in self._metrics.values()]
         query = f"SELECT {','.join(['id, ended, at, size, number', *columns])} FROM episodes"
         wanted = range(1, len(self) + 1) if numbers is None else numbers
         for first in range(0, len(wanted), _TOGETHER):
@@ -331,12 +307,12 @@ class Index:
         """A metric over the episodes in the order they ended, (N,); NaN where one lacks it."""
         if key not in self._metrics:
             return np.full(len(self), math.nan)
-        query = f"SELECT m{self._metrics[key][0]} FROM episodes ORDER BY number"
+        query = f"SELECT m{self._metrics[key]} FROM episodes ORDER BY number"
         return np.array([score for (score,) in self._all(query)], dtype=float)
 
     def scores(self) -> Scores:
         """All metrics in the order of the ids, so that no figure depends on who ended first."""
-        columns = [f"m{number}" for number, _, _ in self._metrics.values()]
+        columns = [f"m{number}" for number in self._metrics.values()]
         ids, values = list[str](), np.empty((len(columns), len(self)))
         query = f"SELECT {','.join(['id', *columns])} FROM episodes ORDER BY id"
         with self._lock:
@@ -345,14 +321,30 @@ class Index:
                 part = slice(len(ids), len(ids) + len(rows))
                 ids += [_text(row[0]) for row in rows]
                 values[:, part] = np.array([row[1:] for row in rows], dtype=float).T
-        whole = frozenset(key for key, (_, whole, _) in self._metrics.items() if whole)
-        nans = any(nan for _, _, nan in self._metrics.values())
-        return Scores(ids, tuple(self._metrics), values, whole, self._nans() if nans else None)
+            holed = np.isnan(values)
+            likely = ((values == np.floor(values)) | holed).all(axis=1)
+            real = self._columns_with(
+                columns, np.asarray(likely), "typeof({0}) IN ('real', 'text')"
+            )
+            nans = None
+            if self._columns_with(columns, np.asarray(holed.any(axis=1)), "{0} IS 'nan'"):
+                places = ",".join(f"{column} IS 'nan'" for column in columns)
+                rows = self._all(f"SELECT {places} FROM episodes ORDER BY id")
+                nans = np.array(rows, dtype=bool)
+        fractions = real | {c for c, may in zip(columns, likely, strict=True) if not may}
+        whole = frozenset(k for k, n in self._metrics.items() if f"m{n}" not in fractions)
+        return Scores(ids, tuple(self._metrics), values, whole, nans)
 
-    def _nans(self) -> NDArray[np.bool_]:
-        """(episodes, metrics): where a score itself is NaN, in the order of the ids."""
-        columns = ",".join(f"m{number} IS 'nan'" for number, _, _ in self._metrics.values())
-        return np.array(self._all(f"SELECT {columns} FROM episodes ORDER BY id"), dtype=bool)
+    def _columns_with(
+        self, columns: Sequence[str], among: NDArray[np.bool_], condition: str
+    ) -> set[str]:
+        """Those of some columns for which a condition holds for any episode."""
+        asked = [column for column, may in zip(columns, among, strict=True) if may]
+        if not asked:
+            return set()
+        sums = ",".join(f"total({condition.format(column)})" for column in asked)
+        (counts,) = self._all(f"SELECT {sums} FROM episodes")
+        return {column for column, count in zip(asked, counts, strict=True) if count}
 
     def find(
         self,
@@ -389,7 +381,7 @@ class Index:
         """The column of a metric, or of the ids; empty where there is none."""
         if sort == "id":
             return "id"
-        return f"m{self._metrics[sort][0]}" if sort in self._metrics else ""
+        return f"m{self._metrics[sort]}" if sort in self._metrics else ""
 
     # Texts.
 
@@ -436,10 +428,7 @@ class Index:
         return [entry.episode_id for entry in self.entries(sorted(row[0] for row in rows))]
 
     def _read_texts(
-        self,
-        db: sqlite3.Connection,
-        entry: Entry,
-        instruction: Callable[[str], str] | None,
+        self, db: sqlite3.Connection, entry: Entry, instruction: Callable[[str], str] | None
     ) -> None:
         path = self._files["episodes"]
         line = read_member(path, entry.number, entry.at, entry.size)
@@ -499,45 +488,28 @@ def _holds(name: bytes, word: bytes) -> bool:
     return _text(word) in _text(name).lower()
 
 
-def _float(value: float) -> float:
+def _stored(value: float) -> float | str:
+    """A score as SQLite holds it: it has no NaN, and no whole numbers of any length."""
+    if type(value) is int and abs(value) < 2**63:
+        return value
     try:
-        return float(value)
+        found = float(value)
     except OverflowError:  # whole numbers of a damaged file have any length
         return math.inf if value > 0 else -math.inf
+    return found if found == found else "nan"
 
 
 # Records.
 
-_DECODER = json.JSONDecoder()
-_LABELS = ('{"episode":', ',"scores":', ',"trajectory":{"episode_id":', ',"ended":')
 _KINDS = {"episode": str, "scores": dict, "trajectory": dict}
 
 
 def entry_of(path: Path, found: Member) -> Entry:
-    """A record without its trajectory; parsed whole where it is not in our own order."""
-    values = _values(found.line.decode(errors="replace"))
-    if [type(value) for value in values] == [str, dict, str, str] and found.line.endswith(b"}}"):
-        episode, scores, _, ended = values
-    else:
-        whole = record_of(path, found.number, found.line)
-        episode, scores = whole["episode"], whole["scores"]
-        ended = str(whole["trajectory"].get("ended", ""))
-    scores = scores_of(path, found.number, scores)
-    return Entry(episode, scores, ended, found.at, found.size, found.number)
-
-
-def _values(text: str) -> list[Any]:
-    """The JSON value after each label, as far as the text has them in that order."""
-    found, at = list[Any](), 0
-    for label in _LABELS:
-        if not text.startswith(label, at):
-            break
-        try:
-            value, at = _DECODER.raw_decode(text, at + len(label))
-        except (ValueError, RecursionError):
-            break
-        found.append(value)
-    return found
+    """A record without its trajectory."""
+    record = record_of(path, found.number, found.line)
+    scores = scores_of(path, found.number, record["scores"])
+    ended = str(record["trajectory"].get("ended", ""))
+    return Entry(record["episode"], scores, ended, found.at, found.size, found.number)
 
 
 def record_of(path: Path, number: int, line: bytes) -> dict[str, Json]:

@@ -18,8 +18,8 @@ from typing import Any
 from wayword.core.errors import RecordingError, UsageError
 from wayword.models.middleware.budget import Row
 from wayword.runs import config as configs
+from wayword.runs.codec import Appender, corrupt, read_members, unusable
 from wayword.runs.index import EPISODES, FAILURES, entry_of
-from wayword.runs.lines import Appender, corrupt, read_members, unusable
 from wayword.runs.record import RecordedRun
 from wayword.runs.remote import url_of
 
@@ -121,10 +121,10 @@ def _members(
 
 def _bill(runs: Sequence[RecordedRun], folder: Path) -> None:
     """Record what all shards have spent, so that a budget holds for the whole when it resumes."""
-    bills = [configs.Spending(run.path, (0, 0.0)) for run in runs]
+    bills = [configs.Spending(run.path) for run in runs]
     tokens, dollars = sum(b.tokens for b in bills), sum(b.dollars for b in bills)
     if tokens or dollars:
-        whole = configs.Spending(folder, (0, 0.0))
+        whole = configs.Spending(folder)
         whole.write(Row(tokens, dollars))
         whole.close()
 

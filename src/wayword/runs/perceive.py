@@ -294,7 +294,14 @@ async def _place(
 def _listed(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]]:
     """Place -> its picture, and place -> the heading that its middle faces. Raises ``DataError``
     where a tour names a picture that is not there."""
-    given, beside = _norths(plan.norths), plan.folder.parent / "tour.json"
+    given = {} if plan.norths is None else read_json(plan.norths)
+    if plan.norths is not None and not isinstance(given, dict):
+        raise DataError(plan.norths, "", "is not an object of place: heading in degrees")
+    for name, value in given.items():
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            field = f"field {name!r}"
+            raise DataError(plan.norths or name, field, f"is no heading in degrees: {value!r}")
+    given, beside = {k: float(v) for k, v in given.items()}, plan.folder.parent / "tour.json"
     there = panorama.listed(plan.folder)
     if plan.folder.name != "pictures" or not beside.is_file():
         return there, given
@@ -305,18 +312,6 @@ def _listed(plan: Perceiving) -> tuple[Mapping[str, Path], Mapping[str, float]]:
             raise DataError(beside, f"place {name!r}", f"its picture {path} is not there")
     norths = {name: float(place.get("north", 0.0)) for name, place in places.items()}
     return listed, {**norths, **given}
-
-
-def _norths(path: Path | None) -> Mapping[str, float]:
-    if path is None:
-        return {}
-    given = read_json(path)
-    if not isinstance(given, dict):
-        raise DataError(path, "", "is not an object of place: heading in degrees")
-    for name, value in given.items():
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise DataError(path, f"field {name!r}", f"is no heading in degrees: {value!r}")
-    return {name: float(value) for name, value in given.items()}
 
 
 def _write(plan: Perceiving, places: Sequence[PerceivedPlace]) -> None:

@@ -539,11 +539,7 @@ def split_name(plan: Plan, dataset: Dataset) -> str:
 
 
 def identity(
-    plan: Plan,
-    dataset: Dataset,
-    agent: AgentParts,
-    models: Mapping[str, Model],
-    checksum: str,
+    plan: Plan, dataset: Dataset, agent: AgentParts, models: Mapping[str, Model], checksum: str
 ) -> dict[str, Any]:
     """The settings that make a run the run it is: two runs that agree here would do the same.
 

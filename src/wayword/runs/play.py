@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from wayword.agents.person import Person
 from wayword.core.dataset import Dataset, Task, of_ids
@@ -74,11 +73,12 @@ def play(plan: Plan, person: Person | None = None) -> Game:
         raise UsageError(f"episode {name} was played before; {remedy}")
     if not result.outcome.finished:
         return Game(result)
-    episode, ended, scores = _last(result.path)
+    *_, record = RunFolder.read(result.path).records()  # the newest
+    episode, played = record.episode_id, record.trajectory
     dataset = open_dataset(plan)
     task = of_ids(dataset.tasks, {episode})[episode]
     expert, best = expert_scores(plan, dataset, task)
-    return Game(result, episode, ended, scores, expert, best)
+    return Game(result, episode, played.ended, record.scores, expert, best)
 
 
 def expert_scores(
@@ -97,9 +97,3 @@ def expert_scores(
             (scores,) = score(dataset, [(task, trajectory)])
             return name, scores
     return "", None
-
-
-def _last(path: Path) -> tuple[str, str, Mapping[str, float]]:
-    """The run's newest episode."""
-    *_, record = RunFolder.read(path).records()
-    return record.episode_id, record.trajectory.ended, record.scores

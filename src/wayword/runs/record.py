@@ -4,7 +4,7 @@
     episodes.jsonl.gz   a line an episode: {"episode": id, "scores": {...}, "trajectory": {...}}
     failures.jsonl.gz   a line a failure: {"episode": id, "reason": "...", "trajectory": {...}}
 
-:mod:`wayword.runs.lines` writes the files, :mod:`wayword.runs.codec` the trajectories, and
+:mod:`wayword.runs.codec` writes the files, :mod:`wayword.runs.codec` the trajectories, and
 :mod:`wayword.runs.index` answers what does not need these.
 """
 
@@ -25,18 +25,19 @@ from wayword.core.errors import RecordingError, UsageError
 from wayword.core.trajectory import Trajectory
 from wayword.runs import config as configs
 from wayword.runs import remote
-from wayword.runs.codec import dump, from_json, tree
-from wayword.runs.index import EPISODES, FAILURES, Entry, Index, record_of, scores_of
-from wayword.runs.lines import (
+from wayword.runs.codec import (
     Appender,
     corrupt,
+    dump,
     foot_of,
+    from_json,
     member,
     parsed,
     read_member,
     read_members,
     unusable,
 )
+from wayword.runs.index import EPISODES, FAILURES, Entry, Index, record_of, scores_of
 
 LOCK = ".lock"
 """Names the process that writes; the lock itself is on the file of episodes."""
@@ -86,7 +87,7 @@ class Line:
             written["scores"] = scores = dict(record.scores)
         else:
             written["reason"] = record.reason
-        written["trajectory"] = None if played is None else tree(played)
+        written["trajectory"] = played
         try:
             line = member(dump(written))
         except RecordingError as error:

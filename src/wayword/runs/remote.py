@@ -24,8 +24,8 @@ from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError, needing
 from wayword.core.files import cache_folder
+from wayword.runs.codec import read_members
 from wayword.runs.index import EPISODES, FAILURES
-from wayword.runs.lines import read_members
 
 GROWING = (EPISODES, FAILURES)
 """Files that go up in segments."""
@@ -132,16 +132,14 @@ class Store:
                 end = start + size
                 foot = max(start, end - 64)  # records of two histories differ in their checksums
                 file.seek(foot)
-                if own < end or file.read(end - foot) != self._part(key, foot - start, size):
+                if own < end or file.read(end - foot) != self._files.cat_file(
+                    key, start=foot - start, end=size
+                ):
                     file.seek(start)
                     file.write(self._files.cat_file(key))
                     file.truncate()
                     own = end
         self._sent[name] = end
-
-    def _part(self, key: str, start: int, end: int) -> bytes:
-        part: bytes = self._files.cat_file(key, start=start, end=end)
-        return part
 
     def _segments(self, name: str) -> list[tuple[int, int, str]]:
         """Each segment's first byte, size and key, in order."""

@@ -20,11 +20,11 @@ from wayword.core.recording import Dictated
 from wayword.core.trajectory import HISTORY_DROPPED, ModelCall, Trajectory
 from wayword.core.world import Feedback
 from wayword.metrics.scoring import score
+from wayword.runs.active import demonstrations
 from wayword.runs.codec import plain
 from wayword.runs.config import Checksums
 from wayword.runs.plan import Plan, open_dataset
 from wayword.runs.record import EpisodeRecord, RecordedRun
-from wayword.runs.showing import demonstrations
 from wayword.worlds.household.observation import Answerer
 
 Written = dict[str, str]

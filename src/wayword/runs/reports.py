@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from wayword.core import registry
 from wayword.core.errors import RecordingError, UsageError, suggest
 from wayword.core.files import reading
@@ -235,44 +233,29 @@ def _shown(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
     return [replace(row, values=kept[str(number)]) for number, row in enumerate(rows)]
 
 
-def _scored(run: RecordedRun) -> Scores:
-    """The run's scores in the order of the episodes' ids, so that a table does not depend on which
-    episode ended first. Raises ``RecordingError`` for what no episode can score."""
-    known = (*metrics_of(run.config), *accounting.METRICS)
-    kinds = {metric.key: metric.kind for metric in known}
-    scored = run.index.scores()
-    if not _all_possible(scored, kinds):
-        for name, scores in scored.pairs():
-            for key, value in scores.items():
-                if not _possible(kinds.get(key, ""), value):
-                    raise RecordingError(
-                        f"{run.path / EPISODES}: episode {name!r}: {key!r} cannot be "
-                        f"{value!r}; `wayword verify` names all episodes whose scores are wrong"
-                    )
-    return scored
-
-
-def _all_possible(scored: Scores, kinds: Mapping[str, str]) -> bool:
-    """As ``_possible`` for each of them, metric by metric: a run may have a million episodes."""
-    for key in scored.keys:
-        values, kind = scored.column(key), kinds.get(key, "")
-        low = -1e-9 if kind == "rate" else 0.0 if kind in _NEVER_NEGATIVE else -math.inf
-        high = 1.0 + 1e-9 if kind == "rate" else math.inf
-        if not bool(np.all((values >= low) & (values <= high))):
-            return False
-    return scored.nans is None
-
-
 _NEVER_NEGATIVE = ("ratio", "metres", "count", "hops", "seconds", "tokens", "dollars")
 
 
-def _possible(kind: str, value: float) -> bool:
-    """Whether a metric of this kind can have the value; unknown kinds can be any number."""
-    if math.isnan(value):
-        return False
-    if kind == "rate":
-        return -1e-9 <= value <= 1.0 + 1e-9
-    return kind not in _NEVER_NEGATIVE or value >= 0
+def _scored(run: RecordedRun) -> Scores:
+    """The run's scores in the order of the episodes' ids, so that a table does not depend on which
+    episode ended first. Raises ``RecordingError`` for a score that no episode can have."""
+    known = (*metrics_of(run.config), *accounting.METRICS)
+    kinds = {metric.key: metric.kind for metric in known}
+    scored = run.index.scores()
+    for number, key in enumerate(scored.keys):
+        values, kind = scored.columns[number], kinds.get(key, "")
+        low = -1e-9 if kind == "rate" else 0.0 if kind in _NEVER_NEGATIVE else -math.inf
+        high = 1.0 + 1e-9 if kind == "rate" else math.inf
+        wrong = (values < low) | (values > high)
+        if scored.nans is not None:
+            wrong |= scored.nans[:, number]
+        if wrong.any():
+            at = int(wrong.argmax())
+            raise RecordingError(
+                f"{run.path / EPISODES}: episode {scored.ids[at]!r}: {key!r} cannot be "
+                f"{float(values[at])!r}; `wayword verify` names all episodes whose scores are wrong"
+            )
+    return scored
 
 
 def _row(run: RecordedRun) -> Row:
@@ -306,19 +289,15 @@ def _summed(run: RecordedRun) -> Row:
         clusters=_clusters(scored.ids, family) if own else None,
         wall_seconds=_wall(run, len(scored)),
     )
+    # What was billed in all, where that is more than the finished episodes took.
+    finished, dollars = row.totals.get("cost") or 0.0, billed(run.path)[1]
     return replace(
         row,
-        totals={**row.totals, **_beyond(run.path, row)},
+        totals={**row.totals, **({"billed": dollars} if dollars > finished + 0.0001 else {})},
         sees_answer=bool(config.get("sees_answer")),
         clustered=own.clustered if own else "",
         caveats=(*caveats_of(config), *marks(scored)),
     )
-
-
-def _beyond(path: Path, row: Row) -> dict[str, float]:
-    """What was billed in all, where that is more than the finished episodes took."""
-    finished, dollars = row.totals.get("cost") or 0.0, billed(path)[1]
-    return {"billed": dollars} if dollars > finished + 0.0001 else {}
 
 
 def _wall(run: RecordedRun, finished: int) -> float | None:

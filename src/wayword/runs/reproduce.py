@@ -386,6 +386,7 @@ def beside(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
     found = pooled(runs)
     ours = {key: value for key in keys if (value := _value(found, runs, key)) is not None}
     totals = found.totals
+    failed = [f"{found.failed} episodes failed"] if found.failed else []
     return ReproducedRow(
         row.name,
         row.published,
@@ -397,12 +398,8 @@ def beside(prepared: Prepared, keys: Sequence[str]) -> ReproducedRow:
         found.dataset,
         totals.get("cost", 0.0),
         int(sum(totals.get(key) or 0 for key in ("prompt_tokens", "completion_tokens"))),
-        (*prepared.differs, *found.caveats, *_failed(found)),
+        (*prepared.differs, *found.caveats, *failed),
     )
-
-
-def _failed(row: Row) -> list[str]:
-    return [f"{row.failed} episodes failed"] if row.failed else []
 
 
 def _value(row: Row, runs: Sequence[RecordedRun], key: str) -> Interval | None:

@@ -28,9 +28,7 @@ from wayword.core.model import Model
 from wayword.core.recording import Continued
 from wayword.core.rollout import Outcome
 from wayword.core.rollout import run as run_episodes
-from wayword.core.trajectory import (
-    Step,
-)
+from wayword.core.trajectory import Step
 from wayword.models.middleware.budget import Account
 from wayword.runs import remote
 from wayword.runs.active import (
@@ -43,15 +41,8 @@ from wayword.runs.active import (
     setup_of,
     unfinished,
 )
-from wayword.runs.config import Session, Spending, add_session, sessions
-from wayword.runs.plan import (
-    AgentParts,
-    Plan,
-    model_choices,
-    open_agent,
-    open_dataset,
-    run_folder,
-)
+from wayword.runs.config import Session, Spending, add_session
+from wayword.runs.plan import AgentParts, Plan, model_choices, open_agent, open_dataset, run_folder
 from wayword.runs.record import RunFolder, is_run
 from wayword.settings import merge
 
@@ -171,15 +162,10 @@ class Continuation:
 
 def add_earlier(account: Account, run: RunFolder) -> Spending:
     """Count what earlier sessions of the run spent, and log what is spent from now on."""
-    finished = run.index
-    before = list(sessions(run.path))
-    columns = map(finished.column, ("prompt_tokens", "completion_tokens", "cost"))
+    columns = map(run.index.column, ("prompt_tokens", "completion_tokens", "cost"))
     read, written, costs = (np.nan_to_num(column) for column in columns)
-    tokens, dollars = int(read.sum() + written.sum()), float(costs.sum())
     account.expect(zip((read + written).tolist(), costs.tolist(), strict=True))
-    tokens += sum(s.dropped_tokens for s in before)
-    dollars += sum(s.dropped_dollars for s in before)
-    spending = Spending(run.path, (tokens, dollars))
+    spending = Spending(run.path)
     account.tokens += spending.tokens
     account.dollars += spending.dollars
     account.ledger = spending

@@ -20,7 +20,6 @@ from itertools import product
 from pathlib import Path
 
 from wayword.core.errors import RecordingError, UsageError
-from wayword.core.metric import Metric
 from wayword.metrics.intervals import Interval
 from wayword.metrics.summary import Row
 from wayword.runs.plan import Plan
@@ -153,15 +152,20 @@ def variants(plan: Plan, sweeps: Sequence[str]) -> list[Variant]:
         raise UsageError("--sweep: a setting is given twice")
     if (count := math.prod(len(values) for _, values in read)) > MOST_RUNS:
         raise _too_many("--sweep", count)
-    folder = plan.out or _folder(plan, sweeps)
+    told = json.dumps([plan.agent, plan.on, plan.model, plan.settings, *sweeps], default=str)
+    digest = hashlib.sha256(told.encode()).hexdigest()[:8]
+    name = f"sweep-{Path(plan.agent).stem}-{plan.on.replace(':', '-')}-{digest}"
+    folder = plan.out or Path("runs") / name
     made = []
     for values in product(*(values for _, values in read)):
         choices = tuple((key, value) for (key, _), value in zip(read, values, strict=True))
         own = [f"{key}={value}" for key, value in choices if key != SEED]
         name = ",".join(f"{key}={value}" for key, value in choices).replace("/", "_")
         settings = merge(plan.settings, parse(own))
-        seed = _seed(dict(choices).get(SEED, str(plan.seed)))
-        variant = replace(plan, settings=settings, seed=seed, out=folder / name)
+        seed = dict(choices).get(SEED, str(plan.seed))
+        if not seed.isdecimal():
+            raise UsageError(f"--sweep {SEED}={seed}: a seed is a whole number from 0 on")
+        variant = replace(plan, settings=settings, seed=int(seed), out=folder / name)
         made.append(Variant(choices, variant))
     return made
 
@@ -185,12 +189,6 @@ def over_seeds(sweeps: Sequence[str]) -> bool:
     return any(sweep.partition("=")[0] in SEEDS for sweep in sweeps)
 
 
-def _seed(value: str) -> int:
-    if not value.isdecimal():
-        raise UsageError(f"--sweep {SEED}={value}: a seed is a whole number from 0 on")
-    return int(value)
-
-
 def picture(variants: Sequence[Variant], keys: Sequence[str] = ()) -> Path:
     """Draw the metrics (``keys``, or the family's rates) over the first setting's values.
 
@@ -210,7 +208,9 @@ def picture(variants: Sequence[Variant], keys: Sequence[str] = ()) -> Path:
 
 def _curves(variants: Sequence[Variant], rows: Sequence[Row], keys: Sequence[str]) -> list[Curve]:
     rates = [m for m in rows[0].metrics if m.kind == "rate"]
-    shown = [m for m in rates if m.key in keys] if keys else _common(rates, rows)
+    shown = [m for m in rates if m.key in keys]
+    if not keys:  # those that all runs have, success first; no more than a picture can hold
+        shown = [m for m in rates if all(m.key in row.values for row in rows)][:3]
     if not shown:
         known = ", ".join(metric.key for metric in rates)
         raise UsageError(f"none of {', '.join(keys)} is a rate of these runs; there are: {known}")
@@ -227,11 +227,6 @@ def _curves(variants: Sequence[Variant], rows: Sequence[Row], keys: Sequence[str
     return curves[:MOST_CURVES]
 
 
-def _common(rates: Sequence[Metric], rows: Sequence[Row]) -> list[Metric]:
-    """The rates that all runs have, success first; no more than a picture can hold."""
-    return [m for m in rates if all(m.key in row.values for row in rows)][:3]
-
-
 def _read(sweep: str) -> tuple[str, list[str]]:
     key, _, values = sweep.partition("=")
     listed = [value for value in values.split(",") if value]
@@ -240,9 +235,3 @@ def _read(sweep: str) -> tuple[str, list[str]]:
     if len(set(listed)) < len(listed):
         raise UsageError(f"--sweep {sweep}: a value is given twice")
     return key, listed
-
-
-def _folder(plan: Plan, sweeps: Sequence[str]) -> Path:
-    told = json.dumps([plan.agent, plan.on, plan.model, plan.settings, *sweeps], default=str)
-    digest = hashlib.sha256(told.encode()).hexdigest()[:8]
-    return Path("runs") / f"sweep-{Path(plan.agent).stem}-{plan.on.replace(':', '-')}-{digest}"

@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -139,7 +140,7 @@ def open_tracker(
     clean = {key: redacted(value) if isinstance(value, str) else value
              for key, value in config.items()}  # fmt: skip
     try:
-        library = _library(kind)
+        library = import_module(kind)
         build = _Mlflow if kind == "mlflow" else _Runs
         return SafeTracker(build(library, project, name, clean), spec, tell)
     except ImportError:
@@ -176,9 +177,3 @@ def tracked(
                 progress(done, total, scores)
 
         yield both
-
-
-def _library(kind: str) -> Any:
-    from importlib import import_module
-
-    return import_module(kind)

@@ -294,7 +294,7 @@ class Pairs:
         """One episode in two runs."""
         several = [self._library.rows(name) for name in names]
         walks = [rows.run.record(episode).trajectory for rows in several]
-        called = [self._library.name(name) for name in names]
+        called = [self._library.find(name).name for name in names]
         sources = self._tasks(several[0], [episode])
         return walks_page(called, [slug(each) for each in called], walks, sources)
 
@@ -304,7 +304,7 @@ class Pairs:
         found = self._compared.get(key, lambda: reports.compared(one.run.path, two.run.path))
         before, after = one.outcomes(), two.outcomes()
         shared = {name: (before[name], after[name]) for name in before if name in after}
-        names = self._library.name(first), self._library.name(second)
+        names = self._library.find(first).name, self._library.find(second).name
         columns = one.tally().columns, two.tally().columns
         slugs = slug(names[0]), slug(names[1])
         return Sides(names, slugs, found.differ, found.found, shared, columns)

@@ -109,7 +109,7 @@ class Content:
         heads, going = rows.heads(), progress_of(rows.run.path)
         large = len(heads) > REMOTE
         return Overview(
-            self.library.name(name), rows, _means(rows) if later else self.table(rows), heads,
+            self.library.find(name).name, rows, _means(rows) if later else self.table(rows), heads,
             self._ready(rows) if later else self.tasks(rows, [] if large else rows.names()),
             _Addresses(), causes=self._causes.there((rows.run.path, rows.version)) or {},
             served=True, later=later, remote=large,
@@ -229,7 +229,7 @@ class Content:
         rows = self.library.rows(name)
         sources = self.tasks(rows, [episode])
         if episode not in rows and (now := under_way(rows, episode)):
-            return redacted(moving_page(now, sources, self.library.name(name)))
+            return redacted(moving_page(now, sources, self.library.find(name).name))
         record = rows.run.record(episode)
         known = rows.metrics
         names = rows.names()
@@ -239,7 +239,7 @@ class Content:
         asked = f"?id={quote(episode, safe='', errors='replace')}"
         links = Links(before, after, "./", asked)
         return redacted(
-            episode_page(record, known, sources, self.library.name(name), links, served=True)
+            episode_page(record, known, sources, self.library.find(name).name, links, served=True)
         )
 
     def moves(self, name: str, episode: str) -> str:

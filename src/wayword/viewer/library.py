@@ -233,26 +233,22 @@ class Library:
                 )
             if not is_run(path):
                 refuse_earlier(path)
-        self._given, self._deepest = tuple(path.resolve() for path in given), deepest
+        self.given = tuple(path.resolve() for path in given)
+        self._deepest = deepest
         self._rows: OrderedDict[str, Rows] = OrderedDict()
         self._lock = threading.Lock()
 
     @property
-    def given(self) -> tuple[Path, ...]:
-        """The paths that were given."""
-        return self._given
-
-    @property
     def only(self) -> str:
         """The name of the run, where one run folder was given and nothing else; else empty."""
-        alone = len(self._given) == 1 and is_run(self._given[0])
-        return self._given[0].name if alone else ""
+        alone = len(self.given) == 1 and is_run(self.given[0])
+        return self.given[0].name if alone else ""
 
     def add(self, path: Path) -> None:
         """Show a run folder, too, where it is not below the paths that were given."""
         whole = path.resolve()
-        if not any(whole.is_relative_to(top) for top in self._given):
-            self._given = (*self._given, whole)
+        if not any(whole.is_relative_to(top) for top in self.given):
+            self.given = (*self.given, whole)
 
     def name_of(self, path: Path) -> str:
         """The name of a run folder, empty while it is not found."""
@@ -261,14 +257,14 @@ class Library:
 
     def new_folder(self, *words: str) -> Path:
         """A folder for a run that is begun here, named after it."""
-        top = self._given[0]
+        top = self.given[0]
         top = top.parent if is_run(top) else top
         return top / re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(word for word in words if word))
 
     def found(self) -> list[Found]:
         """Every run folder that is there now. Names are unique."""
         names: dict[str, Path] = {}
-        for top in self._given:
+        for top in self.given:
             for path in _run_folders(top, self._deepest):
                 inside = path.relative_to(top)
                 name = top.name if path == top else str(inside)
@@ -278,18 +274,10 @@ class Library:
                 names[unique] = path
         return [Found(name, path) for name, path in names.items()]
 
-    def path(self, name: str) -> Path:
-        """Where a run lies: only those that were found have a name, so no path leads elsewhere.
-
-        Raises ``UsageError`` where there is none.
+    def find(self, name: str) -> Found:
+        """The run of a name or slug. Only runs that were found have a name, so no path leads
+        elsewhere. Raises ``UsageError`` where there is none.
         """
-        return self._known(name).path
-
-    def name(self, slug: str) -> str:
-        """The name of a run whose address says ``slug``. Raises ``UsageError``."""
-        return self._known(slug).name
-
-    def _known(self, name: str) -> Found:
         for each in self.found():
             if name in (each.name, each.slug):
                 return each
@@ -297,14 +285,13 @@ class Library:
 
     def rows(self, name: str) -> Rows:
         """The run's index, brought up to date. Raises ``UsageError``, ``RecordingError``."""
-        path = self.path(name)
-        name = slug(name)
+        found = self.find(name)
         with self._lock:
-            rows = self._rows.get(name)
-            if rows is None or rows.run.path != path:
-                rows = Rows(RecordedRun(path))
-            self._rows[name] = rows
-            self._rows.move_to_end(name)
+            rows = self._rows.get(found.slug)
+            if rows is None or rows.run.path != found.path:
+                rows = Rows(RecordedRun(found.path))
+            self._rows[found.slug] = rows
+            self._rows.move_to_end(found.slug)
             while len(self._rows) > 1 and sum(map(len, self._rows.values())) > _KEPT:
                 self._rows.popitem(last=False)
         return rows.refresh()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import random
 from collections import Counter
 
@@ -12,6 +11,7 @@ import pytest
 
 from helpers.invariants import violations
 from helpers.rooms_scenes import act, flat, free_poses, random_house, start
+from helpers.sampling import LONG
 from wayword.core.action import Action
 from wayword.verbalize.household import describe, feedback
 from wayword.worlds.household.verbs import HIGH_LEVEL, LOW_LEVEL, VERBS, Body
@@ -19,7 +19,7 @@ from wayword.worlds.household.world import HouseholdWorld
 
 OPENERS = frozenset(("open", "close", "heat", "cool", "clean", "go_check", "go_put"))
 HANDS = tuple(verb for verb in LOW_LEVEL if VERBS[verb].slots)
-STEPS = 10_000 if os.environ.get("WAYWORD_CHAOS") == "long" else 2_000
+STEPS = 10_000 if LONG else 2_000
 
 
 def draw(world: HouseholdWorld, actor: str, rng: random.Random) -> Action:
@@ -80,7 +80,7 @@ def test_random_steps_break_nothing_and_replay_to_the_byte(seed: int) -> None:
             assert not violations(world.house), (n, action)
     assert not violations(world.house)
     # Not a walk of refusals: most kinds of action were done, and many times.
-    assert len(+counts) >= (14 if STEPS == 10_000 else 9), counts
+    assert len(+counts) >= (14 if LONG else 9), counts
     assert counts.total() > STEPS / 5
     again = begin(seed)
     for actor, action, words in taken:

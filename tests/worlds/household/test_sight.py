@@ -8,6 +8,7 @@ import pytest
 
 from helpers.rooms_raycaster import visible
 from helpers.rooms_scenes import Pose, act, flat, free_poses, random_house, seen, start
+from helpers.sampling import LONG, some
 from helpers.two_in_a_flat import TwoInAFlat
 from wayword.worlds.household.builder import SceneBuilder
 from wayword.worlds.household.scene import Scene
@@ -128,9 +129,9 @@ def test_others_are_seen_with_what_they_carry_and_hide_nothing() -> None:
     assert world.observe("agent_2").objects == ()
 
 
-def test_the_ray_caster_agrees_on_10_000_random_poses() -> None:
+def test_the_ray_caster_agrees_on_random_poses() -> None:
     poses = things = 0
-    for seed in range(50):
+    for seed in some(range(50), 4):
         scene = random_house(seed, rooms=4, things=28)
         world = start(scene, free_poses(scene, 1, seed)[0])
         rng, me = random.Random(seed), world.house.actors["agent"]
@@ -144,8 +145,8 @@ def test_the_ray_caster_agrees_on_10_000_random_poses() -> None:
             assert found == visible(scene, state, body, pose), (seed, pose)
             poses += 1
             things += len(found)
-    assert poses == 10_000
-    assert things > 10_000
+    assert poses == (10_000 if LONG else 2_600)
+    assert things > poses
 
 
 def test_what_is_kept_while_a_body_turns_is_looked_at_anew_once_anything_moves() -> None:

@@ -88,7 +88,9 @@ class ChoreState:
         if full:  # take something out of it
             inside = tuple(n for n in self.belief.things if self._container(n) in full)
             return ("go_grab", inside) if inside else ("go_check", tuple(full))
-        if self._finished():
+        places = [self._container(name) for name in self._there()]
+        most = max((places.count(place) for place in places), default=0)
+        if not chore.lit and most >= (2 if chore.two else 1):
             return "stop", ()
         loaded = tuple(n for n in self.belief.of(chore.carriers) if self._is_loaded(n))
         return ("go_grab", loaded) if loaded else self._get(self._raw(), chore.things)
@@ -141,7 +143,8 @@ class ChoreState:
 
     def _get(self, things: Sequence[str], types: Sequence[str]) -> tuple[str, tuple[str, ...]]:
         """Grab one of the things; where they are shut in, look there first."""
-        free = [name for name in things if not self._shut_in(name)]
+        known = {name: self.belief.things[name] for name in things}
+        free = [n for n, at in known.items() if not (at.within and self._shut(at.container))]
         if free:
             return "go_grab", tuple(free)
         return self._about("go_check", [self._container(name) for name in things], types)
@@ -172,12 +175,6 @@ class ChoreState:
                 found.append(name)
         return found
 
-    def _finished(self) -> bool:
-        there = self._there()
-        places = [self._container(name) for name in there]
-        most = max((places.count(place) for place in places), default=0)
-        return not self.chore.lit and most >= (2 if self.chore.two else 1)
-
     def _is_loaded(self, carrier: str) -> bool:
         inside = {name for name in self.belief.things if self._container(name) == carrier}
         inside |= set(self.belief.inside) if carrier in self.belief.held else set()
@@ -195,10 +192,6 @@ class ChoreState:
     def _container(self, name: str) -> str:
         known = self.belief.things.get(name)
         return known.container if known else ""
-
-    def _shut_in(self, name: str) -> bool:
-        known = self.belief.things.get(name)
-        return known is not None and known.within and self._shut(known.container)
 
     def _shut(self, name: str) -> bool:
         known = self.belief.things.get(name)

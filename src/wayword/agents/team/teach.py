@@ -77,8 +77,12 @@ class Commander:
     def _script(self) -> Talk:
         for number, order in enumerate(self._reference.plan if self._brief.talk else ()):
             for attempt in range(REPEATS):
-                self._follower = self._turn(order, number + attempt)
-                if not (yield from self._fails(order)):
+                self._follower, failed = self._turn(order, number + attempt), False
+                for command in self._commands(order):
+                    failed = yield from self._say(command)
+                    if failed:
+                        break
+                if not failed:
                     break
         if self._brief.talk:
             yield AllDone()
@@ -89,13 +93,6 @@ class Commander:
         about = {self._number(thing) for thing in (order.thing, order.other) if thing}
         holder = next((name for name, held in hands.items() if about & set(held)), None)
         return holder or self._followers[number % len(self._followers)]
-
-    def _fails(self, order: Order) -> Generator[Utterance, Utterance, bool]:
-        """Have an order carried out; True if one of its commands failed, the last one given."""
-        for command in self._commands(order):
-            if (yield from self._say(command)):
-                return True
-        return False
 
     def _say(self, command: Command) -> Generator[Utterance, Utterance, bool]:
         """Give a command and answer what is asked about it; True if it failed."""

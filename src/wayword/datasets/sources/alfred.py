@@ -28,16 +28,7 @@ from wayword.core.episode import Episode, Extra
 from wayword.core.errors import DataError, UsageError
 from wayword.core.files import find, read_bytes, read_field, remembered
 from wayword.core.geometry import absolute
-from wayword.datasets.sources import ithor
-from wayword.datasets.sources.thor import (
-    NO_THING,
-    ObjectRecord,
-    Point3,
-    Records,
-    moved,
-    preposition,
-    read_point,
-)
+from wayword.datasets.sources import ithor, thor
 from wayword.worlds.household.goals import (
     GoalCondition,
     Has,
@@ -81,7 +72,7 @@ class ObjectPose:
     """Where a small thing lies: its label (``Mug``), pivot (metres) and heading (degrees)."""
 
     label: str
-    position: Point3
+    position: thor.Point3
     heading: float
 
 
@@ -109,7 +100,7 @@ class AlfredTrajectory:
     toggles: Mapping[str, bool]
     dirty_and_empty: bool
     annotations: tuple[Annotation, ...]
-    named: tuple[tuple[str, Point3], ...]
+    named: tuple[tuple[str, thor.Point3], ...]
 
 
 class Trajectories:
@@ -206,7 +197,7 @@ def _pose(path: Path, where: str, raw: Any) -> ObjectPose:
     label = read_field(path, where, raw, "objectName", str).partition("_")[0]
     turn = read_field(path, where, raw, "rotation", dict)
     heading = absolute(float(read_field(path, where, turn, "y", NUMBER)))
-    return ObjectPose(label, read_point(path, where, raw, "position"), heading)
+    return ObjectPose(label, thor.read_point(path, where, raw, "position"), heading)
 
 
 def _annotation(path: Path, where: str, raw: Any) -> Annotation:
@@ -220,9 +211,9 @@ def _plain(words: str) -> str:
     return " ".join(words.split())
 
 
-def _named(plan: Mapping[str, Any]) -> list[tuple[str, Point3]]:
+def _named(plan: Mapping[str, Any]) -> list[tuple[str, thor.Point3]]:
     """The furniture of a plan: label and place. Plans list x twice, then z twice, then y twice."""
-    found: list[tuple[str, Point3]] = []
+    found: list[tuple[str, thor.Point3]] = []
     for step in plan.get("high_pddl", ()):
         told = step.get("planner_action", {}).get("coordinateReceptacleObjectId")
         if told and len(told[1]) == 6:
@@ -263,13 +254,13 @@ def scene(folder: Path, trajectory: AlfredTrajectory) -> Scene:
     return ithor.from_records(folder, name, records(folder, trajectory))
 
 
-def records(folder: Path, trajectory: AlfredTrajectory) -> Records:
+def records(folder: Path, trajectory: AlfredTrajectory) -> thor.Records:
     """All objects of a trajectory's scene: furniture in the metadata's order, then small things in
     that of ``object_poses``."""
     name = trajectory.entry.scene
     fixed = [r for r in ithor.records(folder, name) if not r.pickupable]
     small = [
-        moved(replace(model(folder, name, pose.label), id=thing), pose.position, pose.heading)
+        thor.moved(replace(model(folder, name, pose.label), id=thing), pose.position, pose.heading)
         for pose, thing in zip(trajectory.poses, thing_ids(trajectory.poses), strict=True)
     ]
     if trajectory.dirty_and_empty:
@@ -313,7 +304,7 @@ def furniture(folder: Path, trajectory: AlfredTrajectory, label: str) -> tuple[s
     return found or tuple(r.id for r in fixed if r.label == label)
 
 
-def _renamed(fixed: Sequence[ObjectRecord], trajectory: AlfredTrajectory) -> dict[str, str]:
+def _renamed(fixed: Sequence[thor.ObjectRecord], trajectory: AlfredTrajectory) -> dict[str, str]:
     """Id of a piece of furniture -> the other label that a trajectory's plan knows it by."""
     found: dict[str, str] = {}
     small = {pose.label for pose in trajectory.poses}
@@ -323,7 +314,7 @@ def _renamed(fixed: Sequence[ObjectRecord], trajectory: AlfredTrajectory) -> dic
         away = {r.id: math.dist(place[:2], r.position[:2]) for r in fixed}
         if any(r.label == label and away[r.id] <= SAME_PLACE for r in fixed):
             continue
-        likely = [r for r in fixed if preposition(r) and r.label not in PARTS]
+        likely = [r for r in fixed if thor.preposition(r) and r.label not in PARTS]
         alike = [
             (away[r.id], r.id)
             for r in likely
@@ -341,7 +332,7 @@ def start(folder: Path, trajectory: AlfredTrajectory) -> tuple[dict[str, float],
     return {"x": x, "y": y, "heading": heading}, away
 
 
-def model(folder: Path, scene_name: str, label: str) -> ObjectRecord:
+def model(folder: Path, scene_name: str, label: str) -> thor.ObjectRecord:
     """A thing of a label to take the box from: of the scene, else of the first scene with one.
 
     Raises ``DataError`` where no scene has such a thing.
@@ -358,12 +349,12 @@ def model(folder: Path, scene_name: str, label: str) -> ObjectRecord:
 
 
 @lru_cache(maxsize=2)
-def _models(folder: Path) -> dict[str, ObjectRecord]:
+def _models(folder: Path) -> dict[str, thor.ObjectRecord]:
     """Label -> the first thing of it in any scene."""
-    found: dict[str, ObjectRecord] = {}
+    found: dict[str, thor.ObjectRecord] = {}
     for name in ithor.names(folder):
         for record in ithor.records(folder, name):
-            if record.pickupable and record.label not in NO_THING:
+            if record.pickupable and record.label not in thor.NO_THING:
                 found.setdefault(record.label, record)
     return found
 
@@ -374,18 +365,18 @@ def _fixed_labels(folder: Path, scene_name: str) -> frozenset[str]:
     return frozenset(record.label for record in listed if not record.pickupable)
 
 
-def _dirtied(record: ObjectRecord) -> ObjectRecord:
+def _dirtied(record: thor.ObjectRecord) -> thor.ObjectRecord:
     for able, flag, value in SWITCHED:
         if able in record.flags:
             record = _flagged(record, flag, value)
     return record
 
 
-def _switched(record: ObjectRecord, on: bool) -> ObjectRecord:
+def _switched(record: thor.ObjectRecord, on: bool) -> thor.ObjectRecord:
     return _flagged(record, "isToggled", on)
 
 
-def _flagged(record: ObjectRecord, flag: str, value: bool) -> ObjectRecord:
+def _flagged(record: thor.ObjectRecord, flag: str, value: bool) -> thor.ObjectRecord:
     others = record.flags - {flag}
     return replace(record, flags=others | {flag} if value else others)
 

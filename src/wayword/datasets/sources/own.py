@@ -37,15 +37,7 @@ from wayword.core.errors import DataError, suggest
 from wayword.core.game import PlanningFailed
 from wayword.datasets.household import Household
 from wayword.datasets.procedural.floorplans import CORNER, DOOR, FloorPlan, PlanDoor, PlanRoom
-from wayword.datasets.procedural.homes.episodes import (
-    Case,
-    EpisodeSource,
-    HomesSettings,
-    SourcedTasks,
-    home_of,
-    read_rules,
-    start_in,
-)
+from wayword.datasets.procedural.homes import episodes as homes
 from wayword.datasets.procedural.homes.furniture import (
     FURNITURE_KINDS,
     FurniturePiece,
@@ -328,7 +320,7 @@ def digest(value: Any) -> str:
 def read_home(path: Path, task: TaskEntry, name: str) -> Home:
     """The home that a file asks for by ``home`` or ``rooms``; the latter is called ``name``."""
     if task.home:
-        return home_of(home_name("own", task.home.seed, task.home.rooms, task.home.number))
+        return homes.home_of(home_name("own", task.home.seed, task.home.rooms, task.home.number))
     rooms = [each.plan for each in task.rooms]
     for (n, a), (m, b) in combinations(enumerate(rooms, 1), 2):
         if a.name == b.name:
@@ -569,7 +561,7 @@ KIND = "own"
 
 
 @dataclass(frozen=True)
-class OwnSettings(HomesSettings):
+class OwnSettings(homes.HomesSettings):
     """``actions`` and ``body`` as in ``household``; the file says everything else."""
 
     useless: ClassVar[tuple[str, ...]] = ()
@@ -581,7 +573,7 @@ class TaskFile:
     for a draft. ``checksum`` is that of all but that mark."""
 
     path: Path
-    case: Case
+    case: homes.Case
     max_steps: int
     accepted: Mapping[str, Json]
     checksum: str
@@ -600,13 +592,13 @@ def read_task(path: Path) -> TaskFile:
     home = read_home(path, entry, f"own-{digest([tree.get('rooms'), tree.get('doors')])}")
     made, named = arranged(path, entry, home)
     goals = read_goals(path, entry, made, named)
-    name, rules = entry.name or path.stem, entry.rules or read_rules("household")
+    name, rules = entry.name or path.stem, entry.rules or homes.read_rules("household")
     start = _start(path, entry.start, home, made)
     episode = Episode(name, entry.words, home.name, start, extra={"rules": rules})
     accepted = entry.accepted or {}
     steps = accepted.get("steps") if isinstance(accepted, Mapping) else None
     reference = HouseholdReference(name, KIND, goals, steps if isinstance(steps, int) else None)
-    case = Case(Task(episode, reference), home, made.scene())
+    case = homes.Case(Task(episode, reference), home, made.scene())
     own = {key: value for key, value in tree.items() if key != "accepted"}
     return TaskFile(path, case, entry.max_steps, accepted, digest(own))
 
@@ -640,7 +632,7 @@ def accept(path: Path, out: Path | None = None) -> TaskFile:
     return read_task(target)
 
 
-class OwnTasks(SourcedTasks[OwnSettings]):
+class OwnTasks(homes.SourcedTasks[OwnSettings]):
     """The task of one file, as ``wayword run AGENT --on ./task.yaml`` plays it.
 
     Examples of solved tasks (``shots``) are drawn from ``household``'s generated ones. Raises
@@ -653,7 +645,7 @@ class OwnTasks(SourcedTasks[OwnSettings]):
     file: ClassVar[Path]
     max_steps: ClassVar[int] = 500
 
-    def source(self, split: str) -> EpisodeSource:
+    def source(self, split: str) -> homes.EpisodeSource:
         task = read_task(self.file)
         again = f"check it with `wayword task new {self.file}`"
         if not task.accepted:
@@ -677,7 +669,7 @@ class _One(SolvableHousehold):
     tasks: Sequence[Task]
     files: Mapping[str, Path]
 
-    def __init__(self, task: TaskFile, settings: HomesSettings) -> None:
+    def __init__(self, task: TaskFile, settings: homes.HomesSettings) -> None:
         self._case, self._body = task.case, settings.make_body()
         self.tasks = (task.case.task,)
         self.files = {task.path.name: task.path}
@@ -718,11 +710,11 @@ def _start(path: Path, entry: StartEntry | None, home: Home, made: Arrangement) 
     """Where the agent starts: a place of its own, a free one of a room, or any free one."""
     rng = random.Random(f"{home.name}/start")
     if entry is None:
-        return start_in(rng, home, KIND)
+        return homes.start_in(rng, home, KIND)
     where = Where(path, "field 'start'")
     check_room(made, where, entry.room)
     places = [at for at in home.starts if entry.room in ("", home.layout.room_at(*at))]
-    start = start_in(rng, home, KIND, places)
+    start = homes.start_in(rng, home, KIND, places)
     if entry.at:
         x, y = entry.at
         if not fits(home.layout, 0.2, (x, y), [True] * len(home.scene.doors)):

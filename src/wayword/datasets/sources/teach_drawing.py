@@ -17,18 +17,7 @@ from dataclasses import dataclass, field, replace
 
 from wayword.core.episode import Json
 from wayword.datasets.procedural.homes.objects import OBJECTS, names_of
-from wayword.datasets.sources.teach import (
-    Classes,
-    Compiled,
-    Definition,
-    Dish,
-    Unbuildable,
-    compile_task,
-    definitions,
-    described,
-    fill,
-    of_class,
-)
+from wayword.datasets.sources import teach
 from wayword.worlds.household.errands import Deed, Order
 from wayword.worlds.household.goals import GoalCondition, Has, Ids, Inside, Trait
 from wayword.worlds.household.layout import Layout
@@ -141,7 +130,7 @@ def laid(
     return replace(thing, x=x, y=y, bottom=bottom, parent=under.id, temperature=cold)
 
 
-def spoiled(rng: random.Random, compiled: Compiled, scene: Scene) -> Scene:
+def spoiled(rng: random.Random, compiled: teach.Compiled, scene: Scene) -> Scene:
     """The scene with what the task is about not yet as it should be: dirty, on, off."""
     wrong = _wrong(compiled)
     kept = {o.id: o for o in scene.objects}
@@ -154,13 +143,13 @@ def spoiled(rng: random.Random, compiled: Compiled, scene: Scene) -> Scene:
     return replace(scene, objects=tuple(_wired(kept)))
 
 
-def met(compiled: Compiled, objects: Mapping[str, HouseObject]) -> int:
+def met(compiled: teach.Compiled, objects: Mapping[str, HouseObject]) -> int:
     """How many parts of the goals hold before anybody acts."""
     state = {"objects": {o.id: _record(o) for o in objects.values()}, "actors": {}}
     return sum(goal.met(state) for goal in compiled.goals)
 
 
-def _wrong(compiled: Compiled) -> list[tuple[str, str, bool]]:
+def _wrong(compiled: teach.Compiled) -> list[tuple[str, str, bool]]:
     """Things, and states that would be wrong for them: of those that a scene can start in."""
     traits = [(t, trait) for dish in compiled.dishes for t in dish.things for trait in dish.traits]
     for goal in compiled.every:
@@ -235,7 +224,7 @@ SEQUENCE = ("open", "sliced", "dirty", "filled", "coffee", "boiled", "cooked", "
 """The order in which a thing is given its traits."""
 
 
-def plan_task(compiled: Compiled, scene: Scene) -> tuple[Order, ...]:
+def plan_task(compiled: teach.Compiled, scene: Scene) -> tuple[Order, ...]:
     """Orders that bring the goals about. Raises ``Unbuildable`` where something is missing."""
     planner = Planner(scene)
     for goal in compiled.every:
@@ -273,9 +262,9 @@ class Planner:
         elif isinstance(goal, Inside):
             self._gather(goal)
         else:
-            raise Unbuildable(f"no plan for {type(goal).__name__}")
+            raise teach.Unbuildable(f"no plan for {type(goal).__name__}")
 
-    def choose(self, dishes: tuple[Dish, ...]) -> list[tuple[Dish, str, list[str]]]:
+    def choose(self, dishes: tuple[teach.Dish, ...]) -> list[tuple[teach.Dish, str, list[str]]]:
         """A thing for each dish, and things for its load, none of them twice."""
         chosen = []
         for dish in dishes:
@@ -296,7 +285,7 @@ class Planner:
                 self._give(thing, name, bool(value))
                 self._has[thing, name] = value
 
-    def serve(self, dish: Dish, thing: str, load: list[str]) -> None:
+    def serve(self, dish: teach.Dish, thing: str, load: list[str]) -> None:
         """Bring a dish where it should be, and on it what belongs there."""
         if dish.at and not any(place in dish.at for place in self._chain(thing)):
             self._bring(thing, self._free(dish.at, thing))
@@ -314,7 +303,7 @@ class Planner:
         fitting = [r for r in places if all(self._takes(r, t) for t in goal.things)]
         place = next((r for r in fitting if self._space(r) >= len(goal.things)), None)
         if place is None:
-            raise Unbuildable("nothing has room for all of them")
+            raise teach.Unbuildable("nothing has room for all of them")
         for thing in goal.things:
             if place not in self._chain(thing):
                 self._bring(thing, place)
@@ -323,7 +312,9 @@ class Planner:
         free = [t for t in things if t not in self._kept]
         roomy = [t for t in free if self._space(t) >= size] if size else free
         if not roomy:
-            raise Unbuildable("too few things with room on them" if size else "too few things")
+            raise teach.Unbuildable(
+                "too few things with room on them" if size else "too few things"
+            )
         best = min(roomy, key=lambda t: sum(self._state(t, n) != value for n, value in traits))
         self._kept.add(best)
         return best
@@ -406,7 +397,7 @@ class Planner:
 
         found = [o for o in self.scene.objects if able(o)]
         if not found:
-            raise Unbuildable(f"no {kind} takes {self._objects[thing].type}")
+            raise teach.Unbuildable(f"no {kind} takes {self._objects[thing].type}")
         order = {name: n for n, name in enumerate(HEATERS)}
 
         def rank(o: HouseObject) -> tuple[int, bool, float]:
@@ -422,13 +413,13 @@ class Planner:
     def _surface(self, thing: str) -> str:
         there = [o for o in self.scene.objects if o.type in SURFACES and self._open_to(o, thing)]
         if not there:
-            raise Unbuildable("no surface to lay things on")
+            raise teach.Unbuildable("no surface to lay things on")
         return min(there, key=lambda o: (SURFACES.index(o.type), self._away(o.id, thing))).id
 
     def _free(self, places: tuple[str, ...], thing: str) -> str:
         found = [r for r in places if self._takes(r, thing) and self._space(r)]
         if not found:
-            raise Unbuildable(f"no place takes {self._objects[thing].type}")
+            raise teach.Unbuildable(f"no place takes {self._objects[thing].type}")
         return min(found, key=lambda r: self._away(r, thing))
 
     def _open_to(self, o: HouseObject, thing: str) -> bool:
@@ -454,7 +445,7 @@ class Planner:
         """The nearest such thing, one that lies in the open before others."""
         found = [o for o in self.scene.objects if suits(o) and o.id not in self._kept]
         if not found:
-            raise Unbuildable(f"no {what}")
+            raise teach.Unbuildable(f"no {what}")
         return min(found, key=lambda o: (not self._in_the_open(o.id), self._away(o.id, near))).id
 
     def _away(self, one: str, other: str) -> float:
@@ -503,7 +494,7 @@ _WAYS: dict[str, Callable[[Planner, str], None]] = {
 }
 
 
-def _portions(dish: Dish) -> list[tuple[Trait, ...]]:
+def _portions(dish: teach.Dish) -> list[tuple[Trait, ...]]:
     """The traits of each thing of a dish's load."""
     return [portion.traits for portion in dish.load for _ in range(portion.count)]
 
@@ -535,11 +526,11 @@ class Stock:
     """What a scene has, by type, and the classes of types."""
 
     scene: Scene
-    classes: Classes
+    classes: teach.Classes
 
     def of(self, name: str) -> list[HouseObject]:
         """The things of a type or class, by TEACh's name."""
-        kinds = of_class(name, self.classes)
+        kinds = teach.of_class(name, self.classes)
         return [o for o in self.scene.objects if o.type in kinds]
 
     def some(self, names: tuple[str, ...], *able: str, most: int = 99) -> list[str]:
@@ -563,7 +554,7 @@ class Stock:
             if o.receptacle and "pickupable" not in o.affordances and o.type not in NOWHERE
         ]  # fmt: skip
         there = {o.type for o in furniture}
-        classes = [name for name in PLACES if there & set(of_class(name, self.classes))]
+        classes = [name for name in PLACES if there & set(teach.of_class(name, self.classes))]
         return [*sorted(pascal(kind) for kind in there), *classes]
 
 
@@ -571,10 +562,10 @@ class Stock:
 class DrawnTask:
     """A task with its parameters, the scene in the state it starts in, goals and plan."""
 
-    definition: Definition
+    definition: teach.Definition
     params: tuple[str, ...]
     scene: Scene
-    compiled: Compiled
+    compiled: teach.Compiled
     plan: tuple[Order, ...]
 
 
@@ -585,35 +576,35 @@ def pascal(kind: str) -> str:
 
 def draw_task(
     rng: random.Random,
-    definition: Definition,
-    tasks: Mapping[str, Definition],
-    classes: Classes,
+    definition: teach.Definition,
+    tasks: Mapping[str, teach.Definition],
+    classes: teach.Classes,
     scene: Scene,
 ) -> DrawnTask:
     """The task in that scene. Raises ``Unbuildable`` where the scene lacks what it takes."""
     stock = Stock(scene, classes)
     if definition.nparams and definition.name not in DRAWS:
-        raise Unbuildable(f"no rule draws the parameters of {definition.name!r}")
-    why = Unbuildable("nothing of the kind")
+        raise teach.Unbuildable(f"no rule draws the parameters of {definition.name!r}")
+    why = teach.Unbuildable("nothing of the kind")
     for _ in range(TRIES if definition.nparams else 1):
         try:
             params = DRAWS[definition.name](rng, stock) if definition.nparams else ()
-            compiled = compile_task(definition, params, tasks, classes, scene)
+            compiled = teach.compile_task(definition, params, tasks, classes, scene)
             start = spoiled(rng, compiled, scene)
             plan = plan_task(compiled, start)
-        except Unbuildable as unfit:
+        except teach.Unbuildable as unfit:
             why = unfit
             continue
         whole = sum(goal.parts for goal in compiled.goals)
         if plan and met(compiled, {o.id: o for o in start.objects}) < whole:
             return DrawnTask(definition, params, start, compiled, plan)
-        why = Unbuildable("all is done already")
+        why = teach.Unbuildable("all is done already")
     raise why
 
 
 def _one(rng: random.Random, names: list[str], what: str) -> str:
     if not names:
-        raise Unbuildable(f"no {what}")
+        raise teach.Unbuildable(f"no {what}")
     return rng.choice(names)
 
 
@@ -745,9 +736,9 @@ LISTED = 60
 def task_in_words(drawn: DrawnTask) -> str:
     """What is to be done: our wording of TEACh's tasks, its own for others."""
     spoken = tuple(" ".join(_words(param)) for param in drawn.params)
-    if drawn.definition.name in definitions():
-        return described(drawn.definition.name, spoken)
-    return fill(drawn.definition.description, spoken)
+    if drawn.definition.name in teach.definitions():
+        return teach.described(drawn.definition.name, spoken)
+    return teach.fill(drawn.definition.description, spoken)
 
 
 def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> str:
@@ -760,7 +751,7 @@ def commander_task(drawn: DrawnTask, room_at: Callable[[float, float], str]) -> 
     return "\n".join(lines)
 
 
-def wanted(compiled: Compiled, scene: Scene) -> list[str]:
+def wanted(compiled: teach.Compiled, scene: Scene) -> list[str]:
     """What should hold in the end, a line each."""
     types = {o.id: o for o in scene.objects}
     names = names_of(scene.objects)
@@ -800,7 +791,7 @@ def _where(thing: HouseObject, names: Mapping[str, str], objects: Mapping[str, H
     return f"{names[thing.id]}{shown}{at}"
 
 
-def _dish(dish: Dish, objects: Mapping[str, HouseObject]) -> str:
+def _dish(dish: teach.Dish, objects: Mapping[str, HouseObject]) -> str:
     line = _a(dish.things, dish.traits, objects)
     if dish.load:
         loads = [

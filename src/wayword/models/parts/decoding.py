@@ -92,15 +92,14 @@ def _escaped(character: str) -> str:
     return character if character.isprintable() else f"\\U{ord(character):08X}"
 
 
-def listed_in_words(options: Sequence[str]) -> str:
-    """What is added to a prompt where a model cannot be held to a list."""
-    listed = "\n".join(f"- {option}" for option in options)
-    return f"\n\nAnswer with exactly one of these lines and nothing else:\n{listed}"
-
-
-def schema_in_words(schema: Mapping[str, Json]) -> str:
-    """What is added to a prompt where a model cannot be held to a schema."""
-    text = json.dumps(schema, ensure_ascii=False)
+def form_in_words(sampling: Sampling) -> str:
+    """What is added to a prompt where a model cannot be held to a list or schema; else empty."""
+    if sampling.choices:
+        listed = "\n".join(f"- {option}" for option in sampling.choices)
+        return f"\n\nAnswer with exactly one of these lines and nothing else:\n{listed}"
+    if sampling.json_schema is None:
+        return ""
+    text = json.dumps(sampling.json_schema, ensure_ascii=False)
     return f"\n\nAnswer with one JSON object and nothing else. Its schema:\n{text}"
 
 

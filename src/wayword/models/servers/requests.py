@@ -15,10 +15,9 @@ from wayword.core.episode import Json
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Message, Prompt, Sampling, user
 from wayword.models.parts.decoding import (
-    listed_in_words,
+    form_in_words,
     llamacpp_form,
     longest,
-    schema_in_words,
     tightened,
     without_lengths,
 )
@@ -134,7 +133,8 @@ def request(
     model: str, prompt: Prompt, sampling: Sampling, settings: ServerSettings, profile: Profile
 ) -> Request:
     """The request for a call. Raises ``ModelError`` for what the server cannot be asked for."""
-    plain = _in_words(sampling, settings, profile)
+    held = settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call")
+    plain = "" if held else form_in_words(sampling)
     if isinstance(prompt, str) and not _as_text(sampling, settings, profile):
         prompt = [user(prompt)]
     if plain and not isinstance(prompt, str):
@@ -150,8 +150,8 @@ def request(
     if plain and sampling.json_schema is not None and profile.schema == "json_object":
         constraint = {"response_format": {"type": "json_object"}}
     options = (sampling.choices or ()) if plain else ()
-    held = {"response_format", "tools"} & constraint.keys()
-    wrapped = bool(held) and sampling.choices is not None
+    fields = {"response_format", "tools"} & constraint.keys()
+    wrapped = bool(fields) and sampling.choices is not None
     extra = {name: value for name, value in settings.extra.items() if name != HEADERS}
     body |= constraint | extra
     for name in (*settings.omit, *profile.without):
@@ -184,17 +184,6 @@ def _as_text(sampling: Sampling, settings: ServerSettings, profile: Profile) -> 
         return settings.text_as == "completion"
     bound = sampling.choices is not None or sampling.json_schema is not None
     return profile.completions and not (bound and settings.dialect == "openai")
-
-
-def _in_words(sampling: Sampling, settings: ServerSettings, profile: Profile) -> str:
-    """What is added to the prompt where the server cannot be held to a form; else empty."""
-    if settings.dialect != "openai" or profile.schema in ("json_schema", "tool_call"):
-        return ""
-    if sampling.choices:
-        return listed_in_words(sampling.choices)
-    if sampling.json_schema is not None:
-        return schema_in_words(sampling.json_schema)
-    return ""
 
 
 def _told(prompt: Sequence[Message], profile: Profile) -> Sequence[Message]:

@@ -80,8 +80,7 @@ class PanoramaPictures:
     def _path(self, panorama: str) -> Path | None:
         if "/" in panorama or "\\" in panorama:
             return None
-        paths = (self.folder / f"{panorama}{suffix}" for suffix in pictures.SUFFIXES)
-        return next((path for path in paths if path.is_file()), None)
+        return pictures.picture_at(self.folder / panorama)
 
     @cached_property
     def _lines(self) -> Sequence[tuple[str, float, str]]:

@@ -151,7 +151,7 @@ class SolvableHousehold(Dataset):
         if len(task.episode.actors) > 1:
             raise UsageError(
                 f"episode {task.episode.id} is for several actors; their examples are played by "
-                "the team (wayword.runs.showing), or set shots=0"
+                "the team (wayword.runs.active), or set shots=0"
             )
         world = self.world(task.episode)
         world.reset(task.episode)

@@ -1,5 +1,0 @@
-"""``python -m wayword.cli``."""
-
-from wayword.cli import main
-
-main()

@@ -436,7 +436,7 @@ class StrategyRecipe(AnswerForm):
     section is the action. How free answers are read, the JSON schema of constrained ones and the
     turns of examples follow from it. Raises ``UsageError`` for a text of another form.
 
-        >>> recipe = StrategyRecipe("Thought: what to do next\\nAction: exactly one action", "mine")
+        >>> recipe = StrategyRecipe("Thought: what to do next\nAction: exactly one action", "mine")
         >>> [section.key for section in recipe.sections]
         ['thought']
     """

@@ -252,6 +252,17 @@ def grid_indices(x: Floats, origin: float, spacing: float) -> NDArray[np.intp]:
     return np.floor((x - origin) / spacing + 0.5 + _BORDER).astype(np.intp)
 
 
+def grid_lookup(
+    cells: NDArray[np.bool_], x: Floats, y: Floats, origin: Point, spacing: float
+) -> NDArray[np.bool_]:
+    """(N,) the cells (H, W) nearest to points, False off the grid."""
+    i, j = grid_indices(x, origin[0], spacing), grid_indices(y, origin[1], spacing)
+    rows, columns = cells.shape
+    inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
+    found = inside & cells[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
+    return np.asarray(found)
+
+
 def string_pull(
     path: Sequence[Corner], clear: Callable[[Corner, Corner], bool], coarse: bool = False
 ) -> list[Corner]:

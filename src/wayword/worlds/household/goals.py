@@ -141,12 +141,13 @@ class Stacked:
         return f"{what} in {kinds(self.movables)} in or on {kinds(self.receptacles)}"
 
     def met(self, state: State) -> int:
-        chains = [under(state, t) for t in self.things if shows(state, t, self.traits)]
-        return int(any(self._rises(chain) for chain in chains))
-
-    def _rises(self, chain: list[str]) -> bool:
-        low = next((n for n, r in enumerate(chain) if r in self.movables), None)
-        return low is not None and any(r in self.receptacles for r in chain[low + 1 :])
+        for thing in self.things:
+            chain = under(state, thing)
+            low = next((n for n, r in enumerate(chain) if r in self.movables), len(chain))
+            rises = any(r in self.receptacles for r in chain[low + 1 :])
+            if rises and shows(state, thing, self.traits):
+                return 1
+        return 0
 
 
 @dataclass(frozen=True, slots=True)

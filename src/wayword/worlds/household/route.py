@@ -21,7 +21,7 @@ from wayword.core.geometry import (
     absolute,
     bearing,
     box_distance,
-    grid_indices,
+    grid_lookup,
     relative,
     segment_distances,
     unit,
@@ -183,12 +183,12 @@ class _Ways:
 
     def pave(self, floor: Floor) -> None:
         """Cut every step without floor under it, looked at every half cell."""
-        count = max(1, math.ceil(2 * self.step / floor.spacing))
+        count, cells = max(1, math.ceil(2 * self.step / floor.spacing)), floor_cells(floor)
         for k in range(2):
             for n in range(count + 1):
                 x = self.x + (self.x[self.to[k]] - self.x) * n / count
                 y = self.y + (self.y[self.to[k]] - self.y) * n / count
-                self.open[k] &= _free(floor, x, y)
+                self.open[k] &= grid_lookup(cells, x, y, (floor.x, floor.y), floor.spacing)
 
     def cut(self, found: tuple[NDArray[np.intp], NDArray[np.bool_]]) -> None:
         near, hit = found
@@ -253,14 +253,10 @@ class _Ways:
         return near[(y >= box[1] - by) & (y <= box[3] + by)]
 
 
-def _free(floor: Floor, x: Floats, y: Floats) -> NDArray[np.bool_]:
-    wide, high = max(len(row) for row in floor.rows), len(floor.rows)
-    cells = np.array([list(row.ljust(wide, "#")) for row in floor.rows]) == "."
-    i = grid_indices(x, floor.x, floor.spacing)
-    j = grid_indices(y, floor.y, floor.spacing)
-    inside = (i >= 0) & (j >= 0) & (i < wide) & (j < high)
-    found: NDArray[np.bool_] = cells[np.clip(j, 0, high - 1), np.clip(i, 0, wide - 1)]
-    return inside & found
+def floor_cells(floor: Floor) -> NDArray[np.bool_]:
+    """(H, W) which cells of a floor are walkable."""
+    wide = max(len(row) for row in floor.rows)
+    return np.asarray(np.array([list(row.ljust(wide, "#")) for row in floor.rows]) == ".")
 
 
 Line = tuple[Floats, Floats]

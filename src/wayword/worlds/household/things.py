@@ -69,7 +69,10 @@ class Things:
         for i, d in enumerate(doors, self.objects):
             self.open[i] = d.open
         self.controls = [tuple(index[c] for c in o.controls) for o in objects]
-        self.switches = _switches(self.controls)
+        self.switches: dict[int, tuple[int, ...]] = {}
+        for switch, controlled in enumerate(self.controls):
+            for i in controlled:
+                self.switches[i] = (*self.switches.get(i, ()), switch)
         self.openable = np.array(
             ["openable" in o.affordances for o in objects]
             + [d.openable for d in doors]
@@ -232,12 +235,3 @@ class Things:
                 exposed = exposed and bool(self.open[holder])
         self.anchor[i], self.exposed[i] = anchor, exposed
         self.root[i] = exposed and anchor == i
-
-
-def _switches(controls: list[tuple[int, ...]]) -> dict[int, tuple[int, ...]]:
-    """What controls a thing: thing -> its switches."""
-    found: dict[int, tuple[int, ...]] = {}
-    for switch, controlled in enumerate(controls):
-        for i in controlled:
-            found[i] = (*found.get(i, ()), switch)
-    return found

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayword.core.geometry import Point, grid_index, grid_indices, segment_distances, string_pull
+from wayword.core.geometry import Point, grid_index, grid_lookup, segment_distances, string_pull
 from wayword.worlds.household.layout import DOORWAY, SLACK
-from wayword.worlds.household.route import within
+from wayword.worlds.household.route import floor_cells, within
 from wayword.worlds.household.scene import Scene
 
 Bools = NDArray[np.bool_]
@@ -110,11 +110,7 @@ class Ground:
         while before[cells[-1]] >= 0:
             cells.append(int(before[cells[-1]]))
         corners = [start, *(self.point(cell) for cell in cells[-2:0:-1]), end]
-        return self.taut(corners)
-
-    def taut(self, corners: Sequence[Point]) -> list[Point]:
-        """The same way pulled tight: corners that can be skipped are."""
-        pulled = list(corners)
+        pulled = corners
         for _ in range(4):  # from both ends in turn: each pass frees corners that the last one left
             shorter = string_pull(pulled, self.clear, coarse=True)[::-1]
             if len(shorter) == len(pulled):
@@ -128,12 +124,7 @@ class Ground:
         return p[0] + (q[0] - p[0]) * t, p[1] + (q[1] - p[1]) * t
 
     def _under(self, xs: Floats, ys: Floats) -> Bools:
-        i = grid_indices(xs, self.x, self.spacing)
-        j = grid_indices(ys, self.y, self.spacing)
-        rows, columns = self.free.shape
-        inside = (i >= 0) & (j >= 0) & (i < columns) & (j < rows)
-        found = inside & self.free[np.clip(j, 0, rows - 1), np.clip(i, 0, columns - 1)]
-        return np.asarray(found)
+        return grid_lookup(self.free, xs, ys, (self.x, self.y), self.spacing)
 
     def _field(self, start: Point) -> tuple[Floats, NDArray[np.int32]]:
         """Metres to every cell from the start's, and the cell before it; kept for a few starts."""
@@ -193,16 +184,19 @@ def ground_of(scene: Scene, radius: float) -> Ground:
     """The ground of a scene for a body of that radius (metres): its published floor where it has
     one, else what is indoors and clear of walls, solid furniture and shut doors."""
     if scene.floor is not None:
-        wide = max(len(row) for row in scene.floor.rows)
-        rows = [list(row.ljust(wide, "#")) for row in scene.floor.rows]
-        return Ground(scene.floor.x, scene.floor.y, np.array(rows) == ".", scene.floor.spacing)
+        floor = scene.floor
+        return Ground(floor.x, floor.y, floor_cells(floor), floor.spacing)
     corners = [corner for room in scene.rooms for corner in room.polygon]
     west, east = min(x for x, _ in corners), max(x for x, _ in corners)
     south, north = min(y for _, y in corners), max(y for _, y in corners)
     x, y = np.meshgrid(
         np.arange(west, east + SPACING, SPACING), np.arange(south, north + SPACING, SPACING)
     )
-    free = _indoors(scene, x, y)
+    free: Bools = np.zeros(x.shape, dtype=np.bool_)
+    for room in scene.rooms:  # what lies in a room, or in a doorway or a gap beside one
+        free |= within(x.ravel(), y.ravel(), room.polygon).reshape(x.shape)
+        for a, b in zip(room.polygon, room.polygon[1:] + room.polygon[:1], strict=True):
+            free |= segment_distances(x, y, *a, *b) < DOORWAY
     lines = [(w.a, w.b) for w in scene.walls] + [(d.a, d.b) for d in scene.doors if not d.open]
     for a, b in lines:  # less the slack, so that a body may touch a wall, as in the household world
         free &= segment_distances(x, y, *a, *b) >= radius - SLACK
@@ -210,13 +204,3 @@ def ground_of(scene: Scene, radius: float) -> Ground:
         if o.solid:
             free &= (abs(x - o.x) >= o.width / 2 + radius) | (abs(y - o.y) >= o.depth / 2 + radius)
     return Ground(west, south, free)
-
-
-def _indoors(scene: Scene, x: Floats, y: Floats) -> Bools:
-    """What lies in a room, or in a doorway or a gap beside one."""
-    inside: Bools = np.zeros(x.shape, dtype=np.bool_)
-    for room in scene.rooms:
-        inside |= within(x.ravel(), y.ravel(), room.polygon).reshape(x.shape)
-        for a, b in zip(room.polygon, room.polygon[1:] + room.polygon[:1], strict=True):
-            inside |= segment_distances(x, y, *a, *b) < DOORWAY
-    return inside

@@ -26,7 +26,7 @@ from wayword.agents.navgpt.agent import NavGPT, NavGPTSettings
 from wayword.core.action import Rejection
 from wayword.core.model import Completion, Prompt, Sampling, Usage, Wrapper
 from wayword.core.rollout import Setup, rollout
-from wayword.models.local import LocalModel, Settings
+from wayword.models.local import LocalModel, LocalSettings
 from wayword.models.parts.decoding import continued
 from wayword.runs.plan import Plan, open_dataset
 
@@ -90,7 +90,7 @@ def plain(model: LocalModel) -> Walk:
 
 
 async def _both() -> tuple[Walk, Walk]:
-    model = LocalModel("smollm2", Settings(slots=1, context=4096))
+    model = LocalModel("smollm2", LocalSettings(slots=1, context=4096))
     model._loaded()
     try:
         return await reusing(model), plain(model)

@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 from wayword.core.model import Prompt
-from wayword.models.local import LocalModel, Settings
+from wayword.models.local import LocalModel, LocalSettings
 from wayword.runs import Plan, RunFolder, run
 
 EPISODES, READ_BOUND, FASTER = 5, 1.02, 2.0
@@ -32,7 +32,7 @@ def text(prompt: Prompt) -> str:
 
 def plain(agent: str, prompts: list[str]) -> float:
     """Seconds that the engine takes for the prompts, each from its start."""
-    engine = LocalModel(agent, Settings(threads=1))._loaded()
+    engine = LocalModel(agent, LocalSettings(threads=1))._loaded()
     began = time.perf_counter()
     for prompt in prompts:
         engine.complete({"prompt": prompt, "max_tokens": 1, "cache_prompt": False})

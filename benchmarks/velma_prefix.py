@@ -23,7 +23,7 @@ from wayword.core.dataset import Task
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling
 from wayword.core.rollout import Setup, rollout
 from wayword.datasets.towns import Towns
-from wayword.models.local import LocalModel, Settings
+from wayword.models.local import LocalModel, LocalSettings
 from wayword.worlds.street.moves import WORDS
 
 STEPS, TOKENS_BOUND, TIME_BOUND = 40, 10.0, 8.0
@@ -80,7 +80,7 @@ def _walked(towns: Towns, task: Task, words: list[str]) -> list[str]:
 
 async def cost(prompts: Sequence[str]) -> Cost:
     """Rank the actions after each prompt with a fresh model; loading it is not counted."""
-    model = LocalModel("smollm2", Settings(slots=1))
+    model = LocalModel("smollm2", LocalSettings(slots=1))
     try:
         await model.choose("The sky is", ("blue", "green"))
         began = time.perf_counter()

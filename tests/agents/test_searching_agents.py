@@ -17,7 +17,7 @@ from wayword.core.agent import Toolkit
 from wayword.core.dataset import Task
 from wayword.core.episode import NoSettings
 from wayword.core.errors import UsageError
-from wayword.core.perceiver import Grounding
+from wayword.core.perceiver import GroundedRegion
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Note, Step, Trajectory
 from wayword.core.world import Feedback
@@ -209,8 +209,8 @@ def test_a_score_at_the_threshold_counts_as_found(
     monkeypatch: pytest.MonkeyPatch, threshold: float, found: bool
 ) -> None:
     class Sure(SimulatedDetector):
-        def ground(self, view: View, phrase: str) -> Grounding:
-            return Grounding(0.6, 10.0, 2.0)
+        def ground(self, view: View, phrase: str) -> GroundedRegion:
+            return GroundedRegion(0.6, 10.0, 2.0)
 
     settings = WanderAgent.Settings(grounding_threshold=threshold)
     monkeypatch.setattr(WanderAgent.Settings, "detector", lambda self: Sure("perfect", 0))

@@ -13,7 +13,7 @@ from wayword.core.model import Choice
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.towns import Towns
-from wayword.models.local import LocalModel, Settings
+from wayword.models.local import LocalModel, LocalSettings
 
 pytestmark = pytest.mark.local_model
 STEPS = 12
@@ -27,7 +27,7 @@ def walk(settings: VelmaSettings) -> Trajectory:
         return Velma(settings, toolkit)
 
     async def run() -> Trajectory:
-        model = LocalModel("smollm2", Settings(slots=1))
+        model = LocalModel("smollm2", LocalSettings(slots=1))
         try:
             setup = Setup(towns, build, {"main": model}, max_steps=STEPS)
             return await rollout(towns.tasks[0], setup)

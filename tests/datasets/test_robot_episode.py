@@ -15,7 +15,7 @@ from wayword.agents.search.lgx import LGX, LGXSettings
 from wayword.core import registry
 from wayword.core.agent import Agent, Toolkit
 from wayword.core.errors import UsageError
-from wayword.core.perceiver import Detection, Grounding, Perceiver
+from wayword.core.perceiver import Detection, GroundedRegion, Perceiver
 from wayword.core.rollout import Setup, rollout
 from wayword.core.trajectory import Trajectory
 from wayword.datasets.robot import RobotSettings, RobotTasks
@@ -41,7 +41,7 @@ class ReadsPictures(Perceiver):
     def detect(self, view: View) -> list[Detection]:
         return self._detector.detect(seen_in(view))
 
-    def ground(self, view: View, phrase: str) -> Grounding | None:
+    def ground(self, view: View, phrase: str) -> GroundedRegion | None:
         return self._detector.ground(seen_in(view), phrase)
 
 

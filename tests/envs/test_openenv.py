@@ -13,7 +13,7 @@ from starlette.websockets import WebSocketDisconnect
 
 from wayword.core.errors import UsageError
 from wayword.envs import make
-from wayword.envs.openenv import Remote, Server, serve
+from wayword.envs.openenv import OpenEnvServer, Remote, serve
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def test_each_socket_is_a_session_of_its_own(url: str) -> None:
 
 def client_of(name: str, **options: int) -> TestClient:
     """A client that asks the way a program of this machine does."""
-    return TestClient(Server(name, **options).app(), headers={"Host": "localhost:8765"})
+    return TestClient(OpenEnvServer(name, **options).app(), headers={"Host": "localhost:8765"})
 
 
 DEEP = "[" * 5_000
@@ -99,7 +99,7 @@ def test_a_body_is_not_read(url: str) -> None:
 
 
 def test_a_token_is_asked_for_in_the_header_or_the_path() -> None:
-    client = TestClient(Server("two_phase", token="secret-word").app())
+    client = TestClient(OpenEnvServer("two_phase", token="secret-word").app())
     assert client.get("/metadata").status_code == 401
     assert client.get("/metadata", headers={"Authorization": "Bearer no"}).status_code == 401
     right = {"Authorization": "Bearer secret-word"}

@@ -35,6 +35,15 @@ def test_public_classes_and_functions_are_documented(path: Path) -> None:
     assert not bare, f"{name(path)}: {', '.join(bare)} without a docstring"
 
 
+def test_a_class_name_stands_for_one_thing() -> None:
+    where: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                where.setdefault(node.name, []).append(name(path))
+    assert {each: files for each, files in where.items() if len(files) > 1} == {}
+
+
 FAMILIES = [path.name for path in (ROOT / "src/wayword/worlds").iterdir() if path.is_dir()]
 FAMILIES.append("other")  # a family without words of its own
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from wayword.models.local import LocalModel, Settings
+from wayword.models.local import LocalModel, LocalSettings
 from wayword.models.parts.weights import located
 
 
@@ -122,7 +122,7 @@ def clock() -> Clock:
 @pytest.fixture(scope="module")
 def smollm2() -> Iterator[LocalModel]:
     """The embedded model, loaded once a test file."""
-    model = LocalModel("smollm2", Settings(slots=3, context=2048))
+    model = LocalModel("smollm2", LocalSettings(slots=3, context=2048))
     yield model
     asyncio.run(model.aclose())
 

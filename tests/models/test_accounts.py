@@ -12,9 +12,9 @@ from wayword.core.errors import BudgetExhausted, ModelError
 from wayword.core.model import Choice, Completion, Model, Prompt, Sampling, Usage
 from wayword.models.middleware.budget import (
     Account,
+    LedgerRow,
     Meter,
     PaidModel,
-    Row,
     Totals,
     play_as,
     rough_tokens,
@@ -306,9 +306,9 @@ class Listed:
     """A ledger in memory."""
 
     def __init__(self) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[LedgerRow] = []
 
-    def write(self, row: Row) -> None:
+    def write(self, row: LedgerRow) -> None:
         self.rows.append(row)
 
     @property
@@ -327,16 +327,21 @@ def test_what_is_spent_and_asked_again_is_reported_as_it_happens() -> None:
     account.pay(-7, 0.25)
     account.retried()
     account.retried()
-    assert ledger.rows == [Row(7, 0.0), Row(0, 0.25)]
+    assert ledger.rows == [LedgerRow(7, 0.0), LedgerRow(0, 0.25)]
     assert (again, account.retries) == ([1, 2], 2)
 
 
 def test_a_row_replaces_the_open_row_of_its_call_and_all_others_add_up() -> None:
     totals = Totals()
-    for row in (Row(5, 0.5), Row(100, 1.0, "a", True), Row(70, 0.75, "b", True), Row(9, 0.5)):
+    for row in (
+        LedgerRow(5, 0.5),
+        LedgerRow(100, 1.0, "a", True),
+        LedgerRow(70, 0.75, "b", True),
+        LedgerRow(9, 0.5),
+    ):
         totals.add(row)
     assert (totals.tokens, totals.dollars) == (184, 2.75)
-    for row in (Row(120, 1.25, "a", True), Row(30, 0.25, "b"), Row(1, 0.0, "b")):
+    for row in (LedgerRow(120, 1.25, "a", True), LedgerRow(30, 0.25, "b"), LedgerRow(1, 0.0, "b")):
         totals.add(row)
     assert (totals.tokens, totals.dollars) == (165, 2.5)
 

@@ -13,7 +13,7 @@ import pytest
 
 from wayword.core.errors import ModelError, UsageError
 from wayword.core.model import Image, Message, Sampling, system, user
-from wayword.models.local import LocalModel, Settings
+from wayword.models.local import LocalModel, LocalSettings
 from wayword.models.openai import OpenAIModel
 from wayword.models.parts import weights as known
 from wayword.models.parts.llamacpp import serve
@@ -191,7 +191,7 @@ def test_many_at_once_answer_as_one_by_one(smollm2: LocalModel) -> None:
 
 
 def test_closing_frees_and_a_later_call_loads_again() -> None:
-    model = LocalModel("smollm2", Settings(slots=1, context=256, requantise=False))
+    model = LocalModel("smollm2", LocalSettings(slots=1, context=256, requantise=False))
     once = Sampling(max_tokens=1)
     for _ in range(2):
         assert asyncio.run(model.complete("The capital of France is", once)).text == " Paris"

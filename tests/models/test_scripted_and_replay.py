@@ -14,7 +14,7 @@ from wayword.core.model import Choice, Completion, Model, Sampling, user
 from wayword.core.trajectory import ModelCall
 from wayword.models.parts.opening import open_model
 from wayword.models.replay import ReplayModel
-from wayword.models.scripted import ScriptedModel, Settings, smallest
+from wayword.models.scripted import ScriptedModel, ScriptedSettings, smallest
 
 SCHEMA = {
     "type": "object",
@@ -39,7 +39,7 @@ def test_a_list_is_answered_in_order_and_runs_out() -> None:
 
 
 def test_a_list_may_start_over() -> None:
-    model = ScriptedModel(settings=Settings(repeat=True), answers=["a", "b"])
+    model = ScriptedModel(settings=ScriptedSettings(repeat=True), answers=["a", "b"])
     assert [_ask(model).text for _ in range(5)] == ["a", "b", "a", "b", "a"]
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from helpers.records import members
 from wayword.core.errors import RecordingError, UsageError
-from wayword.models.middleware.budget import Row
+from wayword.models.middleware.budget import LedgerRow
 from wayword.runs import Plan, reports, run
 from wayword.runs.config import CALLS, Spending
 from wayword.runs.merge import merge
@@ -57,7 +57,7 @@ def test_a_shard_that_is_missing_is_said_and_played_later(
 def test_what_the_shards_spent_is_the_whole_runs(shards: list[Path], tmp_path: Path) -> None:
     for at, path in enumerate(shards[:2]):
         bill = Spending(path)
-        bill.write(Row(10 + at, 0.5))
+        bill.write(LedgerRow(10 + at, 0.5))
         bill.close()
     assert Spending(merge(shards, tmp_path / "m").path).tokens == 21
     for path in shards[:2]:

@@ -14,7 +14,7 @@ import pytest
 
 from helpers.loopback import Loopback, chat, serving
 from wayword.core.errors import RecordingError
-from wayword.models.middleware.budget import Row
+from wayword.models.middleware.budget import LedgerRow
 from wayword.runs import Plan, run
 from wayword.runs.config import CALLS, Session, Spending, add_session, billed, sessions
 from wayword.runs.record import RunFolder
@@ -150,7 +150,7 @@ def test_a_table_tells_what_was_billed_for_episodes_that_were_not_finished(tmp_p
 def test_a_log_of_spending_is_folded_and_goes_on(tmp_path: Path) -> None:
     for _ in range(2):
         log = Spending(tmp_path)
-        log.write(Row(3, 0.25))
+        log.write(LedgerRow(3, 0.25))
         log.close()
     assert (Spending(tmp_path).tokens, log.dollars) == (6, 0.25)
     lines = b'{"tokens":1,"dollars":0.0}\n' * 20_001
@@ -161,14 +161,18 @@ def test_a_log_of_spending_is_folded_and_goes_on(tmp_path: Path) -> None:
 
 def test_a_call_that_was_never_settled_counts_at_its_estimate(tmp_path: Path) -> None:
     log = Spending(tmp_path)
-    for row in (Row(900, 0.5, "a", True), Row(700, 0.5, "b", True), Row(40, 0.25, "a")):
+    for row in (
+        LedgerRow(900, 0.5, "a", True),
+        LedgerRow(700, 0.5, "b", True),
+        LedgerRow(40, 0.25, "a"),
+    ):
         log.write(row)
     log.close()
     first, *_ = (tmp_path / CALLS).read_text().splitlines()
     assert json.loads(first) == {"tokens": 900, "dollars": 0.5, "call": "a", "open": True}
     log = Spending(tmp_path)
     assert (log.tokens, log.dollars) == (740, 0.75)
-    log.write(Row(5, 0.0))
+    log.write(LedgerRow(5, 0.0))
     log.close()
     assert billed(tmp_path) == (745, 0.75, 4)
 

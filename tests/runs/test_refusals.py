@@ -15,7 +15,7 @@ import pytest
 from helpers.loopback import Loopback, chat, refusal, serving
 from helpers.records import records
 from wayword import viewer
-from wayword.cli.show import Means
+from wayword.cli.show import RunningMeans
 from wayword.core.model import Completion
 from wayword.runs import Plan, run
 from wayword.runs.record import RunFolder
@@ -128,7 +128,7 @@ def test_nobody_listening_ends_the_run(tmp_path: Path, monkeypatch: pytest.Monke
     with serving(_echo) as gone:
         pass
     told: list[float] = []
-    shown = Means()
+    shown = RunningMeans()
 
     def tell(done: int, total: int, scores: Mapping[str, float]) -> None:
         shown.add(scores)

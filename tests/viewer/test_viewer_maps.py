@@ -21,7 +21,7 @@ from wayword.runs.record import EpisodeRecord
 from wayword.viewer import figures, words
 from wayword.viewer.data import Sources
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.letters import Letters, Room
+from wayword.viewer.letters import LabelSpace, Letters
 from wayword.viewer.maps import drawing, generic, household, indoor, street, two_phase
 from wayword.viewer.maps.generic import letters_of
 from wayword.viewer.markup import tag
@@ -75,7 +75,7 @@ def test_ids_become_letters_in_texts_and_nowhere_else() -> None:
 def test_letters_on_a_crowded_map_do_not_meet() -> None:
     letters = Letters.of_ids([f"p{n:04}" for n in range(60)])
     spots = {f"p{n:04}": (20.0 + 9 * (n % 10), 20.0 + 9 * (n // 10), 9.0) for n in range(60)}
-    room = Room(520.0, [])
+    room = LabelSpace(520.0, [])
     drawn = Page.parse(letters.drawn(spots, room)).all("text")
     labels = room.taken[len(spots) :]
     assert 6 <= len(drawn) == len(labels) < 60

@@ -24,7 +24,7 @@ from wayword.viewer.content import Content
 from wayword.viewer.letters import Letters
 from wayword.viewer.library import Library
 from wayword.viewer.maps.seen import Look, arrows, seen
-from wayword.viewer.play import Seat, Table
+from wayword.viewer.play import PlayTable, Seat
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def until(condition: Any, seconds: float = 20) -> None:
         time.sleep(0.005)
 
 
-def turn_of(table: Table, *actors: str) -> Seat:
+def turn_of(table: PlayTable, *actors: str) -> Seat:
     """The seat whose turn it is, once there is one."""
     until(lambda: table.ended or any(table.seat(actor).waiting for actor in actors))
     return next(table.seat(actor) for actor in actors if table.seat(actor).waiting)

@@ -14,7 +14,7 @@ from wayword.cli.running import Continue
 
 if TYPE_CHECKING:
     from wayword.runs.plan import Plan
-    from wayword.runs.play import Game
+    from wayword.runs.play import PlayedGame
 
 Dataset = Annotated[
     str, Argument(help="Dataset and split: household, towns …", autocompletion=completing.datasets)
@@ -123,7 +123,7 @@ def _in_the_browser(plan: Plan, role: str, others: str, port: int, open_: bool) 
         server.serve()
 
 
-def _tell(game: Game) -> None:
+def _tell(game: PlayedGame) -> None:
     """The end of the game: scores, and where it lies."""
 
     for line in game.result.notices:
@@ -137,7 +137,7 @@ def _tell(game: Game) -> None:
     typer.echo(f"\n{game.result.path}   (wayword view {game.result.path})")
 
 
-def scoreboard(game: Game) -> str:
+def scoreboard(game: PlayedGame) -> str:
     """The main metrics, the player's and the expert's side by side."""
     from wayword.viewer.play import score_rows
 

@@ -23,7 +23,7 @@ def progress(label: str, hidden: bool = False, slow: Timer | None = None) -> Ite
     from rich.progress import Progress
 
     console = Console(stderr=True)
-    means = Means()
+    means = RunningMeans()
     bar = Progress(*_columns(console.width), console=console, refresh_per_second=4)
     row = bar.add_task(label, total=None, note="")
 
@@ -61,7 +61,7 @@ def _columns(width: int) -> list[ProgressColumn]:
     from rich.table import Column
     from rich.text import Text
 
-    class Note(ProgressColumn):
+    class StatusNote(ProgressColumn):
         def render(self, task: Task) -> Text:
             return Text(task.fields["note"], no_wrap=True, overflow="ellipsis")
 
@@ -72,7 +72,7 @@ def _columns(width: int) -> list[ProgressColumn]:
         TimeElapsedColumn(table_column=Column(no_wrap=True)),
         TextColumn("left"),
         TimeRemainingColumn(table_column=Column(no_wrap=True)),
-        Note(),
+        StatusNote(),
     ]
 
 
@@ -98,7 +98,7 @@ def waiting(line: str) -> Iterator[None]:
         slow.cancel()
 
 
-class Means:
+class RunningMeans:
     """Running means of the few metrics that fit on a line."""
 
     SHOWN = (("sr", "SR"), ("tc", "TC"), ("rejection_rate", "rejected"))

@@ -113,7 +113,7 @@ class Detection:
 
 
 @dataclass(frozen=True, slots=True)
-class Grounding:
+class GroundedRegion:
     """The region of a camera view that fits a phrase best: ``score`` from 0 to 1, and where it is.
 
     ``bearing`` and ``distance`` as in :class:`Detection`.
@@ -197,7 +197,7 @@ class Perceiver:
         """The objects in a camera view (``worlds.objectnav.observation.View``), nearest first."""
         self._lack("detect")
 
-    def ground(self, view: Any, phrase: str) -> Grounding | None:
+    def ground(self, view: Any, phrase: str) -> GroundedRegion | None:
         """The best region for a phrase in a camera view; None if there are no regions."""
         self._lack("ground")
 

@@ -193,7 +193,7 @@ class TownsSettings:
 
 
 @dataclass(eq=False)
-class _Place:
+class _KnownTown:
     """A town with what has been worked out of it so far."""
 
     town: Town
@@ -324,9 +324,9 @@ class Towns(SolvableWalks):
         return Navigator(town.graph, self.settings.transition)
 
 
-def _open(scene: str) -> _Place:
+def _open(scene: str) -> _KnownTown:
     town = build_town(scene)
-    return _Place(town, find_routes(town), [])
+    return _KnownTown(town, find_routes(town), [])
 
 
 dataset = Towns

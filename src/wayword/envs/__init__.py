@@ -12,7 +12,7 @@ when it is used: ``gymnasium``, ``pettingzoo``, ``openenv``, ``mcp``, ``trl``, `
 
 from __future__ import annotations
 
-from wayword.envs.environment import Environment, Options, make
+from wayword.envs.environment import Environment, EnvironmentOptions, make
 from wayword.envs.rewards import Reward
 
-__all__ = ["Environment", "Options", "Reward", "make"]
+__all__ = ["Environment", "EnvironmentOptions", "Reward", "make"]

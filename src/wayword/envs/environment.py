@@ -28,8 +28,8 @@ from wayword.core.recording import Log
 from wayword.core.rollout import Setup, actor_seed, seat
 from wayword.core.trajectory import Step, Trajectory
 from wayword.envs.game import Info, TaskGame, included
-from wayword.envs.rewards import Meter, Reward, reward
-from wayword.envs.views import Actions, AgentPrompts, Background, Said, Structured, View, Words
+from wayword.envs.rewards import Reward, RewardMeter, reward
+from wayword.envs.views import Actions, ActorView, AgentPrompts, Background, Said, Structured, Words
 from wayword.runs.plan import Plan, open_agent, open_dataset
 
 Episodes = int | Sequence[str] | None
@@ -38,7 +38,7 @@ Stepped = tuple[Json, float, bool, bool, Info]
 
 
 @dataclass(frozen=True)
-class Options:
+class EnvironmentOptions:
     """What :func:`make` was asked for: see there."""
 
     name: str
@@ -78,11 +78,11 @@ def make(name: str, *, dataset: Dataset | None = None, **options: Any) -> Enviro
 
     Raises ``UsageError`` for a name or option that does not exist.
     """
-    known = [key for key in Options.__dataclass_fields__ if key != "name"]
+    known = [key for key in EnvironmentOptions.__dataclass_fields__ if key != "name"]
     for key in options:
         if key not in known:
             raise UsageError(f"environments have no option {key!r}; {suggest(key, known)}")
-    return Environment(Options(name, **options), dataset)
+    return Environment(EnvironmentOptions(name, **options), dataset)
 
 
 class Environment:
@@ -102,7 +102,7 @@ class Environment:
     expert plans anew after each step that is not its own.
     """
 
-    def __init__(self, options: Options, dataset: Dataset | None = None) -> None:
+    def __init__(self, options: EnvironmentOptions, dataset: Dataset | None = None) -> None:
         self.options, self.reward = options, reward(options.reward)
         self.include = included(options.include)
         if options.actions not in get_args(Actions):
@@ -117,7 +117,7 @@ class Environment:
         self._next, self._stride = 0, 1
         self._background: Background | None = None
         self._game: TaskGame | None = None
-        self._view: View
+        self._view: ActorView
         self.said: list[Said] = []
         """What the policy has said in this episode."""
 
@@ -129,7 +129,7 @@ class Environment:
         return self._game
 
     @property
-    def view(self) -> View:
+    def view(self) -> ActorView:
         """How the episode under way is shown."""
         self.game  # noqa: B018 - raises before the first reset
         return self._view
@@ -215,7 +215,7 @@ class Environment:
         self._game = game = TaskGame(self.dataset, task, self.max_steps)
         self.actor = _actor(self.options.actor, game.world.actors)
         self._agents = self._seated(game)
-        self._meter = Meter(self.reward, self.actor)
+        self._meter = RewardMeter(self.reward, self.actor)
         self._view = self._new_view()
         for actor in game.world.actors:
             if actor == self.actor:
@@ -259,7 +259,7 @@ class Environment:
             raise UsageError(f"{name} has no episode {episode!r}; {suggest(episode, ids)}")
         return found[episode]
 
-    def _new_view(self) -> View:
+    def _new_view(self) -> ActorView:
         options = self.options
         if options.view in ("text", "structured"):
             if options.view_settings:
@@ -334,7 +334,7 @@ def _whole(name: str, given: SupportsIndex, wanted: str) -> int:
         raise UsageError(f"{name}={given!r} must be {wanted}") from None
 
 
-def _decided(view: View) -> Any:
+def _decided(view: ActorView) -> Any:
     return view.decided() if isinstance(view, AgentPrompts) else None
 
 
@@ -354,7 +354,7 @@ def finish(work: Any) -> Any:
     raise UsageError("the other actors' agent waits for something; give one that needs no model")
 
 
-def _chosen(dataset: Dataset, options: Options) -> Sequence[Task]:
+def _chosen(dataset: Dataset, options: EnvironmentOptions) -> Sequence[Task]:
     tasks, wanted = dataset.tasks, options.episodes
     if wanted is None:
         chosen: Sequence[Task] = tasks

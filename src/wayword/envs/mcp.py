@@ -30,7 +30,7 @@ from wayword.runs.record import EpisodeRecord, RunFolder
 
 @dataclass(frozen=True)
 class OutsideSettings:
-    """What was asked for: see :class:`~wayword.envs.environment.Options`."""
+    """What was asked for: see :class:`~wayword.envs.environment.EnvironmentOptions`."""
 
     view: str = "text"
     actions: str = "text"

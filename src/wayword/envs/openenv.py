@@ -46,7 +46,7 @@ MOST_BYTES = 2**20
 
 
 @dataclass
-class Session:
+class OpenEnvSession:
     """One environment, asked by one client at a time."""
 
     env: Environment
@@ -88,7 +88,7 @@ class Session:
         return {"observation": told, "reward": reward, "done": done}
 
 
-class Server:
+class OpenEnvServer:
     """The sessions of one server. ``options`` are those of :func:`wayword.envs.make`."""
 
     def __init__(self, name: str, token: str = "", most: int = MOST, **options: Any) -> None:
@@ -109,11 +109,11 @@ class Server:
             routes.append(WebSocketRoute(f"{before}/ws", self._talk))
         return Starlette(routes=routes, exception_handlers={WaywordError: _refused})
 
-    def session(self) -> Session:
+    def session(self) -> OpenEnvSession:
         """A new session. Raises ``UsageError`` where there are too many."""
         if self._open >= self._most:
             raise UsageError(f"there are {self._most} sessions already; close one first")
-        return Session(make(self._name, dataset=self._shared, **self._options))
+        return OpenEnvSession(make(self._name, dataset=self._shared, **self._options))
 
     def allowed(self, connection: HTTPConnection) -> bool:
         """Whether a client has the token and is not a page of a foreign web site."""
@@ -149,7 +149,7 @@ class Server:
             self._open -= 1
             session.env.close()
 
-    async def _answer(self, session: Session, text: str) -> str | None:
+    async def _answer(self, session: OpenEnvSession, text: str) -> str | None:
         """The answer to one message; None ends the session."""
         try:
             message = json_object(text)
@@ -204,7 +204,7 @@ def serve(
         raise UsageError(
             f"--host {host}: others can reach it; set a token in $WAYWORD_ENV_TOKEN first"
         )
-    app = Server(name, token, most, **options).app()
+    app = OpenEnvServer(name, token, most, **options).app()
     config = uvicorn.Config(
         app, host, port, log_level="warning", lifespan="off", ws_max_size=MOST_BYTES
     )

@@ -26,7 +26,7 @@ from wayword.core.dataset import Task
 from wayword.core.errors import UsageError, missing
 from wayword.envs.environment import make
 from wayword.envs.game import Info, TaskGame
-from wayword.envs.rewards import Meter, reward
+from wayword.envs.rewards import RewardMeter, reward
 from wayword.envs.views import Structured, Words
 
 try:
@@ -65,7 +65,7 @@ class _Table:
         self.game = game = TaskGame(self.inner.dataset, self._task(episode), self.inner.max_steps)
         cls = Structured if self._view == "structured" else Words
         self.views = {actor: cls(actor, self._actions) for actor in game.world.actors}
-        self.meters = {actor: Meter(self._reward, actor) for actor in game.world.actors}
+        self.meters = {actor: RewardMeter(self._reward, actor) for actor in game.world.actors}
         for actor, view in self.views.items():
             view.begin(game)
             self.meters[actor].start(game)

@@ -69,7 +69,7 @@ def reward(given: str | Mapping[str, float] | Reward) -> Reward:
     return Reward({name: float(weight) for name, weight in given.items()})
 
 
-class Meter:
+class RewardMeter:
     """Measures one actor's reward over an episode; ``start`` at its beginning."""
 
     def __init__(self, declared: Reward, actor: str) -> None:
@@ -92,9 +92,9 @@ class Meter:
             found[name] = weight * self._term(name, game, own)
         return found
 
-    def clone(self) -> Meter:
+    def clone(self) -> RewardMeter:
         """An independent meter in the same state."""
-        other = Meter(Reward(self._weights), self._actor)
+        other = RewardMeter(Reward(self._weights), self._actor)
         other._conditions, other._potential = self._conditions, self._potential
         other._whole = self._whole
         return other

@@ -29,7 +29,7 @@ except ModuleNotFoundError as error:
     raise missing(error, "verifiers") from None
 
 
-class WaywordEnv(vf.MultiTurnEnv):
+class WaywordMultiTurnEnv(vf.MultiTurnEnv):
     """Chats that act in a world. ``state["wayword"]`` is the rollout's environment."""
 
     def __init__(self, name: str, options: dict[str, Any], **others: Any) -> None:
@@ -91,6 +91,6 @@ def load_environment(
         [{"prompt": r["prompt"], "info": {"episode": r["episode"]}, "answer": ""} for r in rows]
     )
     rubric = vf.Rubric(funcs=[reward, success, rejected], weights=[1.0, 0.0, 0.0])
-    return WaywordEnv(
+    return WaywordMultiTurnEnv(
         name, options, dataset=dataset, eval_dataset=dataset, rubric=rubric, max_turns=max_turns + 1
     )

@@ -42,7 +42,7 @@ Said = str | int
 NO_ITEM = "there is no number {number} on the menu; they go from 0 to {last}"
 
 
-class View(Protocol):
+class ActorView(Protocol):
     """How one actor's side of a game is shown and read. A new one begins each episode."""
 
     def begin(self, game: TaskGame) -> None:
@@ -69,7 +69,7 @@ class View(Protocol):
         """What the view adds to ``info``."""
         ...
 
-    def clone(self, game: TaskGame) -> View | None:
+    def clone(self, game: TaskGame) -> ActorView | None:
         """An independent view on a cloned game; None where only playing again gives one."""
         ...
 
@@ -136,7 +136,7 @@ class Words:
     def extra(self) -> dict[str, Json]:
         return {}
 
-    def clone(self, game: TaskGame) -> View | None:
+    def clone(self, game: TaskGame) -> ActorView | None:
         other = type(self)(self._actor, "menu" if self._menu else "text")
         other._begun, other._feedback, other._rules = self._begun, self._feedback, self._rules
         other._earlier = set(self._earlier)
@@ -176,7 +176,7 @@ class Structured(Words):
         super().told(step)
         self._last = {"status": step.feedback.status, "details": plain(dict(step.feedback.details))}
 
-    def clone(self, game: TaskGame) -> View | None:
+    def clone(self, game: TaskGame) -> ActorView | None:
         other = super().clone(game)
         if isinstance(other, Structured):
             other._last = dict(self._last)
@@ -346,7 +346,7 @@ class AgentPrompts:
             found["json_schema"] = question.sampling.json_schema
         return found
 
-    def clone(self, game: TaskGame) -> View | None:
+    def clone(self, game: TaskGame) -> ActorView | None:
         return None  # an agent is in the middle of its thought
 
     def _made(self, toolkit: Any, actor: str) -> Agent:

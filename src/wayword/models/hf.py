@@ -43,7 +43,7 @@ from wayword.models.parts.decoding import (
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class HfSettings:
     """Settings of ``hf:``.
 
     ``batch`` prompts that wait at the same time are worked on together. ``device`` is torch's name
@@ -94,9 +94,9 @@ class HfModel(Model):
     the weights cannot be read.
     """
 
-    def __init__(self, name: str, settings: Settings | None = None) -> None:
+    def __init__(self, name: str, settings: HfSettings | None = None) -> None:
         self._weights, self._name = name, f"hf:{name}"
-        self._settings = settings or Settings()
+        self._settings = settings or HfSettings()
         for package in ("torch", "transformers"):
             if importlib.util.find_spec(package) is None:
                 remedy = "pip install 'wayword[hf]'"
@@ -106,7 +106,7 @@ class HfModel(Model):
         self._worker: asyncio.Task[None] | None = None
         self._kept: tuple[list[int], Any] = [], None
 
-    Settings = Settings
+    Settings = HfSettings
 
     @property
     def name(self) -> str:

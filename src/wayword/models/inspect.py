@@ -47,7 +47,7 @@ _FREE = ("ratelimit", "connecterror", "overloaded", "badrequest")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class InspectSettings:
     """Settings of ``inspect:``.
 
     ``base_url`` is for providers that take one. ``thinking`` is the tokens a reasoning model may
@@ -66,8 +66,8 @@ class InspectModel(Model):
     does not know the provider.
     """
 
-    def __init__(self, name: str, settings: Settings | None = None) -> None:
-        self._name, self._settings = f"inspect:{name}", settings or Settings()
+    def __init__(self, name: str, settings: InspectSettings | None = None) -> None:
+        self._name, self._settings = f"inspect:{name}", settings or InspectSettings()
         self._profile = profile_of(name)
         try:
             self._inspect = importlib.import_module("inspect_ai.model")
@@ -80,7 +80,7 @@ class InspectModel(Model):
             line = " ".join(redacted(str(error)).split())
             raise UsageError(f"{self._name}: {line[:300]}") from None
 
-    Settings = Settings
+    Settings = InspectSettings
 
     @property
     def name(self) -> str:

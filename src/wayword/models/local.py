@@ -44,7 +44,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class LocalSettings:
     """Settings of ``local:``.
 
     ``slots`` prompts are worked on at once; more calls wait their turn. ``context`` is the tokens
@@ -84,16 +84,16 @@ class LocalModel(Model):
     The file is loaded at the first call. Raises ``UsageError`` where it is missing or foreign.
     """
 
-    def __init__(self, name: str, settings: Settings | None = None) -> None:
+    def __init__(self, name: str, settings: LocalSettings | None = None) -> None:
         self._name = f"local:{name}"
-        self._settings = settings or Settings()
+        self._settings = settings or LocalSettings()
         self._weights = KNOWN.get(name)
         self._path: Path = located(name)
         self._engine: Engine | None = None
         self._starting = threading.Lock()
         self._pool: ThreadPoolExecutor | None = None
 
-    Settings = Settings
+    Settings = LocalSettings
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ _Kept = TypeVar("_Kept", Completion, Choice)
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ReplaySettings:
     """``replay:`` has no settings."""
 
 
@@ -31,7 +31,7 @@ class ReplayModel(Model):
     """
 
     def __init__(
-        self, name: str, settings: Settings | None = None, calls: Iterable[ModelCall] = ()
+        self, name: str, settings: ReplaySettings | None = None, calls: Iterable[ModelCall] = ()
     ) -> None:
         self._name = f"replay:{name}"
         self._answers: dict[str, list[Completion | Choice]] = {}
@@ -40,7 +40,7 @@ class ReplayModel(Model):
         for call in calls:
             self._add(call)
 
-    Settings = Settings
+    Settings = ReplaySettings
 
     @property
     def name(self) -> str:

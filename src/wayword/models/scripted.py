@@ -29,7 +29,7 @@ _NOISE = "qwertzuiop asdfghjkl yxcvbnm 0123456789 []{}()<>:;,.!? \n\t\"'\\/äö�
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ScriptedSettings:
     """Settings of ``scripted:``.
 
     ``repeat`` starts a list of answers over when it is used up, instead of failing. ``seed`` and
@@ -59,13 +59,13 @@ class ScriptedModel(Model):
     def __init__(
         self,
         name: str = "script",
-        settings: Settings | None = None,
+        settings: ScriptedSettings | None = None,
         *,
         answers: Answers | Iterable[Answer] | None = None,
     ) -> None:
         self._name = f"scripted:{name}"
-        given = settings or Settings()
-        identity = self._name if given == Settings() else f"{self._name} {given}"
+        given = settings or ScriptedSettings()
+        identity = self._name if given == ScriptedSettings() else f"{self._name} {given}"
         if answers is None:
             answers = _by_name(name, given)
             if not callable(answers):
@@ -74,7 +74,7 @@ class ScriptedModel(Model):
         """Name, settings and the script's content: what decides about the answers."""
         self._answers = answers if callable(answers) else _List(answers, given.repeat, self._name)
 
-    Settings = Settings
+    Settings = ScriptedSettings
 
     @property
     def name(self) -> str:
@@ -126,7 +126,7 @@ class _List:
         return self._answers[here % len(self._answers)]
 
 
-def _by_name(name: str, settings: Settings) -> Answers | Iterable[Answer]:
+def _by_name(name: str, settings: ScriptedSettings) -> Answers | Iterable[Answer]:
     if name.endswith(".jsonl"):
         return _read(Path(name))
     if name == "noise":
@@ -178,7 +178,7 @@ def _echo(prompt: Prompt, sampling: Sampling) -> str:
 class _Noise:
     """Free answers are noise, the same for a seed; constrained ones are a random legal value."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ScriptedSettings) -> None:
         self._rng = random.Random(settings.seed)
         self._length = settings.length
 

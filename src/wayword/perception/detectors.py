@@ -32,7 +32,7 @@ import numpy as np
 
 from wayword.core.errors import UsageError, suggest
 from wayword.core.model import Image
-from wayword.core.perceiver import Box, Detection, Grounding, Perceiver, Picture
+from wayword.core.perceiver import Box, Detection, GroundedRegion, Perceiver, Picture
 from wayword.perception.networks import indoor_words
 from wayword.perception.opening import EYES, open_eye
 from wayword.perception.panorama import direction, encode, read
@@ -118,7 +118,7 @@ class SimulatedDetector(Perceiver):
         kept = [one for one in found if one.score >= self._heed]
         return sorted(kept, key=lambda one: (one.distance or 0.0, one.bearing))
 
-    def ground(self, view: View, phrase: str) -> Grounding | None:
+    def ground(self, view: View, phrase: str) -> GroundedRegion | None:
         """The noticed thing that scores best for the phrase."""
         q, best = self.quality, None
         for thing in self._truth(view):
@@ -130,7 +130,7 @@ class SimulatedDetector(Perceiver):
                 middle = min(1.0, q.other + (q.related if related(phrase, thing) else 0.0))
                 score = self._score(middle, q.other_spread, thing, view, phrase)
             if best is None or score > best.score:
-                best = Grounding(score, thing.bearing, thing.away)
+                best = GroundedRegion(score, thing.bearing, thing.away)
         return best
 
     def check_view(self, view: View) -> None:
@@ -280,7 +280,7 @@ class EyeDetector(Perceiver):
         far = math.inf
         return sorted(found, key=lambda one: far if one.distance is None else one.distance)
 
-    def ground(self, view: View, phrase: str) -> Grounding | None:
+    def ground(self, view: View, phrase: str) -> GroundedRegion | None:
         """The surest box for the phrase."""
         boxes = self._boxes(view, (phrase,))
         if not self._grounds:
@@ -289,7 +289,7 @@ class EyeDetector(Perceiver):
         if not boxes:
             return None
         best = self._detection(view, max(boxes, key=lambda box: box.score))
-        return Grounding(best.score, best.bearing, best.distance)
+        return GroundedRegion(best.score, best.bearing, best.distance)
 
     def check_view(self, view: View) -> None:
         """Raise ``UsageError`` where there is no picture to look at."""

@@ -19,7 +19,7 @@ from wayword.core.files import cache_folder, keep, sha256
 from wayword.core.metric import Metric
 from wayword.core.secrets import environment_secrets, redacted
 from wayword.metrics import scoring
-from wayword.models.middleware.budget import Row, Totals
+from wayword.models.middleware.budget import LedgerRow, Totals
 from wayword.runs.codec import (
     Appender,
     dump,
@@ -221,9 +221,9 @@ class Spending:
         self._lines: Appender | None = None
         self.tokens, self.dollars, lines = billed(run)
         if lines > _FOLDED:
-            whole(self._path, self._line(Row(self.tokens, self.dollars)))
+            whole(self._path, self._line(LedgerRow(self.tokens, self.dollars)))
 
-    def write(self, row: Row) -> None:
+    def write(self, row: LedgerRow) -> None:
         """Append a row at once. Raises ``RecordingError``."""
         if self._lines is None:
             self._lines = _appending(self._path)
@@ -236,7 +236,7 @@ class Spending:
             lines.close()
 
     @staticmethod
-    def _line(row: Row) -> bytes:
+    def _line(row: LedgerRow) -> bytes:
         line: dict[str, Json] = {"tokens": row.tokens, "dollars": round(row.dollars, 9)}
         more: dict[str, Json] = {"call": row.call, "open": row.open}
         return dump(line | {name: value for name, value in more.items() if value}) + b"\n"
@@ -249,7 +249,7 @@ def billed(run: Path) -> tuple[int, float, int]:
     for number, line in read_lines(path):
         tokens = int(_number(path, number, line, "tokens"))
         dollars = _number(path, number, line, "dollars")
-        totals.add(Row(tokens, dollars, str(line.get("call", "")), line.get("open") is True))
+        totals.add(LedgerRow(tokens, dollars, str(line.get("call", "")), line.get("open") is True))
         lines += 1
     return totals.tokens, totals.dollars, lines
 

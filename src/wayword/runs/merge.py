@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from wayword.core.errors import RecordingError, UsageError
-from wayword.models.middleware.budget import Row
+from wayword.models.middleware.budget import LedgerRow
 from wayword.runs import config as configs
 from wayword.runs.codec import Appender, corrupt, read_members, unusable
 from wayword.runs.index import EPISODES, FAILURES, entry_of
@@ -125,7 +125,7 @@ def _bill(runs: Sequence[RecordedRun], folder: Path) -> None:
     tokens, dollars = sum(b.tokens for b in bills), sum(b.dollars for b in bills)
     if tokens or dollars:
         whole = configs.Spending(folder)
-        whole.write(Row(tokens, dollars))
+        whole.write(LedgerRow(tokens, dollars))
         whole.close()
 
 

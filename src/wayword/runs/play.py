@@ -20,7 +20,7 @@ EXPERTS = ("expert", "oracle", "gold")
 
 
 @dataclass(frozen=True, slots=True)
-class Game:
+class PlayedGame:
     """One episode that a person played. ``scores`` is empty where it was not finished.
 
     ``expert`` names the agent whose ``best`` scores stand beside it, both empty where none plays
@@ -64,7 +64,7 @@ def game_plan(plan: Plan, actor: str = "", others: str = "") -> Plan:
     return replace(plan, concurrency=1, episode=episode)
 
 
-def play(plan: Plan, person: Person | None = None) -> Game:
+def play(plan: Plan, person: Person | None = None) -> PlayedGame:
     """Play one episode. Raises ``UsageError`` for one that was finished before."""
     result = run(plan, person=person)
     if result.resumed:
@@ -72,13 +72,13 @@ def play(plan: Plan, person: Person | None = None) -> Game:
         name = plan.episode or ", ".join(plan.episodes)
         raise UsageError(f"episode {name} was played before; {remedy}")
     if not result.outcome.finished:
-        return Game(result)
+        return PlayedGame(result)
     *_, record = RunFolder.read(result.path).records()  # the newest
     episode, played = record.episode_id, record.trajectory
     dataset = open_dataset(plan)
     task = of_ids(dataset.tasks, {episode})[episode]
     expert, best = expert_scores(plan, dataset, task)
-    return Game(result, episode, played.ended, record.scores, expert, best)
+    return PlayedGame(result, episode, played.ended, record.scores, expert, best)
 
 
 def expert_scores(

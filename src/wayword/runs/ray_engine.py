@@ -33,7 +33,7 @@ from wayword.core.errors import (
 )
 from wayword.core.rollout import Outcome, first_error, rollout
 from wayword.core.trajectory import Step
-from wayword.models.middleware.budget import Account, Meter, Row, play_as, under_way
+from wayword.models.middleware.budget import Account, LedgerRow, Meter, play_as, under_way
 from wayword.models.middleware.rate import Limiter
 from wayword.runs import config as configs
 from wayword.runs.active import ActiveRun, Moves, Played, config_of, open_models, setup_of
@@ -203,7 +203,7 @@ class _Crew:
                 self._book(row)
                 written += 1
 
-    def _book(self, row: Row) -> None:
+    def _book(self, row: LedgerRow) -> None:
         """Write a row down, and count it where it is a bill."""
         if row.open or not row.tokens:
             self._account.write(row)
@@ -362,8 +362,8 @@ class Bank:
         self._meters: dict[int, tuple[str, Meter]] = {}
         self._flying: Counter[str] = Counter()
         self._dead: set[str] = set()
-        self._open: dict[str, tuple[str, Row]] = {}
-        self._rows: list[Row] = []
+        self._open: dict[str, tuple[str, LedgerRow]] = {}
+        self._rows: list[LedgerRow] = []
         self._count = self._confirmed = 0
         self._news, self._written = asyncio.Event(), asyncio.Condition()
 
@@ -409,7 +409,7 @@ class Bank:
             self._flying[player] -= 1
             self._account.landed()
 
-    async def reserve(self, player: str, row: Row) -> None:
+    async def reserve(self, player: str, row: LedgerRow) -> None:
         """Keep what a call may cost, and wait until the driver has written it down."""
         self._open[row.call] = player, row
         await self._written_down(self._queue(row))
@@ -419,14 +419,14 @@ class Bank:
         play_as(self._meters.get(episode, ("", None))[1])
         self._account.pay(tokens, dollars)
         self._open.pop(call, None)
-        await self._written_down(self._queue(Row(tokens, dollars or 0.0, call)))
+        await self._written_down(self._queue(LedgerRow(tokens, dollars or 0.0, call)))
 
     async def release(self, call: str) -> None:
         """Settle a call that was not billed."""
         if self._open.pop(call, None):
-            self._queue(Row(0, 0.0, call))
+            self._queue(LedgerRow(0, 0.0, call))
 
-    def _queue(self, row: Row) -> int:
+    def _queue(self, row: LedgerRow) -> int:
         self._rows.append(row)
         self._news.set()
         self._count += 1
@@ -436,7 +436,7 @@ class Bank:
         async with self._written:
             await self._written.wait_for(lambda: self._confirmed >= mine)
 
-    async def exchange(self, confirmed: int) -> list[Row]:
+    async def exchange(self, confirmed: int) -> list[LedgerRow]:
         """Take the number of rows that are on disk; the next rows, after a second at most."""
         async with self._written:
             self._confirmed = confirmed
@@ -446,7 +446,7 @@ class Bank:
                 await asyncio.wait_for(self._news.wait(), 1.0)
         return await self.rest()
 
-    async def rest(self) -> list[Row]:
+    async def rest(self) -> list[LedgerRow]:
         """The rows not handed over yet."""
         self._news.clear()
         taken, self._rows = self._rows, []
@@ -495,7 +495,7 @@ class SharedAccount(Account):
         if refusal := await self._bank.admit.remote(self._player, number, turns):
             raise BudgetExhausted(refusal)
 
-    async def reserve(self, row: Row) -> None:
+    async def reserve(self, row: LedgerRow) -> None:
         await self._bank.reserve.remote(self._player, row)
 
     def pay(self, tokens: int, dollars: float | None, call: str = "") -> None:

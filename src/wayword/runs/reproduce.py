@@ -46,7 +46,7 @@ STAND_IN = "played"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class RecipeData:
     """Data that a row may be played on: a dataset with its settings and the agent's.
 
     ``needs`` is a path in the data folder that must be there; settings that are equal to it get
@@ -71,7 +71,7 @@ class RecipeRow:
     published: Mapping[str, float]
     agent: str = ""
     absent: str = ""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[RecipeData, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     models: Mapping[str, str] = field(default_factory=dict)
     steps: int | None = None
@@ -155,7 +155,7 @@ def open_recipe(name: str) -> Recipe:
         raise UsageError(f"no recipe is called {name!r}; {suggest(name, list(names()))}")
     tree = yaml.safe_load((FOLDER / f"{name}.yaml").read_text("utf-8"))
     data = {
-        key: tuple(make(Source, source, name) for source in sources)
+        key: tuple(make(RecipeData, source, name) for source in sources)
         for key, sources in tree["data"].items()
     }
     rows = tuple(_row(row, tree.get("defaults", {}), data, name) for row in tree["rows"])
@@ -165,7 +165,7 @@ def open_recipe(name: str) -> Recipe:
 def _row(
     row: Mapping[str, Any],
     defaults: Mapping[str, Any],
-    data: Mapping[str, tuple[Source, ...]],
+    data: Mapping[str, tuple[RecipeData, ...]],
     name: str,
 ) -> RecipeRow:
     if "absent" in row:
@@ -258,7 +258,7 @@ def _models(row: RecipeRow, wishes: Wishes) -> tuple[str, dict[str, str]]:
 
 def _opened(
     row: RecipeRow, wishes: Wishes, main: str, roles: Mapping[str, str]
-) -> tuple[Plan, Source, str]:
+) -> tuple[Plan, RecipeData, str]:
     """The plan on the first data that is there, and why earlier ones are not."""
     lacking = ""
     for number, source in enumerate(row.sources, 1):
@@ -277,7 +277,7 @@ def _opened(
 
 
 def _plan(
-    row: RecipeRow, source: Source, wishes: Wishes, main: str, roles: Mapping[str, str]
+    row: RecipeRow, source: RecipeData, wishes: Wishes, main: str, roles: Mapping[str, str]
 ) -> Plan:
     dataset, settings = dict(source.dataset), {**row.settings, **source.settings}
     if source.needs:

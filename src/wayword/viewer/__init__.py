@@ -15,6 +15,6 @@ Every text from models, datasets and ids is shown as text, never taken for marku
 
 from __future__ import annotations
 
-from wayword.viewer.pages import Written, write, write_pages
+from wayword.viewer.pages import WrittenPages, write, write_pages
 
-__all__ = ["Written", "write", "write_pages"]
+__all__ = ["WrittenPages", "write", "write_pages"]

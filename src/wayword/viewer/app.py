@@ -50,7 +50,7 @@ from wayword.viewer import play as pages
 from wayword.viewer.content import Content, address
 from wayword.viewer.library import Wish, slug
 from wayword.viewer.markup import page, tag
-from wayword.viewer.play import Games, Table
+from wayword.viewer.play import Games, PlayTable
 
 HOST = "127.0.0.1"
 _EVERY = 0.5
@@ -64,7 +64,7 @@ def application(
 ) -> Guard:
     """The ASGI application, behind its guard."""
     site = _Site(content)
-    play = _Play(content, games or Games(content.library.add))
+    play = _PlayRoutes(content, games or Games(content.library.add))
     routes = [
         Route("/", site.home),
         Route("/live", site.live_home),
@@ -144,13 +144,13 @@ class _Site:
         return _events(request, self._content.going_home, 2.0)
 
 
-class _Play:
+class _PlayRoutes:
     """What answers to the addresses of games."""
 
     def __init__(self, content: Content, games: Games) -> None:
         self._content, self._games = content, games
 
-    def _table(self, request: Request) -> Table:
+    def _table(self, request: Request) -> PlayTable:
         return self._games.table(request.path_params["game"])
 
     async def form(self, request: Request) -> Response:
@@ -179,7 +179,7 @@ class _Play:
             raise UsageError(f"there is no step {step!r} of episode {episode!r}")
         return f"{rows.run.path}:{episode}:{step}"
 
-    def _begin(self, asked: Mapping[str, str]) -> Table:
+    def _begin(self, asked: Mapping[str, str]) -> PlayTable:
         if "run" in asked:
             run, episode, step = (str(asked.get(key, "")) for key in ("run", "id", "step"))
             at = self._place(run, episode, step)
@@ -219,7 +219,7 @@ class _Play:
             await run_in_threadpool(lambda: pages.board(table, actor, self._link(table)))
         )
 
-    def _link(self, table: Table) -> str:
+    def _link(self, table: PlayTable) -> str:
         """Where the recorded episode is, once there is one."""
         if table.result is None or table.game is None or not table.game.episode:
             return ""

@@ -37,7 +37,7 @@ from wayword.viewer.compare import Pairs
 from wayword.viewer.course import experts
 from wayword.viewer.data import Sources, open_sources
 from wayword.viewer.episode import Links, episode_page
-from wayword.viewer.index import Card, Overview, home_page, index_page, means
+from wayword.viewer.index import Overview, RunCard, home_page, index_page, means
 from wayword.viewer.library import Found, Kept, Library, Rows, Wish, select
 from wayword.viewer.maps import generic
 from wayword.viewer.maps.generic import letters_of
@@ -123,20 +123,20 @@ class Content:
         cards.sort(key=lambda card: card.started, reverse=True)
         return redacted(home_page(", ".join(map(str, self.library.given)), cards))
 
-    def card(self, each: Found) -> Card:
+    def card(self, each: Found) -> RunCard:
         """How a run stands."""
         href = f"run/{each.slug}/"
         try:
             rows = self.library.rows(each.name)
         except WaywordError as error:
-            return Card(each.name, href, status="unreadable", notice=str(error))
+            return RunCard(each.name, href, status="unreadable", notice=str(error))
         config = rows.run.config
         identity = config["identity"]
         row = _means(rows)
         known = {metric.key: metric for metric in rows.metrics}
         wanted = index.headline(row, rows.success)
         status, done, of = standing(rows)
-        return Card(
+        return RunCard(
             each.name, href, cast_of(identity),
             str((identity.get("models") or {}).get("main", "")),
             str(identity.get("dataset", "")), str(config.get("family", "")),

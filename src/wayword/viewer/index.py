@@ -383,7 +383,7 @@ def _folded(title: str, held: Any) -> Html | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Card:
+class RunCard:
     """One run: where its page is, what was run, and how it stands.
 
     ``figures`` are (metric, mean) pairs: success, efficiency, steps and cost. ``status`` is
@@ -407,7 +407,7 @@ class Card:
     folder: str = ""
 
 
-def home_page(where: str, cards: Sequence[Card], live: str = "live") -> str:
+def home_page(where: str, cards: Sequence[RunCard], live: str = "live") -> str:
     """The whole document."""
     lead = tag("p", f"{len(cards):,} in ", tag("code", where), class_="lead")
     play = tag("p", tag("a", "Play an episode yourself", href="play"))
@@ -417,7 +417,7 @@ def home_page(where: str, cards: Sequence[Card], live: str = "live") -> str:
     return page("Runs · Wayword", body, "home", served=True)
 
 
-def _runs_table(cards: Sequence[Card]) -> Html:
+def _runs_table(cards: Sequence[RunCard]) -> Html:
     search = tag(
         "input", type="search", id="search", placeholder="Filter by name, agent, model or dataset",
         aria_label="Filter by name, agent, model or dataset", autocomplete="off",
@@ -446,7 +446,7 @@ def _runs_table(cards: Sequence[Card]) -> Html:
     )  # fmt: skip
 
 
-def _row(card: Card) -> Html:
+def _row(card: RunCard) -> Html:
     who = join([card.agent, tag("br"), tag("small", card.model)] if card.model else [card.agent])
     pick = tag("input", type="checkbox", data_run=card.href, aria_label=f"compare {card.name}")
     cells = [
@@ -463,7 +463,7 @@ def _row(card: Card) -> Html:
 _PLACES = ("success", "efficiency", "steps", "cost")
 
 
-def _placed(card: Card) -> list[tuple[Metric | None, float | None]]:
+def _placed(card: RunCard) -> list[tuple[Metric | None, float | None]]:
     """The figures, each in its column."""
     found: dict[str, tuple[Metric | None, float | None]] = dict.fromkeys(_PLACES, (None, None))
     for metric, mean in card.figures:
@@ -481,7 +481,7 @@ def _figure(metric: Metric | None, mean: float | None) -> Html:
     return tag("td", *told, class_="n", data_label=column(metric), title=metric.doc)
 
 
-def _progress(card: Card) -> list[Html | str | None]:
+def _progress(card: RunCard) -> list[Html | str | None]:
     if card.notice:
         return [tag("span", card.notice, class_="why")]
     most = max(1, card.of)
@@ -492,7 +492,7 @@ def _progress(card: Card) -> list[Html | str | None]:
             tag("small", card.status, class_="status"), failed]  # fmt: skip
 
 
-def _words_of(card: Card) -> Json:
+def _words_of(card: RunCard) -> Json:
     """What the page's script filters by."""
     words = " ".join((card.name, card.agent, card.model, card.dataset, card.status))
     return {"href": card.href, "words": visible(words).lower()}
@@ -505,7 +505,7 @@ def means(row: Mapping[str, Any], key: str) -> float | None:
     return None if mean is None else float(mean)
 
 
-def line_of(card: Card, each: Found) -> str:
+def line_of(card: RunCard, each: Found) -> str:
     """``going on     3/20  SR 33.3%  runs/first  (navgpt, openai:m, houses:test)`` for a run."""
     if card.notice:
         return f"{card.notice}  {each.path}"

@@ -38,7 +38,7 @@ def box(x: float, y: float, wide: float, high: float) -> Box:
 
 
 @dataclass(slots=True)
-class Room:
+class LabelSpace:
     """What is taken on a drawing so many units wide, and where labels still fit."""
 
     wide: float
@@ -126,7 +126,7 @@ class Letters:
         }
         return Html(pieces.sub(lambda found: shown.get(found[0], found[0]), markup))
 
-    def drawn(self, spots: Mapping[str, tuple[float, float, float]], room: Room) -> Html:
+    def drawn(self, spots: Mapping[str, tuple[float, float, float]], room: LabelSpace) -> Html:
         """The letters beside their places on a map, as far as there is room.
 
         ``spots`` has for each place its middle and how far a label must keep from it.

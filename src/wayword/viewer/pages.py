@@ -57,7 +57,7 @@ OnPage = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenPages:
     """``index`` is the first page; ``pages`` of ``of`` episodes have one now, ``new`` of them
     written this time. ``notice`` says what the pages lack, and why."""
 
@@ -77,7 +77,7 @@ def write_pages(
     data: Path | None = None,
     trusted: Path | None = None,
     on_page: OnPage | None = None,
-) -> Written:
+) -> WrittenPages:
     """Write ``index.html`` and a page an episode to ``out``, which is ``run/pages`` by default.
 
     The first ``limit`` episodes of the table (failed ones, then the finished in order) get a page;
@@ -107,7 +107,7 @@ def _write(
     data: Path | None,
     trusted: Path | None,
     on_page: OnPage | None,
-) -> Written:
+) -> WrittenPages:
     config, path, ids = rows.run.config, rows.run.path, rows.names()
     sources, known = open_sources(config, ids, data, trusted), rows.metrics
     name = path.resolve().name
@@ -129,7 +129,7 @@ def _write(
     )  # fmt: skip
     index = folder / "index.html"
     _put(index, index_page(overview))
-    return Written(index, len(wanted), len(chain), len(ids), sources.notice)
+    return WrittenPages(index, len(wanted), len(chain), len(ids), sources.notice)
 
 
 def _wanted(ids: Sequence[str], limit: int, episodes: Sequence[str]) -> Sequence[str]:

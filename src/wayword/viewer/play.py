@@ -29,7 +29,7 @@ from wayword.core.world import World
 from wayword.metrics import accounting
 from wayword.runs.config import metrics_of
 from wayword.runs.plan import Plan, open_dataset, shared_datasets
-from wayword.runs.play import Game, game_plan, play
+from wayword.runs.play import PlayedGame, game_plan, play
 from wayword.runs.record import RunFolder
 from wayword.runs.running import RunResult
 from wayword.viewer import figures
@@ -46,7 +46,7 @@ State = Literal["loading", "playing", "over", "failed"]
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PlayEvent:
     """Something that happened: ``who`` did or heard it."""
 
     who: str
@@ -57,12 +57,12 @@ class Line:
 class Seat(Person):
     """One actor's place at a table: the person who plays it, as the agent ``human`` knows one."""
 
-    def __init__(self, table: Table, actor: str) -> None:
+    def __init__(self, table: PlayTable, actor: str) -> None:
         self._table, self.actor = table, actor
         self.situation: Situation | None = None
         self.looks: list[Look] = []
         self.letters = Letters()
-        self.lines: list[Line] = []
+        self.lines: list[PlayEvent] = []
         self.waiting = 0
         """The number of the question that waits for words, 0 while none does."""
         self._asked = 0
@@ -79,7 +79,7 @@ class Seat(Person):
     def tell(self, text: str, style: Style = "") -> None:
         """What came of the last words."""
         with self._table.changing():
-            self.lines = [*self.lines, Line("", text, style)][-_KEPT:]
+            self.lines = [*self.lines, PlayEvent("", text, style)][-_KEPT:]
 
     def ask(self, question: str) -> str:
         """Wait for words of the browser. Raises ``EOFError`` once the person has left."""
@@ -104,7 +104,7 @@ class Seat(Person):
         with self._table.changing():
             if not self.waiting or number != self.waiting or self._words:
                 return "that turn is over; look again"
-            self.lines = [*self.lines, Line("you", self._named(words))][-_KEPT:]
+            self.lines = [*self.lines, PlayEvent("you", self._named(words))][-_KEPT:]
             self._words = [words]
         return ""
 
@@ -122,7 +122,7 @@ class Seat(Person):
         return str(listed[number - 1]) if 1 <= number <= len(listed) else words
 
 
-class Table(Person):
+class PlayTable(Person):
     """One game: the person of its run, who has a seat an actor, and sees every turn."""
 
     def __init__(self, name: str, title: str) -> None:
@@ -132,9 +132,9 @@ class Table(Person):
         self.state: State = "loading"
         self.problem = ""
         self.humans: tuple[str, ...] = ()
-        self.game: Game | None = None
+        self.game: PlayedGame | None = None
         self.result: RunResult | None = None
-        self.lines: list[Line] = []
+        self.lines: list[PlayEvent] = []
         self.question = ""
         self.asked = 0
         """Questions of agents that were put to who watches."""
@@ -177,7 +177,7 @@ class Table(Person):
         said = step.decision
         text = f"rejected: {said.reason}" if isinstance(said, Rejection) else str(said.action)
         with self.changing():
-            line = Line(step.actor, text, "" if step.feedback.ok else "warning")
+            line = PlayEvent(step.actor, text, "" if step.feedback.ok else "warning")
             self.lines = [*self.lines, line][-_KEPT:]
 
     def pose(self, actor: str) -> Mapping[str, Any]:
@@ -194,7 +194,7 @@ class Table(Person):
         with self.changed:
             self.asked += 1
             self._answer = []
-            self.lines = [*self.lines, Line("", self.question, "title")][-_KEPT:]
+            self.lines = [*self.lines, PlayEvent("", self.question, "title")][-_KEPT:]
             self.touch()
             self.changed.wait_for(lambda: bool(self._answer) or self._left)
             self.question = ""
@@ -209,7 +209,7 @@ class Table(Person):
             if not self.question or number != self.asked or self._answer:
                 return "that question is answered"
             self._answer = [words]
-            self.lines = [*self.lines, Line("answer", words or "(none)")][-_KEPT:]
+            self.lines = [*self.lines, PlayEvent("answer", words or "(none)")][-_KEPT:]
         return ""
 
     def leave(self) -> None:
@@ -230,7 +230,7 @@ class Table(Person):
         except Exception as error:  # noqa: BLE001 - the page says so; other games go on
             self._fail(f"{type(error).__name__}: {error}")
 
-    def over(self, game: Game) -> None:
+    def over(self, game: PlayedGame) -> None:
         """The game has ended as it should, or the person left."""
         why = game.result.outcome.exhausted or game.result.outcome.unusable
         with self.changing():
@@ -250,13 +250,13 @@ class Games:
     """The games of a server. ``on_folder`` is told of a run folder as soon as it is known."""
 
     on_folder: Callable[[Path], None]
-    tables: dict[str, Table] = field(default_factory=dict)
+    tables: dict[str, PlayTable] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def begin(self, plan: Plan, role: str = "", others: str = "") -> Table:
+    def begin(self, plan: Plan, role: str = "", others: str = "") -> PlayTable:
         """Start a game; see ``game_plan``. What is wrong with it stands on its page."""
 
-        def work(table: Table) -> None:
+        def work(table: PlayTable) -> None:
             with shared_datasets():
                 ready = game_plan(plan, role, others)
                 actors = open_dataset(ready).tasks[0].episode.actors
@@ -271,16 +271,16 @@ class Games:
         Thread(target=table.carry_out, args=[lambda: work(table)], daemon=True).start()
         return table
 
-    def open(self, title: str) -> Table:
+    def open(self, title: str) -> PlayTable:
         """A table without a game: for a run whose agents ask who watches."""
         with self._lock:
             if sum(not table.ended for table in self.tables.values()) >= MOST:
                 raise UsageError(f"{MOST} games are under way; leave one of them first")
-            table = Table(str(len(self.tables) + 1), title)
+            table = PlayTable(str(len(self.tables) + 1), title)
             self.tables[table.name] = table
         return table
 
-    def table(self, name: str) -> Table:
+    def table(self, name: str) -> PlayTable:
         """A game by its name. Raises ``UsageError``."""
         if name not in self.tables:
             raise UsageError(f"there is no game {name!r} here")
@@ -345,7 +345,7 @@ def begin_page(asked: Mapping[str, str]) -> str:
     return page("Play · Wayword", join([_nav("Play"), tag("main", head, form)]), "play", True)
 
 
-def lobby_page(table: Table) -> str:
+def lobby_page(table: PlayTable) -> str:
     """The seats of a game."""
     seats = [
         tag("li", tag("a", "play ", tag("bdi", actor), href=f"seat?as={_quoted(actor)}"))
@@ -359,7 +359,7 @@ def lobby_page(table: Table) -> str:
     return page(f"{table.title} · Wayword", join([_nav(table.title), body]), "play", True)
 
 
-def seat_page(table: Table, actor: str) -> str:
+def seat_page(table: PlayTable, actor: str) -> str:
     """The frame of a seat; of who watches, for no actor."""
     say = tag(
         "form",
@@ -384,7 +384,7 @@ def _quoted(text: str) -> str:
     return quote(text, safe="", errors="replace")
 
 
-def board(table: Table, actor: str, link: str) -> Html:
+def board(table: PlayTable, actor: str, link: str) -> Html:
     """What a seat or a watcher sees now. ``link`` leads to the recorded episode once there is
     one."""
     with table.changed:
@@ -408,7 +408,7 @@ def board(table: Table, actor: str, link: str) -> Html:
         )  # fmt: skip
 
 
-def _question(table: Table) -> Html | None:
+def _question(table: PlayTable) -> Html | None:
     """An agent's question to who watches."""
     if not table.question or table.ended:
         return None
@@ -422,7 +422,7 @@ def _question(table: Table) -> Html | None:
     return tag("section", tag("h2", tag("bdi", table.question)), form, class_="card asked")
 
 
-def _turn(table: Table, seat: Seat, now: Situation) -> Html:
+def _turn(table: PlayTable, seat: Seat, now: Situation) -> Html:
     drawn = seen(seat.looks, seat.letters)
     look = tag(
         "section",
@@ -447,7 +447,7 @@ def _turn(table: Table, seat: Seat, now: Situation) -> Html:
     )  # fmt: skip
 
 
-def _last(lines: Sequence[Line], letters: Letters) -> Html | None:
+def _last(lines: Sequence[PlayEvent], letters: Letters) -> Html | None:
     """What came of the last words, where it stays in view."""
     after = []
     for line in reversed(lines):
@@ -503,7 +503,7 @@ def _spoken(space: ActionSpace, waiting: bool) -> Html | None:
     return shown if presses else None
 
 
-def _log(lines: Sequence[Line], title: str, letters: Letters) -> Html | None:
+def _log(lines: Sequence[PlayEvent], title: str, letters: Letters) -> Html | None:
     if not lines:
         return None
     items = [
@@ -515,7 +515,7 @@ def _log(lines: Sequence[Line], title: str, letters: Letters) -> Html | None:
     return tag("details", tag("summary", title), listed, open=True, data_key="log")
 
 
-def _end(table: Table, link: str) -> Html:
+def _end(table: PlayTable, link: str) -> Html:
     """The end of a game: scores beside the expert's, and where it lies."""
     to = tag("a", "every step, with the answer on the map", href=link) if link else None
     if table.problem or table.game is None:
@@ -533,7 +533,7 @@ def _end(table: Table, link: str) -> Html:
     )  # fmt: skip
 
 
-def score_rows(game: Game) -> list[tuple[str, str, str]]:
+def score_rows(game: PlayedGame) -> list[tuple[str, str, str]]:
     """The main metrics: name, the player's, the expert's; the first row has the heads."""
     yours, best = game.scores or {}, game.best or {}
     family = metrics_of(RunFolder.read(game.result.path).config)

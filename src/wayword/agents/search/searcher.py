@@ -56,7 +56,7 @@ from wayword.core.geometry import (
     relative,
     string_pull,
 )
-from wayword.core.perceiver import Grounding, Perceiver
+from wayword.core.perceiver import GroundedRegion, Perceiver
 from wayword.core.trajectory import GAVE_UP, GROUNDED, TURN
 from wayword.core.world import Feedback
 from wayword.perception.detectors import detector_called
@@ -468,7 +468,7 @@ class Searcher(Agent):
         else:
             self._target_heading, self._aim = heading, Aim()
 
-    def _seen(self, view: View) -> Grounding | None:
+    def _seen(self, view: View) -> GroundedRegion | None:
         """The target's grounding where its score is high enough."""
         seen = self.detector.ground(view, self.target)
         enough = seen is not None and seen.score >= self.settings.grounding_threshold

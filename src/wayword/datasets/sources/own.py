@@ -112,7 +112,7 @@ Spot = Annotated[tuple[Number, Number], Strict(False), BeforeValidator(_pair)]
 Heat = Annotated[str, _among(TEMPERATURES)]
 
 
-class Entry(BaseModel):
+class FileFields(BaseModel):
     """Fields of a file. A field that is left empty counts as left out."""
 
     model_config = ConfigDict(strict=True, frozen=True, allow_inf_nan=False)
@@ -131,7 +131,7 @@ class Entry(BaseModel):
         return {name: value for name, value in given.items() if value is not None}
 
 
-class HomeEntry(Entry):
+class HomeEntry(FileFields):
     """A generated home."""
 
     example = "home: {rooms: 4, seed: 7}"
@@ -140,7 +140,7 @@ class HomeEntry(Entry):
     number: int = Field(0, ge=0, le=9999)
 
 
-class PieceEntry(Entry):
+class PieceEntry(FileFields):
     """A piece of furniture; ``at`` is metres from its room's south-west corner."""
 
     example = "{kind: desk, at: [2, 1]}"
@@ -149,7 +149,7 @@ class PieceEntry(Entry):
     facing: Annotated[str, _among(SIDES)] = "south"
 
 
-class RoomEntry(Entry):
+class RoomEntry(FileFields):
     """A rectangle with furniture, which may be given by its kind alone."""
 
     example = "{name: kitchen, at: [0, 0], size: [4, 3], furniture: [fridge]}"
@@ -178,7 +178,7 @@ class RoomEntry(Entry):
         return PlanRoom(self.name, x, y, round(x + wide, 4), round(y + deep, 4))
 
 
-class DoorEntry(Entry):
+class DoorEntry(FileFields):
     """A door between two rooms."""
 
     example = "{between: [kitchen, study], shut: true}"
@@ -186,7 +186,7 @@ class DoorEntry(Entry):
     shut: bool = False
 
 
-class ThingEntry(Entry):
+class ThingEntry(FileFields):
     """A small thing; ``name`` is what goals call it."""
 
     example = "{kind: mug, place: counter_top}"
@@ -199,7 +199,7 @@ class ThingEntry(Entry):
     temperature: Heat | None = None
 
 
-class StartEntry(Entry):
+class StartEntry(FileFields):
     """Where the agent starts."""
 
     example = "start: {room: kitchen}"
@@ -208,7 +208,7 @@ class StartEntry(Entry):
     heading: Number | None = None
 
 
-class TaskEntry(Entry):
+class TaskEntry(FileFields):
     """A whole file; the conditions of ``goal`` are read once the home is there."""
 
     words: Words
@@ -231,7 +231,7 @@ class TaskEntry(Entry):
         return self
 
 
-class Named(Entry):
+class Named(FileFields):
     """A condition on a thing."""
 
     example = "inside: {thing: mug, place: desk}"
@@ -268,7 +268,7 @@ CONDITIONS: Mapping[str, type[Any]] = {
 }
 
 
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E", bound=FileFields)
 
 
 class Where(NamedTuple):
@@ -702,7 +702,7 @@ def _tree(path: Path) -> Mapping[str, Any]:
         problem = " ".join(str(error).split())
         raise DataError(path, "", f"is not valid YAML: {problem}") from None
     if not isinstance(tree, Mapping):
-        raise DataError(path, "", f"must hold fields, as in {Entry.example}")
+        raise DataError(path, "", f"must hold fields, as in {FileFields.example}")
     return tree
 
 

@@ -49,7 +49,7 @@ _STALLED = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LedgerRow:
     """One row of a run's ledger; the fields are described at the head of this module."""
 
     tokens: int
@@ -61,7 +61,7 @@ class Row:
 class Ledger(Protocol):
     """Storage for the rows of a run."""
 
-    def write(self, row: Row) -> None:
+    def write(self, row: LedgerRow) -> None:
         """Append a row at once. Raises ``RecordingError``."""
         ...
 
@@ -71,9 +71,9 @@ class Totals:
 
     def __init__(self) -> None:
         self._tokens, self._dollars = 0, 0.0
-        self._open: dict[str, Row] = {}
+        self._open: dict[str, LedgerRow] = {}
 
-    def add(self, row: Row) -> None:
+    def add(self, row: LedgerRow) -> None:
         """Count a row."""
         self._open.pop(row.call, None)
         if row.open:
@@ -338,15 +338,15 @@ class Account:
         if self.on_retried is not None:
             self.on_retried(self.retries)
 
-    async def reserve(self, row: Row) -> None:
+    async def reserve(self, row: LedgerRow) -> None:
         """Write down the most that a call may cost, before a request goes out."""
         self.write(row)
 
     def release(self, call: str) -> None:
         """Settle a call that was not billed."""
-        self.write(Row(0, 0.0, call))
+        self.write(LedgerRow(0, 0.0, call))
 
-    def write(self, row: Row) -> None:
+    def write(self, row: LedgerRow) -> None:
         """Write a row down, where the account has a ledger."""
         if self.ledger is not None:
             self.ledger.write(row)
@@ -374,7 +374,7 @@ class Account:
         self._dearest = max(share, self._dearest or 0.0)
         if (meter := _EPISODE.get()) is not None:
             self._estimate.paid(meter, share)
-        self.write(Row(tokens, cost, call))
+        self.write(LedgerRow(tokens, cost, call))
 
     def _share(self, tokens: float, dollars: float) -> float:
         shares = [0.0]
@@ -486,7 +486,7 @@ class Call:
         tokens, dollars = self._cost(self.usage)
         if tokens > self._reserved[0] or dollars > self._reserved[1]:
             self._reserved = max(tokens, self._reserved[0]), max(dollars, self._reserved[1])
-            await self._account.reserve(Row(*self._reserved, self._id, open=True))
+            await self._account.reserve(LedgerRow(*self._reserved, self._id, open=True))
 
     def received(self, most: Usage, billed: Usage) -> None:
         """A request has ended."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from wayword.viewer.letters import Letters, box
-from wayword.viewer.letters import Room as Labels
+from wayword.viewer.letters import LabelSpace, Letters, box
 from wayword.viewer.markup import Html, join, tag
 
 Point = tuple[float, float]
@@ -35,7 +34,7 @@ class Stand:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class RoomShape:
     """A rectangle of a floor plan, from its south-west to its north-east corner."""
 
     name: str
@@ -68,7 +67,7 @@ class Map:
     places: dict[str, Point] = field(default_factory=dict)
     edges: list[tuple[Point, Point]] = field(default_factory=list)
     gold: list[tuple[str, Point]] = field(default_factory=list)
-    rooms: list[Room] = field(default_factory=list)
+    rooms: list[RoomShape] = field(default_factory=list)
     doors: list[tuple[Point, Point]] = field(default_factory=list)
     scale: bool = True
     radius: float = 0.0
@@ -388,7 +387,7 @@ def _letters(where: Map, paper: _Paper, numbered: Sequence[tuple[float, float, f
         if name in points and paper.holds(points[name])
         if where.lettered is None or name in where.lettered
     }
-    return where.letters.drawn(spots, Labels(paper.size[0], taken))
+    return where.letters.drawn(spots, LabelSpace(paper.size[0], taken))
 
 
 def _label(steps: Sequence[int]) -> str:

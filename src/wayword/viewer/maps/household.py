@@ -31,7 +31,7 @@ _MOST_GOALS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Box:
+class FurnitureOutline:
     """A piece of furniture, from its south-west to its north-east corner."""
 
     label: str
@@ -65,13 +65,13 @@ class Thing:
 
 
 @dataclass(slots=True)
-class Home:
+class HousePlan:
     """A house on paper, metres. ``views`` holds, for each actor and step, the corners of what lay
     open to its eyes before it acted. ``still`` is whether only the beginning is known."""
 
     rooms: list[tuple[str, tuple[Point, ...]]]
     walls: list[tuple[Point, Point]]
-    boxes: list[Box] = field(default_factory=list)
+    boxes: list[FurnitureOutline] = field(default_factory=list)
     leaves: list[Leaf] = field(default_factory=list)
     things: list[Thing] = field(default_factory=list)
     views: dict[str, dict[int, list[Point]]] = field(default_factory=dict)
@@ -123,7 +123,7 @@ def map(trajectory: Trajectory, sources: Sources) -> Map | None:
     return drawn
 
 
-def home(trajectory: Trajectory, sources: Sources) -> Home | None:
+def home(trajectory: Trajectory, sources: Sources) -> HousePlan | None:
     """The house of an episode, or None where the dataset has none."""
     film, name = _Film(), trajectory.episode_id
     try:
@@ -167,9 +167,9 @@ def _drawn(
     sources: Sources,
     trajectory: Trajectory,
     still: bool,
-) -> Home:
+) -> HousePlan:
     scene, goals = world.scene, _goals(sources.reference(trajectory.episode_id))
-    drawn = Home(
+    drawn = HousePlan(
         [(room.name, room.polygon) for room in scene.rooms],
         [(wall.a, wall.b) for wall in scene.walls],
         views=film.views,
@@ -179,7 +179,7 @@ def _drawn(
         small, title = "pickupable" in thing.affordances, _title(world, thing.id, thing.type)
         if not small:
             label = title.partition(" (")[0]
-            drawn.boxes.append(Box(label, title, *_corners(thing), thing.id in goals))
+            drawn.boxes.append(FurnitureOutline(label, title, *_corners(thing), thing.id in goals))
             continue
         for first, last, place in _spans(film.things[i], steps):
             if place is not None:
@@ -236,10 +236,10 @@ _LETTER = 5.3
 """Width of a letter of a label, about."""
 
 
-def floor(home: Home, at: At) -> Html:
+def floor(home: HousePlan, at: At) -> Html:
     """Everything but those who act."""
 
-    def floor_space(box: Box) -> float:
+    def floor_space(box: FurnitureOutline) -> float:
         return (box.high[0] - box.low[0]) * (box.high[1] - box.low[1])
 
     parts = [tag("path", d=outline(polygon, at), class_="floor") for _, polygon in home.rooms]
@@ -262,7 +262,7 @@ def _kind(name: str, goal: bool) -> str:
     return f"{name} goalthing" if goal else name
 
 
-def _legend(house: Home) -> list[Html]:
+def _legend(house: HousePlan) -> list[Html]:
     marked = any(box.goal for box in house.boxes) or any(thing.goal for thing in house.things)
     shut = any(not leaf.open for leaf in house.leaves)
     doors = [tag("li", tag("i", class_="k leaf"), "closed door")] if shut else []
@@ -285,7 +285,7 @@ def _then(kind: str, first: int) -> str:
     return f"{kind} on" if first == 1 else kind
 
 
-def _label(box: Box, at: At) -> Html | None:
+def _label(box: FurnitureOutline, at: At) -> Html | None:
     """The name of furniture with room for it, along its longer side."""
     (x0, y1), (x1, y0) = at(box.low), at(box.high)
     x, y, long = (x0 + x1) / 2, (y0 + y1) / 2, _LETTER * len(box.label) + 2

@@ -7,7 +7,7 @@ from typing import Any
 
 from wayword.core.trajectory import Trajectory
 from wayword.viewer.data import Sources
-from wayword.viewer.maps.drawing import Map, Point, Room
+from wayword.viewer.maps.drawing import Map, Point, RoomShape
 from wayword.viewer.maps.generic import add_gold, letters_of, nearby, walked
 from wayword.worlds.indoor import family
 
@@ -64,7 +64,7 @@ def _edges(graph: Any, near: Mapping[str, Point]) -> Iterator[tuple[Point, Point
 def _furnish(drawn: Map, plan: Any) -> None:
     """Rooms and doors of a generated house."""
     for room in getattr(plan, "rooms", ()):
-        drawn.rooms.append(Room(room.name, (room.x0, room.y0), (room.x1, room.y1)))
+        drawn.rooms.append(RoomShape(room.name, (room.x0, room.y0), (room.x1, room.y1)))
     for door in getattr(plan, "doors", ()):
         half = door.width / 2
         dx, dy = (0.0, half) if door.vertical else (half, 0.0)

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from wayword.core.geometry import relative
-from wayword.viewer.letters import Letters, Room, box
+from wayword.viewer.letters import LabelSpace, Letters, box
 from wayword.viewer.maps.babyai import paint_thing
 from wayword.viewer.maps.drawing import (
     WIDTH,
@@ -216,7 +216,7 @@ def _paint(known: _Known, stood: Sequence[Point], at: At) -> Html:
     parts += [line(a, b, at, "stub") for a, b in known.stubs]
     marks = [(known.letters.of(name), point, "place") for name, point in known.points.items()]
     marks += [(name, point, f"seen-{kind}") for name, (point, kind) in known.things.items()]
-    room = Room(WIDTH, [box(*at(point), 26.0, 22.0) for point in stood])
+    room = LabelSpace(WIDTH, [box(*at(point), 26.0, 22.0) for point in stood])
     for label, point, kind in marks:
         x, y = at(point)
         dot = tag("circle", tag("title", label), cx=x, cy=y, r=3.4, class_=f"mark-{kind}")
@@ -224,7 +224,7 @@ def _paint(known: _Known, stood: Sequence[Point], at: At) -> Html:
     return tag("g", *parts, _me(*known.here, at), class_="house seenmap")
 
 
-def _label(text: str, x: float, y: float, room: Room) -> Html | None:
+def _label(text: str, x: float, y: float, room: LabelSpace) -> Html | None:
     """The label where there is room beside its mark; without room the mark has a title alone."""
     shown = text.replace("_", " ")
     middle = room.beside(shown, x, y, _LABEL)

@@ -307,7 +307,7 @@ def report(house: House) -> dict[str, Json]:
     }
 
 
-class _Records(Mapping[str, Json]):
+class _LazyRecords(Mapping[str, Json]):
     """Records by name, each made when it is looked up."""
 
     def __init__(self, names: Collection[str], make: Callable[[str], Json]) -> None:
@@ -327,14 +327,14 @@ def records(house: House) -> dict[str, Json]:
     """The objects, doors and actors of :func:`report`, each record made when it is looked up."""
     layout, things = house.layout, house.things
     return {
-        "objects": _Records(
+        "objects": _LazyRecords(
             layout.ids[: things.objects],
             lambda name: next(_objects(house, layout.index[name], layout.index[name] + 1)),
         ),
-        "doors": _Records(
+        "doors": _LazyRecords(
             layout.ids[things.objects :], lambda name: bool(things.open[layout.index[name]])
         ),
-        "actors": _Records(house.actors, lambda name: _actor(house, house.actors[name])),
+        "actors": _LazyRecords(house.actors, lambda name: _actor(house, house.actors[name])),
     }
 
 

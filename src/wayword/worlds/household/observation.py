@@ -19,7 +19,7 @@ Answerer = Callable[[str, str], str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class HeardMessage:
     """What was said, and by whom."""
 
     sender: str
@@ -30,7 +30,7 @@ class Message:
 class Mailbox:
     """One inbox an actor, and the log of all that was said (sender, recipients, text)."""
 
-    inbox: dict[str, list[Message]]
+    inbox: dict[str, list[HeardMessage]]
     log: list[tuple[str, tuple[str, ...], str]] = field(default_factory=list)
 
     def send(self, sender: str, recipients: Iterable[str], text: str) -> None:
@@ -38,7 +38,7 @@ class Mailbox:
         to = tuple(recipients)
         self.log.append((sender, to, text))
         for name in to:
-            self.inbox[name].append(Message(sender, text))
+            self.inbox[name].append(HeardMessage(sender, text))
 
     def read(self, actor: str) -> None:
         """The actor has acted on what was in its inbox."""
@@ -120,4 +120,4 @@ class HouseholdObservation(Observation):
     objects: tuple[SeenObject, ...]
     doors: tuple[SeenDoor, ...]
     others: tuple[SeenActor, ...]
-    messages: tuple[Message, ...]
+    messages: tuple[HeardMessage, ...]

@@ -161,7 +161,7 @@ HOMES = 8
 """Homes that are tried: the episode's own, then others of its stream."""
 
 
-class Pairs(ABC):
+class HouseholdPairs(ABC):
     """The episodes of a split; ``kinds`` of tasks take turns."""
 
     def __init__(self, split: str, settings: MaHouseholdSettings) -> None:
@@ -183,7 +183,7 @@ class Pairs(ABC):
     def _task(self, number: int) -> Task: ...
 
 
-class GeneratedPairs(Pairs):
+class GeneratedPairs(HouseholdPairs):
     """Episodes of one stream of homes.
 
     Where a home has no bathtub, say, another home of the stream takes its place; where none has, as
@@ -263,7 +263,7 @@ REACH = 1.3
 """Metres from the floor to what must be touched, at most."""
 
 
-class FloorPairs(Pairs):
+class FloorPairs(HouseholdPairs):
     """Episodes in the rooms of one of TEACh's lists; the tasks that some room can have take turns,
     and each goes to the rooms that can have it in turn."""
 

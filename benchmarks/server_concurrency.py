@@ -145,10 +145,13 @@ async def _seconds(
 
 async def _from_the_first_call(address: str, episodes: int, tokens: int) -> float:
     """Seconds of all episodes in this process, which has made no call yet. The ledger is a file."""
-    account = Account(max_tokens=tokens or None, turns=STEPS)
+    account = Account(max_tokens=tokens or None)
+    account.turns = STEPS
     with tempfile.TemporaryDirectory() as folder:
         account.ledger = ledger = Spending(Path(folder))
-        model = wrap(open_model("openai:slow", {"base_url": address}), Options(), account)
+        settings = {"base_url": address, "profile": {"window": 100_000}}
+        model = wrap(open_model("openai:slow", settings), Options(), account)
+        await model.prepare()
         seconds = await _seconds(model, episodes, STEPS, episodes, account)
         ledger.close()
         await model.aclose()

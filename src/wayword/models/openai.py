@@ -111,6 +111,8 @@ class OpenAIModel(Model):
 
     async def prepare(self) -> None:
         """Ask the server for the window where the name does not tell it."""
+        import aiohttp  # noqa: F401 - takes 0.2 s, which all episodes would wait at the first call
+
         if self._profile.window:
             return
         listed = await self._server.models()

@@ -20,7 +20,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from math import sqrt
+from math import inf, sqrt
 from types import TracebackType
 from typing import Protocol, TypeVar
 
@@ -114,7 +114,7 @@ class Estimate:
     def __init__(self) -> None:
         self.ended: list[float] = []
         self.limit = 0
-        self._most = self._paid = 0.0
+        self._most = self._paid = self._dearest_turn = 0.0
         self._turns, self._deepest = 0, 1
 
     def add(self, share: float) -> None:
@@ -128,6 +128,7 @@ class Estimate:
         meter.share += share
         self._paid += share
         self._most = max(self._most, meter.share)
+        self._dearest_turn = max(self._dearest_turn, meter.share / max(1, meter.turns))
 
     def stepped(self, meter: Meter) -> None:
         """Count a turn of an episode."""
@@ -162,6 +163,11 @@ class Estimate:
             return min(most, self.ended[end] - meter.share) if end < len(over) else most
 
         return rest
+
+    def at_most(self, episodes: int) -> float:
+        """A share that so many episodes do not pass together, found without a look at each."""
+        turns = episodes * self.limit if self.limit else inf
+        return turns * self._dearest_turn * (1.0 + _SCARCE / sqrt(self._deepest))
 
     def _turns_left(self, meter: Meter) -> float:
         """The share that an episode may take up to its last turn."""
@@ -425,6 +431,8 @@ class Account:
         oldest = next(iter(self._running.values()), None)
         if own is None or own is oldest:
             return True
+        if self.used + self._estimate.at_most(len(self._running)) <= 1.0:
+            return True  # with room to spare: a look at each takes longer than all else of a call
         rest = self._estimate.rests(self._running.values())
         owed = 0.0
         for meter in self._running.values():  # in the order they began

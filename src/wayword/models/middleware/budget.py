@@ -21,6 +21,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from math import inf, sqrt
+from operator import itemgetter
 from types import TracebackType
 from typing import Protocol, TypeVar
 
@@ -229,8 +230,9 @@ class Account:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
     _running: dict[int, Meter] = field(default_factory=dict, repr=False, compare=False)
     _begun: int = field(default=0, repr=False, compare=False)
-    _turn: asyncio.Event | None = field(default=None, repr=False, compare=False)
-    _waiting: list[int] = field(default_factory=list, repr=False, compare=False)
+    _waiting: list[tuple[int, asyncio.Event]] = field(
+        default_factory=list, repr=False, compare=False
+    )
     _dearest: float | None = field(default=None, repr=False, compare=False)
     _estimate: Estimate = field(default_factory=Estimate, repr=False, compare=False)
     _unsettled: tuple[int, float] = (0, 0.0)
@@ -300,23 +302,22 @@ class Account:
         own = _EPISODE.get()
         self._check_call(own)
         if not self._may_go(own):
-            number = own.number if own else 0
-            self._waiting.append(number)
+            waiter = (own.number if own else 0, asyncio.Event())
+            insort(self._waiting, waiter, key=itemgetter(0))
             try:
                 while not self._may_go(own):
-                    if self._turn is None or self._turn.is_set():
-                        self._turn = asyncio.Event()
+                    waiter[1].clear()
                     stalled = False
                     try:
                         async with asyncio.timeout(_STALLED):
-                            await self._turn.wait()
+                            await waiter[1].wait()
                     except TimeoutError:
-                        stalled = not self.flying and number == min(self._waiting)
+                        stalled = not self.flying and waiter[0] == self._waiting[0][0]
                     self._check_call(own)
                     if stalled:
                         break
             finally:
-                self._waiting.remove(number)
+                self._waiting.remove(waiter)
                 self._wake()
         self.flying += 1
 
@@ -407,14 +408,16 @@ class Account:
             raise BudgetExhausted(f"the rest of {self._limit()} would not finish another episode")
 
     def _wake(self) -> None:
-        if self._turn is not None:
-            self._turn.set()
+        """Wake the oldest that waits: no other may go before it, and it wakes the next. Two hundred
+        that woke at once would go on in step, each wave of calls as one lump."""
+        if self._waiting:
+            self._waiting[0][1].set()
 
     def _may_go(self, own: Meter | None) -> bool:
         """Whether a call of this episode is next. Those of older episodes go before it."""
         if self.max_tokens is None and self.max_dollars is None:
             return True
-        older = own is not None and any(number < own.number for number in self._waiting)
+        older = own is not None and bool(self._waiting) and self._waiting[0][0] < own.number
         return not older and self._affords_call() and self._fits(own)
 
     def _affords_call(self) -> bool:

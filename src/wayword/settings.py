@@ -17,6 +17,10 @@ _MOST_VALUES = 100_000
 """In one YAML file; nine lines of aliases can name a billion."""
 
 
+_SHOWN = 80
+"""Characters of a wrong value that an error repeats."""
+
+
 def make(settings: type[Any], given: Mapping[str, Any], owner: str) -> Any:
     """An instance of ``settings`` with the given values; strings are read as the field's type.
 
@@ -34,7 +38,9 @@ def make(settings: type[Any], given: Mapping[str, Any], owner: str) -> Any:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        line = f"{owner}: setting {key}={first['input']!r}: {first['msg'].lower()}"
+        value = repr(first["input"])
+        value = value if len(value) <= _SHOWN else f"{value[:_SHOWN]}…"
+        line = f"{owner}: setting {key}={value}: {first['msg'].lower()}"
         raise UsageError(line) from None
 
 

@@ -131,6 +131,10 @@ MISTAKES: Mapping[str, tuple[dict[str, Any], str]] = {
                           "a book does not go into or onto a microwave"),
     "never dirty": ({"things": [{"kind": "book", "place": "shelf", "dirty": True}]},
                     "thing 1, field 'dirty': a book is never dirty"),
+    "20,000 conditions": (
+        {"goal": [{"has": {"thing": "old_mug", "dirty": False}}] * 20_000},
+        "field 'goal': holds 20,000 conditions; at most 1,000 are checked; split the task",
+    ),
     "no goal": ({"goal": None}, "field 'goal': is missing; list conditions, as in - inside:"),
     "no such condition": ({"goal": [{"insid": {}}]},
                           "goal 1: there is no condition 'insid'; did you mean 'inside'?"),

@@ -138,3 +138,10 @@ def test_a_narrow_line_of_progress_cuts_no_number(
     assert " 20/1021 0:00:00 left " in line
     assert "SR 50%  rejected 8%" in line
     assert len(line) <= width
+
+
+def test_an_error_repeats_the_beginning_of_a_long_value(tmp_path: Path) -> None:
+    text = WHOLE.replace('["max_tokens=20,40"]', f"{{steps: {list(range(20_000))}}}")
+    with pytest.raises(UsageError, match=r"sweep=\{'steps'.*…: input should") as raised:
+        read_recipe(written(tmp_path, text))
+    assert len(str(raised.value)) < 200 + len(str(tmp_path))

@@ -493,6 +493,10 @@ def check_room(made: Arrangement, where: Where, room: str) -> None:
         raise where.error(f"there is no room {room!r}", suggest(room, rooms), field="room")
 
 
+MOST_CONDITIONS = 1_000
+"""Conditions of one task. Each is checked at every step, and the expert plans for each."""
+
+
 def read_goals(
     path: Path, task: TaskEntry, made: Arrangement, named: Mapping[str, str]
 ) -> tuple[GoalCondition, ...]:
@@ -500,6 +504,9 @@ def read_goals(
     if not task.goal:
         remedy = f"list conditions, as in - {Named.example}"
         raise Where(path).error("is missing", remedy, field="goal")
+    if len(task.goal) > MOST_CONDITIONS:
+        problem = f"holds {len(task.goal):,} conditions; at most {MOST_CONDITIONS:,} are checked"
+        raise Where(path).error(problem, "split the task into several", field="goal")
     return tuple(_condition(path, n, e, made, named) for n, e in enumerate(task.goal, 1))
 
 

@@ -7,21 +7,25 @@ trajectories (2 to 16 viewpoints, mean 7.7), references 5 to 7 viewpoints, 11 sc
 the size of val_unseen.
 
 Three stages are timed. *Metrics* (walks as arrays of indices -> metrics) carries the bound of 50.
-*Lists* also packs Python lists of indices into those arrays, and *episodes* is everything from
+*Lists* also packs Python lists of indices into those arrays, *episodes* is everything from
 recorded trajectory objects to a dictionary an episode, most of which is reading Python objects
-and is the same work for the plain version.
+and is the same work for the plain version, and *file* begins with a submission on disk, which ours
+also checks, place by place.
 
 ``python -m benchmarks.scoring`` prints the ratios and exits with 1 under the bound.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -31,8 +35,9 @@ from wayword.core.dataset import Dataset, Task
 from wayword.core.episode import Episode, PathReference
 from wayword.metrics.indoor import IndoorScorer, measure
 from wayword.metrics.paths import align, pad
-from wayword.metrics.predictions import trajectory_from_places
+from wayword.metrics.predictions import read, trajectory_from_places
 from wayword.metrics.scoring import Pair
+from wayword.worlds import indoor
 from wayword.worlds.indoor import graph as viewpoints
 from wayword.worlds.indoor.graph import ViewpointGraph
 
@@ -183,7 +188,7 @@ def seconds_of(work: Callable[[], Any]) -> float:
     return time.process_time() - began
 
 
-def stages(made: Walks) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
+def stages(made: Walks, file: Path) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]]:
     """Each stage's plain and batch version."""
     matrices = [graph.distances for graph in made.graphs]
     listed: list[Any] = [matrix.tolist() for matrix in matrices]
@@ -195,7 +200,15 @@ def stages(made: Walks) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]
     packed = np.array(made.which), pad(walks), pad(golds)
     pairs, graphs = made.pairs(), {graph.scan: graph for graph in made.graphs}
     by_name = dict(zip(graphs, named, strict=True))
-    dataset = cast("Dataset", SimpleNamespace(graph=graphs.__getitem__))
+    tasks = [task for task, _ in pairs]
+    whole = SimpleNamespace(graph=graphs.__getitem__, tasks=tasks, family=indoor.family)
+    dataset = cast("Dataset", whole)
+    records = [
+        {"instr_id": task.episode.id, "trajectory": [[place, 0.0, 0.0] for place in walk]}
+        for task, walk in zip(tasks, made.walks, strict=True)
+    ]
+    file.write_text(json.dumps(records))
+    by_id = {task.episode.id: task for task in tasks}
 
     def plain() -> list[dict[str, float]]:
         three = zip(made.which, walks, golds, strict=True)
@@ -211,10 +224,20 @@ def stages(made: Walks) -> dict[str, tuple[Callable[[], Any], Callable[[], Any]]
             for task, trajectory in pairs
         ]
 
+    def plain_file() -> list[dict[str, float]]:
+        found = []
+        for record in json.loads(file.read_text()):
+            task = by_id[record["instr_id"]]
+            walk = [place for place, *_ in record["trajectory"]]
+            gold = cast("PathReference", task.reference).path
+            found.append(plain_scores(by_name[task.episode.scene], walk, gold))
+        return found
+
     return {
         "metrics": (plain, lambda: measure(align(matrices, *packed))),
         "lists": (plain, lambda: measure(align(matrices, made.which, pad(walks), pad(golds)))),
         "episodes": (plain_episodes, lambda: IndoorScorer().score(dataset, pairs)),
+        "file": (plain_file, lambda: read(file, dataset).score(dataset)),
     }
 
 
@@ -229,8 +252,14 @@ def disagreement(plain: list[dict[str, float]], batch: list[dict[str, float]]) -
 
 
 def main() -> int:
+    """Make the walks and race."""
     made = make_walks()
-    races = stages(made)
+    with tempfile.TemporaryDirectory() as folder:
+        return compete(made, stages(made, Path(folder) / "walks.json"))
+
+
+def compete(made: Walks, races: dict[str, tuple[Callable[[], Any], Callable[[], Any]]]) -> int:
+    """Print each stage's ratio; 1 under the bound."""
     plain, batch = races["episodes"]
     worst = disagreement(plain(), batch())
     mean = sum(map(len, made.walks)) / EPISODES
